@@ -44,18 +44,18 @@ RUNS = [
     ("server-coalesced", {**SERVER, "server_coalesce_queries": True, "server_target_qps": 20_000}, "VALID"),
     ("offline", OFFLINE, "VALID"),
     ("offline-too-short", {**OFFLINE, "min_duration_ms": 2000, "offline_expected_qps": 20}, "INVALID"),
-    ("offline-tokens", {**OFFLINE, **TOKENS}, "VALID"),
+    ("server-odd-rate", {**SERVER, "server_target_qps": 2012.3456789}, "VALID"),
+    ("offline-odd-rate", {**OFFLINE, "offline_expected_qps": 3012.3456789}, "VALID"),
     ("submission", {**SERVER, **TOKENS, "mode": "SubmissionRun"}, "VALID"),
     ("accuracy", {**SINGLE, "mode": "AccuracyOnly"}, None),
 ]
 # Runs whose logs do not have everything, and a word that each unchecked quantity has: the counts of tokens where
-# answers are not logged, the digits of a rate after the sixth, and the factor of inferred rates.
+# answers are not logged, the limits of tokens in Offline, and the factor of inferred rates.
 PARTLY = {
     "single-stream-unlogged": ({**SINGLE, **TOKENS, "accuracy_log_probability": 0.0}, "VALID",
                                "token|tpot|tps|estimate"),
     "server-unlogged": ({**SERVER, **TOKENS, "accuracy_log_probability": 0.0}, "VALID", "token|tpot|tps"),
-    "server-odd-rate": ({**SERVER, "server_target_qps": 2012.3456789}, "VALID", "generated"),
-    "offline-odd-rate": ({**OFFLINE, "offline_expected_qps": 3012.3456789}, "VALID", "generated"),
+    "offline-tokens": ({**OFFLINE, **TOKENS}, "VALID", "ttft_latency|tpot_latency"),
     "offline-inferred": ({**OFFLINE, "infer_token_latencies": True, "token_latency_scaling_factor": 7}, "VALID",
                          "inferred"),
 }

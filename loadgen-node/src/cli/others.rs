@@ -80,8 +80,8 @@ pub(crate) struct ReplayArgs {
     /// The folder with the logs of an official LoadGen, to be judged again and compared.
     #[arg(long, value_name = "DIR")]
     pub(crate) official: Option<PathBuf>,
-    /// How the official run drew integers: product or division. Unless given, whichever explains the sets that it
-    /// loaded.
+    /// How the official run drew integers: product, division or mask (macOS). Unless given, whichever explains the
+    /// sets that it loaded.
     #[arg(long, value_name = "RULE", value_parser = integers, requires = "official")]
     pub(crate) integers: Option<IntegerRule>,
     /// Judge by these settings instead: an object of LoadGen's TestSettings, or one that has it as "settings".

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use loadgen::conf::rules::{RULES, Rules};
+use loadgen::official::ACCURACY_FILE;
 use lon_qsl::benchmark::Benchmark;
 
 use super::io::{print_in, print_text, shown};
@@ -33,6 +34,11 @@ pub(crate) fn audit(args: &AuditArgs) -> Outcome {
         audit_folder::free(out, args.name).or_exit(Exit::Usage)?;
     }
     let found = audit_folder::run(test, args.name.keeps_answers()).or_exit(Exit::Usage)?;
+    if args.name.keeps_answers() && found.answers.is_none() {
+        let (name, folder) = (args.name, shown(test));
+        let told = anyhow!("{folder} has no {ACCURACY_FILE}: without it the script of {name} ends without a verdict");
+        return Err(told).or_exit(Exit::Usage);
+    }
     let folders = Folders { run: shown(test), ..Folders::default() };
     let (findings, folders) = match (args.name.has_reference(), &args.reference) {
         (false, _) => (alone(args, benchmark, &found)?, folders),

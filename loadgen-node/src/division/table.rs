@@ -32,7 +32,7 @@ fn by_word(_: &Facts<'_>) -> Verdict {
 use Judged::{After, Before, Word};
 
 /// Every rule of the division, one a row.
-pub(super) static RULES: [Rule; 35] = [
+pub(super) static RULES: [Rule; 36] = [
     rule("run_duration", "3", "the run lasts as long as the round asks, or longer", Before, settings::duration),
     rule("query_count", "3", "the run has as many queries and samples as the round asks", Before, settings::queries),
     rule("no_early_end", "3", "no limit of one's own ends the run early", Before, settings::early_end),
@@ -76,6 +76,7 @@ pub(super) static RULES: [Rule; 35] = [
     rule("inference", "6.2.3", "a model at the SUT answers", Before, hosts::backend),
     rule("all_crossed", "6.2.3", "every query and answer crosses the network", After, transfer::counters),
     rule("codecs", "6.2.4", "compression is one that the benchmark may have", Before, codecs::allowed),
+    rule("approval", "6.2.4", "the working group has approved the codec, two weeks before", Word, codecs::approved),
     rule("real_data", "7", "samples are not made up, and such as the benchmark has", Before, dataset::real),
     rule("whole_dataset", "7", "the dataset is complete", Before, dataset::complete),
     rule("unchanged_data", "7", "the dataset is as its sums say", Before, dataset::sums),

@@ -64,6 +64,11 @@ impl Layout {
         }
     }
 
+    /// Whether the checkers take a file of another name for it: any that begins with the name of the system.
+    pub(super) fn is_measurements(&self, name: &str) -> bool {
+        self.keeps_apart && name.starts_with(&self.system) && name.ends_with(".json")
+    }
+
     /// Every folder of a scenario, by its name.
     pub(super) fn all(&self, benchmark: &str, scenario: &str) -> [PathBuf; 3] {
         ["results", "measurements", "compliance"]

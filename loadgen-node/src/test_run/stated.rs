@@ -1,7 +1,6 @@
 //! `--system-desc FILE`: what the user states of the system, because no program can know it.
 //!
-//! A JSON object of the official keys (those that the submission checker knows), each with a text; numbers are texts,
-//! too.
+//! A JSON object of the official keys (those that the submission checker knows), each with a text or a number.
 
 use std::path::{Path, PathBuf};
 
@@ -105,7 +104,7 @@ pub(crate) enum StatedError {
         known = NETWORK_KEYS.join(", ")
     )]
     Key { path: PathBuf, key: String },
-    #[error("{path}: the value of {key} must be a text; numbers stand in quotes, too: \"{key}\": \"2\"")]
+    #[error("{path}: the value of {key} is neither a text nor a number")]
     Text { path: PathBuf, key: String },
     #[error("{path}: is_network is \"True\" for whatever crosses a network; leave it out")]
     IsNetwork { path: PathBuf },
@@ -120,9 +119,9 @@ impl Stated {
 
     fn parse(text: &str, path: &Path) -> Result<Stated, StatedError> {
         let path = || path.to_owned();
-        let json: Map<String, Value> =
+        let mut json: Map<String, Value> =
             of_text(text).map_err(|error| StatedError::Json { path: path(), reason: error.to_string() })?;
-        for (key, value) in &json {
+        for (key, value) in &mut json {
             let known = is_official(key);
             match value {
                 _ if !known => return Err(StatedError::Key { path: path(), key: key.clone() }),
@@ -130,6 +129,7 @@ impl Stated {
                     return Err(StatedError::IsNetwork { path: path() });
                 }
                 Value::String(_) => {}
+                Value::Number(number) if key != "is_network" => *value = Value::String(number.to_string()),
                 _ => return Err(StatedError::Text { path: path(), key: key.clone() }),
             }
         }
@@ -151,8 +151,9 @@ mod tests {
     }
 
     #[test]
-    fn official_keys_with_texts_are_taken() {
-        let stated = parse(r#"{"network_media": "copper", "number_of_nodes": "4", "cooling": "air"}"#).unwrap();
+    fn official_keys_with_texts_or_numbers_are_taken() {
+        let stated = parse(r#"{"network_media": "copper", "number_of_nodes": 4, "cooling": "air"}"#).unwrap();
+        assert_eq!(stated.iter().nth(1), Some(("number_of_nodes", &"4".into())));
         assert_eq!(
             stated.iter().map(|(key, _)| key).collect::<Vec<_>>(),
             ["network_media", "number_of_nodes", "cooling"]
@@ -165,7 +166,8 @@ mod tests {
             ("[]", "is not a JSON object"),
             ("{", "is not a JSON object"),
             (r#"{"network_topolgy": "star"}"#, "'network_topolgy' is not a key"),
-            (r#"{"number_nic_sut": 2}"#, "\"number_nic_sut\": \"2\""),
+            (r#"{"number_nic_sut": [2]}"#, "number_nic_sut is neither a text nor a number"),
+            (r#"{"is_network": 1}"#, "is_network is neither"),
             (r#"{"is_network": "False"}"#, "is_network is \"True\""),
         ] {
             let error = parse(text).unwrap_err();

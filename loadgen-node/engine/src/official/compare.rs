@@ -6,6 +6,7 @@ use super::known::{Known, Sources};
 use super::loaded;
 use super::phase::TracedPhase;
 use super::quantity::{Agreement, Comparison, Part, Quantity, TraceSeen};
+use super::release::Release;
 use super::stated::{Plans, Stated};
 use super::table::{self, Lines, Ours, lines_of};
 use super::token_counts::TokenCounts;
@@ -15,7 +16,7 @@ use crate::plan::Plan;
 use crate::report::{Trailer, accuracy_only_text, settings_keys};
 use crate::requested::Mode;
 use crate::settings::IntegerRule;
-use crate::trace::Trace;
+use crate::trace::{Generated, Trace};
 use crate::traffic::Pacing;
 use crate::vectors::report;
 
@@ -26,13 +27,15 @@ pub const SUMMARY_FILE: &str = "mlperf_log_summary.txt";
 const VERDICTS: &[&str] = &["result_validity", "Result is"];
 /// Results of a search that name no trial.
 const SEARCH: &str = "the logs do not say which trial of the search the result is of";
-const ROUNDED: &str = "the log has six digits of the requested rate, which had more";
+/// Keys of what is generated for a phase.
+const GENERATED: [&str; 3] = ["generated_query_count", "generated_samples_per_query", "generated_query_duration"];
+const ROUNDED: &str = "the log has six digits of the requested rate, which leave open how many queries there are";
 const REFUSED: &str = "this engine refuses to run these settings";
 const INFERRED: &str = "the log does not have token_latency_scaling_factor";
+/// Means over all samples, in both logs.
+const MEANS: [&str; 2] = ["result_mean_latency_ns", "Mean latency (ns)"];
+const OVERFLOW: &str = "overflowed: LoadGen adds latencies in 64 bits, and these come to more";
 const NOT_KNOWN: &str = "this engine has no such setting";
-
-/// Lines that releases before 6.0 do not write.
-const SINCE_6: [&str; 2] = ["effective_accuracy_sample_count", "accuracy_sample_count"];
 
 /// What an official run left behind.
 #[derive(Clone, Debug)]
@@ -60,6 +63,7 @@ pub fn compare(logs: &Logs) -> Result<Comparison, LogError> {
 /// # Errors
 /// The same as for [`compare()`].
 pub fn compare_by(logs: &Logs, integers: Option<IntegerRule>) -> Result<Comparison, LogError> {
+    let release = Release::of(&logs.detail)?;
     let stated = Stated::read(&logs.detail)?;
     let plans = stated.plans(&logs.detail)?;
     let effective = plans.judging.effective();
@@ -70,9 +74,9 @@ pub fn compare_by(logs: &Logs, integers: Option<IntegerRule>) -> Result<Comparis
         official: logs.detail.text("result_validity").map(str::to_owned),
         ours: None,
         trace: None,
-        quantities: settings(&logs.detail, &stated, &plans),
+        quantities: settings(&logs.detail, release, &stated, &plans),
     };
-    let mut run = Compared { logs, stated: &stated, plans: &plans, comparison: &mut comparison };
+    let mut run = Compared { logs, release, stated: &stated, plans: &plans, comparison: &mut comparison };
     run.traffic();
     run.loaded(integers);
     match effective.mode {
@@ -80,19 +84,15 @@ pub fn compare_by(logs: &Logs, integers: Option<IntegerRule>) -> Result<Comparis
         mode if mode.has_performance() => run.performance()?,
         _ => run.accuracy_only(),
     }
-    if is_before_6(&comparison.loadgen_version) {
-        let is_later = |quantity: &Quantity| SINCE_6.contains(&quantity.name.as_str()) && quantity.official.is_none();
-        comparison.quantities.retain(|quantity| !is_later(quantity));
-    }
     Ok(comparison)
 }
 
 /// The settings in force against those that this engine makes of the requested ones.
-fn settings(log: &DetailLog, stated: &Stated, plans: &Plans) -> Vec<Quantity> {
+fn settings(log: &DetailLog, release: Release, stated: &Stated, plans: &Plans) -> Vec<Quantity> {
     let of_log = |prefix| log.beginning(prefix).map(|entry| (entry.key.clone(), entry.value.clone()));
     let ours = |plan: &Plan| {
         let entries = settings_keys(plan).into_iter().filter(|(key, _)| key.starts_with("effective_"));
-        entries.map(|(key, value)| (key, value.detail())).collect()
+        release.lines(entries.map(|(key, value)| (key, value.detail())).collect())
     };
     let mut ends: Vec<Lines> = plans.extremes.iter().map(ours).collect();
     ends.insert(ends.len() / 2, ours(&plans.judging));
@@ -101,10 +101,28 @@ fn settings(log: &DetailLog, stated: &Stated, plans: &Plans) -> Vec<Quantity> {
     quantities
 }
 
-/// Whether a release is older than 6.0, by what its log says of it: `5.0.18`.
-fn is_before_6(version: &str) -> bool {
-    let major = version.split(|c: char| !c.is_ascii_digit()).next().and_then(|digits| digits.parse::<u32>().ok());
-    major.is_some_and(|major| major < 6)
+/// What is generated for the phases of a plan.
+fn generated(plan: &Plan) -> Lines {
+    let value = |key: &str, generated: Generated| match key {
+        "generated_query_count" => generated.queries,
+        "generated_samples_per_query" => generated.samples_per_query,
+        _ => generated.duration_ns,
+    };
+    let phases = || plan.phases().iter().enumerate();
+    let of_key = |key| phases().map(move |(at, phase)| (in_phase(key, at), value(key, phase.generated).to_string()));
+    GENERATED.into_iter().flat_map(of_key).collect()
+}
+
+/// The name of a line that each phase has: the first without a number.
+fn in_phase(key: &str, phase: usize) -> String {
+    if phase == 0 { key.to_owned() } else { format!("{key} ({})", phase + 1) }
+}
+
+/// Whether the latencies of a run can come to more than LoadGen adds in.
+fn overflows(log: &DetailLog) -> bool {
+    let number = |key| log.number::<u64>(key).map(u128::from).unwrap_or_default();
+    let samples = number("result_query_count") * number("generated_samples_per_query");
+    samples.saturating_mul(number("result_max_latency_ns")) > i64::MAX.unsigned_abs().into()
 }
 
 fn unchecked(part: Part, name: &str, official: &str, note: &str) -> Quantity {
@@ -121,6 +139,7 @@ fn unchecked(part: Part, name: &str, official: &str, note: &str) -> Quantity {
 /// A comparison that is being made.
 struct Compared<'a> {
     logs: &'a Logs,
+    release: Release,
     stated: &'a Stated,
     plans: &'a Plans,
     comparison: &'a mut Comparison,
@@ -129,29 +148,25 @@ struct Compared<'a> {
 impl Compared<'_> {
     /// The size of each phase against that which this engine generates.
     fn traffic(&mut self) {
-        let phases = self.plans.whole.as_ref().map(Plan::phases).unwrap_or_default();
         let is_search = self.plans.judging.effective().mode == Mode::FindPeakPerformance;
-        let (mut official, mut ours) = (Lines::new(), Lines::new());
-        for key in ["generated_query_count", "generated_samples_per_query", "generated_query_duration"] {
-            let name = |phase: usize| if phase == 0 { key.to_owned() } else { format!("{key} ({})", phase + 1) };
-            // Of a search the first trial alone is known before.
-            let logged = self.logs.detail.all(key).take(if is_search { 1 } else { usize::MAX }).enumerate();
-            official.extend(logged.map(|(phase, entry)| (name(phase), entry.value.clone())));
-            ours.extend(phases.iter().enumerate().map(|(phase, plan)| {
-                let generated = plan.generated;
-                let value = match key {
-                    "generated_query_count" => generated.queries,
-                    "generated_samples_per_query" => generated.samples_per_query,
-                    _ => generated.duration_ns,
-                };
-                (name(phase), value.to_string())
-            }));
-        }
-        let mut quantities = table::compare(Part::Traffic, &official, &Ours::certain(vec![ours]));
-        let why = if phases.is_empty() { Some(REFUSED) } else { self.stated.is_rounded().then_some(ROUNDED) };
-        for quantity in quantities.iter_mut().filter(|quantity| quantity.agreement == Agreement::Differs) {
-            if let Some(why) = why {
-                (quantity.agreement, quantity.ours, quantity.note) = (Agreement::Unchecked, None, Some(why.to_owned()));
+        // Of a search the first trial alone is known before.
+        let most = if is_search { 1 } else { usize::MAX };
+        let logged = |key| self.logs.detail.all(key).take(most).enumerate();
+        let of_key = |key| logged(key).map(move |(phase, entry)| (in_phase(key, phase), entry.value.clone()));
+        let official: Lines = GENERATED.into_iter().flat_map(of_key).collect();
+        let Some(whole) = &self.plans.whole else {
+            let quantities = official.iter().map(|(name, value)| unchecked(Part::Traffic, name, value, REFUSED));
+            return self.comparison.quantities.extend(quantities);
+        };
+        let mut quantities = table::compare(Part::Traffic, &official, &Ours::certain(vec![generated(whole)]));
+        let differs = |quantities: &[Quantity]| quantities.iter().any(|q| q.agreement == Agreement::Differs);
+        if differs(&quantities) {
+            quantities = table::compare(Part::Traffic, &official, &Ours::certain(self.plans.generated(generated)));
+            let is_open = quantities.iter().any(|quantity| quantity.name == GENERATED[0] && quantity.is_within());
+            for quantity in quantities.iter_mut().filter(|q| is_open && q.name.starts_with(GENERATED[2])) {
+                // With another number of queries it ends at another one.
+                let official = quantity.official.as_deref().unwrap_or_default();
+                *quantity = unchecked(Part::Traffic, &quantity.name, official, ROUNDED);
             }
         }
         self.comparison.quantities.append(&mut quantities);
@@ -220,11 +235,12 @@ impl Compared<'_> {
         };
         let Known { fillings, taken } = Known::new(&sources)?;
         let mut judged = Judged::default();
-        for filling in fillings {
-            let reports = filling
-                .into_iter()
-                .map(|measured| report(&self.plans.judging, measured, &self.stated.sut_name, self.trailer()));
-            let (detail, summary) = reports.map(|report| (report.detail, lines_of(&report.summary))).unzip();
+        for (filling, plan) in self.plans.with_fillings(fillings) {
+            let reports =
+                filling.into_iter().map(|measured| report(plan, measured, &self.stated.sut_name, self.trailer()));
+            let words = |lines| self.release.lines(lines);
+            let (detail, summary) =
+                reports.map(|report| (words(report.detail), words(lines_of(&report.summary)))).unzip();
             judged.detail.push(detail);
             judged.summary.push(summary);
         }
@@ -236,8 +252,13 @@ impl Compared<'_> {
         let verdict = results.iter().find(|quantity| quantity.name == VERDICTS[0]).and_then(|q| q.ours.clone());
         self.comparison.ours = verdict.map(|text| text.trim_matches('"').to_owned());
         let is_inferred = |quantity: &Quantity| quantity.name.contains("inferred") && quantity.ours.is_none();
+        let has_overflow = overflows(log);
+        let is_overflow = |quantity: &Quantity| {
+            has_overflow && MEANS.contains(&&*quantity.name) && quantity.agreement == Agreement::Differs
+        };
         let quantities = results.into_iter().chain(lines).map(|quantity| match &quantity.official {
             Some(official) if is_inferred(&quantity) => unchecked(quantity.part, &quantity.name, official, INFERRED),
+            Some(official) if is_overflow(&quantity) => unchecked(quantity.part, &quantity.name, official, OVERFLOW),
             _ => quantity,
         });
         self.comparison.quantities.extend(quantities);
@@ -281,7 +302,7 @@ impl Compared<'_> {
     fn last_due_ns(&self) -> Option<u64> {
         let whole = self.plans.whole.as_ref()?;
         let mut traffic = self.comparison.quantities.iter().filter(|quantity| quantity.part == Part::Traffic);
-        let is_same = traffic.all(|quantity| quantity.agreement == Agreement::Same);
+        let is_same = traffic.all(|quantity| quantity.agreement == Agreement::Same && !quantity.is_within());
         let is_by_schedule = whole.effective().scenario.pacing() == Pacing::Schedule;
         let last = self.logs.detail.number::<u64>("result_query_count")?.checked_sub(1)?;
         let phase = whole.phases().iter().find(|phase| !phase.is_accuracy())?;
@@ -315,16 +336,5 @@ impl Judged {
             all_known &= said.iter().flatten().all(|text| *text == said[0][0]);
             said.iter().flatten().all(|text| *text == Some("false"))
         }) || all_known
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_before_6;
-
-    #[test]
-    fn releases_are_told_apart_by_their_first_number() {
-        let told = ["5.0.18", "4.1 (x)", "6.0.17", "lon 0.1.0, unofficial", ""].map(is_before_6);
-        assert_eq!(told, [true, true, false, false, false]);
     }
 }

@@ -14,11 +14,6 @@ use super::token_counts::TokenCounts;
 use crate::judge::Measured;
 use crate::plan::{Effective, MAX_SAMPLES_PER_PHASE};
 
-/// Seconds that no phase takes: ten years.
-const NEVER_S: f64 = 315_360_000.0;
-/// Tokens of a phase of which nothing is known: a number that makes every rate of tokens another.
-const MANY_TOKENS: i64 = 1_000_000_007;
-
 /// Where the numbers of a phase come from.
 pub(super) struct Sources<'a> {
     pub(super) log: &'a DetailLog,
@@ -76,11 +71,12 @@ impl Sources<'_> {
         let gaps = samples.saturating_sub(1) as f64;
         let mut time = |key: &str| self.time(gaps, key, filling, taken);
         let scheduled_s = time("result_scheduled_samples_per_sec");
+        let open_s = if filling == Filling::Least { 0.0 } else { f64::INFINITY };
         let measured = Measured {
             final_query_issued_s: time("result_qps_with_loadgen_overhead"),
             final_query_scheduled_s: self.last_due_ns.map_or(scheduled_s, |ns| ns as f64 / 1e9),
             final_query_done_s: time("result_completed_samples_per_sec"),
-            max_latency_s: self.log.number::<i64>("result_max_latency_ns").map_or(NEVER_S, |ns| ns as f64 / 1e9),
+            max_latency_s: self.log.number::<i64>("result_max_latency_ns").map_or(open_s, |ns| ns as f64 / 1e9),
             sample_latencies_ns: sample_latencies_ns.unwrap_or_default(),
             query_latencies_ns: query_latencies_ns.unwrap_or_default(),
             queries_issued: queries,
@@ -105,17 +101,32 @@ impl Sources<'_> {
     fn time(&self, gaps: f64, key: &str, filling: Filling, taken: &mut BTreeSet<String>) -> f64 {
         let rates = self.log.last(key).and_then(|entry| printed_as(&entry.value)).filter(|rates| *rates.start() > 0.0);
         let Some(rates) = rates else {
-            return if filling == Filling::Least { 0.0 } else { NEVER_S };
+            return if filling == Filling::Least { 0.0 } else { f64::INFINITY };
         };
         taken.insert(key.to_owned());
         gaps / if filling == Filling::Least { rates.end() } else { rates.start() }
     }
 
+    /// The number of tokens, from the rate that the log has of them: nothing else says it. Without a rate it is open.
+    fn token_count(&self, phase: &Measured, filling: Filling, taken: &mut BTreeSet<String>) -> i64 {
+        let (key, seconds) = match self.effective.scenario.judge().has_token_latencies() {
+            true => ("result_completed_tokens_per_second", phase.final_query_done_s),
+            false => ("result_tokens_per_second", phase.max_latency_s),
+        };
+        let rates = self.log.last(key).and_then(|entry| printed_as(&entry.value)).filter(|rates| *rates.start() > 0.0);
+        taken.extend(rates.as_ref().map(|_| key.to_owned()));
+        match (rates, filling) {
+            (Some(rates), Filling::Least) => (rates.start() * seconds).ceil() as i64,
+            (Some(rates), Filling::Most) => (rates.end() * seconds).floor() as i64,
+            (None, Filling::Least) => 0,
+            (None, Filling::Most) => i64::MAX,
+        }
+    }
+
     fn add_tokens(&self, phase: &mut Measured, found: Option<&Tokens>, filling: Filling, taken: &mut BTreeSet<String>) {
-        phase.tokens = match (found, filling) {
-            (Some(tokens), _) => tokens.count,
-            (None, Filling::Least) => 1,
-            (None, Filling::Most) => MANY_TOKENS,
+        phase.tokens = match found {
+            Some(tokens) => tokens.count,
+            None => self.token_count(phase, filling, taken),
         };
         if !self.effective.scenario.judge().has_token_latencies() {
             return;

@@ -14,6 +14,7 @@
 //! | `loaded` | the logged sets -> whether some release's rules draw them |
 //! | `table` | two lists of names and texts -> what is the same and what is not |
 //! | `compare` | [`compare()`]: logs -> [`Comparison`] |
+//! | `release` | what the logs of each release have |
 //! | `quantity` | [`Comparison`] and its [`Quantity`]s |
 //!
 //! With a trace every latency is known to the ns, and every result is compared to the digit. Without one, a result is
@@ -28,6 +29,7 @@ mod loaded;
 mod phase;
 mod quantity;
 mod ranks;
+mod release;
 mod requested;
 mod stated;
 mod table;

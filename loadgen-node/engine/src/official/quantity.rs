@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Why a quantity is not compared to the digit.
+pub(super) const WITHIN: &str = "within what the logs leave open";
+
 /// Whether the official logs and this engine say the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -51,6 +54,13 @@ pub struct Quantity {
     /// otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+}
+
+impl Quantity {
+    /// Whether it lies between what the logs leave open, and is not compared to the digit.
+    pub(super) fn is_within(&self) -> bool {
+        self.note.as_deref() == Some(WITHIN)
+    }
 }
 
 /// What the trace of an official run shows of the phase that is judged.

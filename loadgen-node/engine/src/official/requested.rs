@@ -29,7 +29,7 @@ pub fn requested(log: &DetailLog) -> Result<Requested, LogError> {
     Ok(Requested {
         settings: plans.judging.requested().clone(),
         qsl: plans.judging.qsl(),
-        is_rounded: stated.is_rounded(),
+        is_rounded: stated.is_rounded,
         unknown: stated.unknown,
     })
 }

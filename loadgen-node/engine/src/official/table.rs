@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::quantity::{Agreement, Part, Quantity};
+use super::quantity::{Agreement, Part, Quantity, WITHIN};
 
 /// Names and texts, in the order of a log. No name is there twice.
 pub(super) type Lines = Vec<(String, String)>;
@@ -14,8 +14,6 @@ pub const MARK: &str = "Mark: ";
 const UNKNOWN: &str = "the logs do not have what it follows from";
 /// Why a quantity that other ones were worked out from is unchecked.
 const TAKEN: &str = "taken as it is logged; the latencies that it follows from are not in the logs";
-/// Why a quantity is not compared to the digit.
-const WITHIN: &str = "within what the logs leave open";
 
 /// How far from all fillings a number is beyond doubt another one, as a share.
 const FAR: f64 = 0.01;
@@ -95,7 +93,7 @@ impl Table<'_> {
         match (same, self.ours.taken.contains(name)) {
             (true, true) => quantity(None, Agreement::Unchecked, Some(TAKEN)),
             (true, false) => quantity(shown(first), Agreement::Same, note),
-            (false, _) => quantity(shown(first), Agreement::Differs, note),
+            (false, _) => quantity(shown(first), Agreement::Differs, None),
         }
     }
 }
@@ -114,7 +112,7 @@ fn is_far(official: f64, least: f64, most: f64) -> bool {
 }
 
 fn number(text: Option<&str>) -> Option<f64> {
-    text?.parse().ok()
+    text?.parse().ok().filter(|number: &f64| !number.is_nan())
 }
 
 /// Whether a number lies between the least and the largest of ours.
@@ -133,7 +131,8 @@ fn shown(ours: &[Option<String>]) -> Option<String> {
     }
 }
 
-/// The lines of a text as names and values; what stands before `: ` is the name. A name that comes again has a number.
+/// The lines of a text as names and values; what stands before `: ` is the name. In a sentence the numbers are the
+/// value, and stand as `#` in the name. A name that comes again has a number.
 ///
 /// Lines that this program adds to a summary of its own runs are left out: no LoadGen has them.
 pub(super) fn lines_of(text: &str) -> Lines {
@@ -141,14 +140,25 @@ pub(super) fn lines_of(text: &str) -> Lines {
     text.lines()
         .filter(|line| !line.is_empty() && !line.starts_with(MARK))
         .map(|line| {
-            let (name, value) = line.split_once(": ").unwrap_or((line, ""));
-            let name = name.trim().to_owned();
+            let (name, value) = match line.split_once(": ") {
+                Some((name, value)) => (name.trim().to_owned(), value.to_owned()),
+                None => sentence(line),
+            };
             let times = seen.entry(name.clone()).or_default();
             *times += 1;
             let name = if *times > 1 { format!("{name} ({times})") } else { name };
-            (name, value.to_owned())
+            (name, value)
         })
         .collect()
+}
+
+/// A line without a label: its words, and its numbers.
+fn sentence(line: &str) -> (String, String) {
+    let is_number = |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    let words: Vec<&str> = line.trim().split(' ').collect();
+    let numbers: Vec<&str> = words.iter().copied().filter(is_number).collect();
+    let name: Vec<&str> = words.iter().map(|word| if is_number(word) { "#" } else { word }).collect();
+    (name.join(" "), numbers.join(" "))
 }
 
 #[cfg(test)]
@@ -188,9 +198,11 @@ mod tests {
 
     #[test]
     fn lines_have_names_and_repeated_ones_numbers() {
-        let found = lines_of("A : 1\n\nTitle\nA : 2\nttft (ns): 3\n");
-        assert_eq!(found, lines(&[("A", "1"), ("Title", ""), ("A (2)", "2"), ("ttft (ns)", "3")]));
+        let found = lines_of("A : 1\n\nTitle\nA : 2\nttft (ns): 3\n * At least 17 more queries,\n");
+        let sentence = ("* At least # more queries,", "17");
+        assert_eq!(found, lines(&[("A", "1"), ("Title", ""), ("A (2)", "2"), ("ttft (ns)", "3"), sentence]));
     }
+
     #[test]
     fn what_is_far_from_all_fillings_differs() {
         // A rate of 147.605 in the detail log is 147.60 or 147.61 in the summary.

@@ -15,17 +15,20 @@ pub enum IntegerRule {
     Product,
     /// A quotient (GCC 10 and earlier).
     Division,
+    /// The low bits, in another order of shuffling (libc++, the library of macOS).
+    Mask,
 }
 
 impl IntegerRule {
-    /// Both rules, the newest first.
-    pub const ALL: [IntegerRule; 2] = [Self::Product, Self::Division];
+    /// All rules, the newest of the published packages first.
+    pub const ALL: [IntegerRule; 3] = [Self::Product, Self::Division, Self::Mask];
 
     /// The word for it in documents and on command lines.
     pub fn name(self) -> &'static str {
         match self {
             Self::Product => "product",
             Self::Division => "division",
+            Self::Mask => "mask",
         }
     }
 }
@@ -64,12 +67,14 @@ impl Profile {
         [("newest", Self::NEWEST), ("before-6.0.6", Self::BEFORE_6_0_6), ("gcc-10", Self::GCC_10)];
 
     /// All that a LoadGen can have, with those that were published first: others are built from source with an older
-    /// compiler.
-    pub const POSSIBLE: [Profile; 4] = [
+    /// compiler, or on macOS.
+    pub const POSSIBLE: [Profile; 6] = [
         Self::NEWEST,
         Self::BEFORE_6_0_6,
         Self::GCC_10,
         Profile { integers: IntegerRule::Division, set: SetRule::BelowPerformanceCount },
+        Profile { integers: IntegerRule::Mask, set: SetRule::BelowPerformanceCount },
+        Profile { integers: IntegerRule::Mask, set: SetRule::WholeLibrary },
     ];
 
     /// The profile with this name.

@@ -40,8 +40,10 @@ impl Rng {
     /// Uniform integer in `0..n`, for `n` of at least 1: the high half of a product, redrawn where it would be biased.
     #[inline]
     pub(crate) fn below(&mut self, n: u32) -> u32 {
-        if self.integers == IntegerRule::Division {
-            return self.below_by_division(n);
+        match self.integers {
+            IntegerRule::Product => {}
+            IntegerRule::Division => return self.below_by_division(n),
+            IntegerRule::Mask => return self.below_by_mask(n),
         }
         let mut product = u64::from(self.engine.next_u32()) * u64::from(n);
         if (product as u32) < n {
@@ -65,6 +67,20 @@ impl Rng {
         }
     }
 
+    /// [`Rng::below`] by the rule of libc++: as many low bits as the largest integer has, redrawn where that is too
+    /// much.
+    fn below_by_mask(&mut self, n: u32) -> u32 {
+        // Of one integer nothing is drawn.
+        let Some(bits) = (n - 1).checked_ilog2() else { return 0 };
+        let mask = u32::MAX >> (31 - bits);
+        loop {
+            let draw = self.engine.next_u32() & mask;
+            if draw < n {
+                return draw;
+            }
+        }
+    }
+
     /// Uniform real in `[0, 1)` from two draws, low half first.
     #[inline]
     pub(crate) fn real(&mut self) -> f64 {
@@ -80,7 +96,7 @@ impl Rng {
         ((-(1.0 - self.real()).ln() / rate) * 1e9) as u64
     }
 
-    /// Permutes a list in place, as `std::shuffle` of libstdc++ does.
+    /// Permutes a list in place, as `std::shuffle` of the library does.
     pub(crate) fn shuffle<T>(&mut self, list: &mut [T]) {
         self.permute(list.len(), |i, j| list.swap(i, j));
     }
@@ -93,6 +109,12 @@ impl Rng {
     /// The swaps that permute a list of `len` items.
     #[inline]
     fn permute(&mut self, len: usize, mut swap: impl FnMut(usize, usize)) {
+        if self.integers == IntegerRule::Mask {
+            for i in 1..len {
+                swap(i - 1, i - 1 + self.below((len - i) as u32 + 1) as usize);
+            }
+            return;
+        }
         if len > PAIRED_SHUFFLE_MAX {
             for i in 1..len {
                 swap(i, self.below(i as u32 + 1) as usize);

@@ -78,6 +78,19 @@ mod tests {
         assert_eq!(loadable_sets(Cut { count: 9, ..cut(7) }).len(), 1);
     }
 
+    /// First samples of performance and of accuracy runs on macOS, as they were published: round v5.1, open division,
+    /// resnet50 on an M1 Pro, LoadGen 5.1.0. The library has 50,000 samples, of which 1,024 are loaded at once.
+    #[test]
+    fn sets_of_macos_are_those_that_were_published() {
+        let integers = crate::settings::IntegerRule::Mask;
+        let profile = Profile { integers, set: crate::settings::SetRule::WholeLibrary };
+        let seed = 1_780_908_523_862_526_354;
+        let sets = loadable_sets(Cut { count: 1_024, per_set: 1_024, seed, profile, ..cut(50_000) });
+        let first = |set: &LoadableSet| set.indices[..6].iter().map(|index| index.0).collect::<Vec<_>>();
+        assert_eq!(first(&sets[0]), [48_336, 14_652, 6_037, 8_911, 32_278, 540]);
+        assert_eq!(first(&sets[1]), [41_785, 43_633, 29_553, 45_717, 28_161, 33_325]);
+    }
+
     #[test]
     fn the_older_rule_takes_from_the_whole_library() {
         let performance = Cut { count: 4, per_set: 4, ..cut(100) };

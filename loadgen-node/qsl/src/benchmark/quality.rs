@@ -15,6 +15,8 @@ pub struct Quality {
     pub reference: f64,
     /// The shares of that score that must be reached, one for each official variant of the benchmark: 0.99 is 99 %.
     pub shares: Vec<f64>,
+    /// The share of that score that may not be passed, where there is one: 1.1 is 110 %.
+    pub most_share: Option<f64>,
     /// The source of these numbers.
     pub source: String,
 }
@@ -23,12 +25,23 @@ impl Quality {
     /// Checks that all numbers make sense and have a source.
     pub(super) fn checked(self) -> Result<Quality, String> {
         let are_shares = !self.shares.is_empty() && self.shares.iter().all(|share| *share > 0.0 && *share <= 1.0);
-        match self.reference.is_finite() && are_shares && !self.source.is_empty() {
+        let is_above = self.most_share.is_none_or(|share| share >= 1.0);
+        match self.reference.is_finite() && are_shares && is_above && !self.source.is_empty() {
             true => Ok(self),
             false => {
                 Err(format!("quality {}: a reference, shares of it up to 1, and a source are wanted", self.metric))
             }
         }
+    }
+
+    /// The least score of all variants.
+    pub fn least(&self) -> Option<f64> {
+        self.shares.iter().copied().reduce(f64::min).map(|share| share * self.reference)
+    }
+
+    /// The largest score, where there is one.
+    pub fn most(&self) -> Option<f64> {
+        self.most_share.map(|share| share * self.reference)
     }
 }
 
@@ -55,7 +68,13 @@ mod tests {
     use super::*;
 
     fn quality(reference: f64, shares: &[f64]) -> Quality {
-        Quality { metric: "F1".to_owned(), reference, shares: shares.to_vec(), source: "there".to_owned() }
+        Quality {
+            metric: "F1".to_owned(),
+            reference,
+            shares: shares.to_vec(),
+            most_share: None,
+            source: "there".to_owned(),
+        }
     }
 
     #[test]

@@ -31,20 +31,23 @@ pub struct SubmissionCheck {
     pub results: usize,
     /// What is wrong; empty: nothing was found.
     pub findings: Vec<TreeFinding>,
+    /// What no official text forbids, and what may not be meant.
+    #[serde(default)]
+    pub advice: Vec<TreeFinding>,
     /// What could not be looked at.
     pub unchecked: Vec<String>,
     /// What the official checker says; null where no clone of its repository was given.
     pub official: Option<OfficialChecker>,
 }
 
-/// One thing that is wrong.
+/// One thing that is said of a file or folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TreeFinding {
     /// The file or folder, from the top of the tree.
     pub path: String,
-    /// What is wrong with it, as the end of a sentence that begins with its name.
+    /// What is to be said of it, as the end of a sentence that begins with its name.
     pub what: String,
 }
 
@@ -67,11 +70,14 @@ impl SubmissionCheck {
         self.findings.is_empty() && self.official.as_ref().is_none_or(|official| official.accepted)
     }
 
-    /// A row for each thing that is wrong, that could not be looked at, or that the official checker says.
+    /// A row for each fault, each piece of advice, what could not be looked at, and what the official checker says.
     pub(crate) fn table(&self) -> Table {
         let mut table = Table::new(["checker", "finding", "path", "what"]);
         for TreeFinding { path, what } in &self.findings {
             table.row(["this", "wrong", path, what]);
+        }
+        for TreeFinding { path, what } in &self.advice {
+            table.row(["this", "advice", path, what]);
         }
         self.unchecked.iter().for_each(|what| table.row(["this", "unchecked", "", what]));
         let Some(official) = &self.official else { return table };
@@ -88,13 +94,15 @@ impl SubmissionCheck {
         if self.rehearsal {
             text += "A rehearsal, not to be submitted: lengths of runs and sizes of datasets are unchecked.\n";
         }
-        let mut above = None;
-        for TreeFinding { path, what } in &self.findings {
-            if above != Some(path) {
-                let _ = writeln!(text, "WRONG {path}");
+        for (word, found) in [("WRONG", &self.findings), ("advice", &self.advice)] {
+            let mut above = None;
+            for TreeFinding { path, what } in found {
+                if above != Some(path) {
+                    let _ = writeln!(text, "{word} {path}");
+                }
+                above = Some(path);
+                let _ = writeln!(text, "      {what}");
             }
-            above = Some(path);
-            let _ = writeln!(text, "      {what}");
         }
         for what in &self.unchecked {
             let _ = writeln!(text, "unchecked: {what}");
@@ -134,12 +142,17 @@ mod tests {
             rehearsal: true,
             results: 2,
             findings: Vec::new(),
+            advice: vec![TreeFinding { path: "b".to_owned(), what: "has the number 2".to_owned() }],
             unchecked: vec!["power".to_owned()],
             official: None,
         };
         let text = good.text();
         assert!(text.starts_with("T, round v5.0, results: 2\nA rehearsal") && good.is_good(), "{text}");
-        assert!(text.contains("\nunchecked: power\n") && text.contains("not asked: give a clone"), "{text}");
+        assert!(
+            text.contains("\nadvice b\n      has the number 2\nunchecked: power\n")
+                && text.contains("not asked: give a clone"),
+            "{text}"
+        );
         let finding = TreeFinding { path: "a".to_owned(), what: "is empty".to_owned() };
         let official = OfficialChecker { accepted: false, results: Some(1), said: vec!["ERROR x".to_owned()] };
         let bad = SubmissionCheck { findings: vec![finding], official: Some(official), ..good };

@@ -115,28 +115,22 @@ fn read(tree: &mut Tree, path: &Path) -> Option<Vec<Seen>> {
     parsed(&text).map_err(|why| tree.found(path, why)).ok()
 }
 
-/// The answers whose beginnings are in the text.
+/// The answers whose beginnings are in the text. The official tool cuts anywhere: of the two lines beside the cut, what
+/// is no answer is not looked at.
 fn parsed(text: &str) -> Result<Vec<Seen>, String> {
     let not = |what: &str| Err(format!("is no accuracy log of LoadGen: {what}"));
     if !text.starts_with("[\n") || !text.ends_with("]\n") {
         return not("it does not begin with [ and end with ], in lines of their own");
     }
-    let lines: Vec<&str> = match text.split_once(GAP) {
-        // The line before the cut may lack its end; that behind it lacks its beginning.
-        Some((head, tail)) => head.lines().chain(tail.lines().skip(1)).collect(),
-        None => text.lines().collect(),
-    };
-    let behind = text.split_once(GAP).and_then(|(_, tail)| tail.lines().next()).unwrap_or_default();
-    let digits = behind.split('"').next().filter(|_| !behind.contains('{')).unwrap_or_default();
-    if !is_hex(digits) {
-        return not("what stands behind the cut is no answer");
-    }
+    let cut = text.split_once(GAP);
+    let (head, tail) = cut.unwrap_or((text, ""));
+    let behind = head.lines().count();
     let mut seen = Vec::new();
-    for line in lines.into_iter().filter(|line| line.starts_with('{')) {
+    for (number, line) in head.lines().chain(tail.lines()).enumerate() {
+        let is_beside = cut.is_some() && (number + 1 == behind || number == behind);
         match answer(line) {
             Some(answer) => seen.push(answer),
-            // Too little of it is there.
-            None if !line.contains(DATA) && text.contains(&format!("{line}{GAP}")) => {}
+            None if is_beside || !line.starts_with('{') => {}
             None => return not("a line is no answer"),
         }
     }
@@ -171,6 +165,20 @@ mod tests {
         let seen = parsed(&truncated(&log)).unwrap();
         assert!(seen.len() > 100 && seen[0].seq_id == 0 && seen.last().unwrap().qsl_idx == 999, "{seen:?}");
         assert_eq!(parsed(&log).unwrap().len(), 1_000);
+    }
+
+    #[test]
+    fn a_cut_anywhere_in_an_answer_leaves_the_others() {
+        let line = |number: usize| {
+            format!("{{ \"seq_id\" : {number}, \"qsl_idx\" : {}, \"data\" : \"0{number:05}\" }},\n", number + 7)
+        };
+        let rest: String = (1..1_000).map(line).collect();
+        for more in 0..line(500).len() {
+            let first = line(0).replace("\"data\" : \"", &format!("\"data\" : \"{}", "A".repeat(more)));
+            let log = format!("[\n{first}{}\n]\n", rest.trim_end_matches(",\n"));
+            let seen = parsed(&truncated(&log)).unwrap();
+            assert!(seen.len() > 140 && seen.iter().all(|seen| seen.qsl_idx == seen.seq_id + 7), "{more}: {seen:?}");
+        }
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub(crate) fn check(root: &Path, rules: &'static Rules, made_of: Option<&Submiss
         None => tree.unchecked("sums of whole accuracy logs, and their middles: give --file to hold them to the runs"),
     }
     let rehearsal = tree.is_rehearsal();
-    let tree::Told { findings, unchecked } = tree.end();
+    let tree::Told { findings, advice, unchecked } = tree.end();
     Ok(SubmissionCheck {
         schema: SCHEMA,
         unofficial: UNOFFICIAL.to_owned(),
@@ -56,6 +56,7 @@ pub(crate) fn check(root: &Path, rules: &'static Rules, made_of: Option<&Submiss
         rehearsal,
         results,
         findings,
+        advice,
         unchecked,
         official: None,
     })

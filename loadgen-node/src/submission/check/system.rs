@@ -34,6 +34,9 @@ pub(super) fn check(tree: &mut Tree, path: &Path, division: Division, submitter:
     for what in faults(&keys, division, submitter) {
         tree.found(path, what);
     }
+    for what in advice(&keys) {
+        tree.advise(path, what);
+    }
     let of_type = TYPES.into_iter().find(|(name, _)| keys.get("system_type").and_then(Value::as_str) == Some(name));
     of_type.map_or(&[], |(_, suites)| suites)
 }
@@ -45,24 +48,17 @@ fn faults(keys: &Map<String, Value>, division: Division, submitter: &str) -> Vec
     for key in wanted.copied() {
         match keys.get(key) {
             None => faults.push(format!("lacks the key {key}")),
-            Some(Value::String(text)) if text.trim().is_empty() && must_have_a_text(key) => {
-                faults.push(format!("says nothing under {key}"));
+            Some(value) if !is_empty(value) || !must_have_a_text(key) => {}
+            Some(Value::String(_)) => faults.push(format!("says nothing under {key}")),
+            Some(value) => {
+                faults.push(format!("has {value} under {key}, which the official checker takes for nothing"))
             }
-            Some(_) => {}
         }
     }
-    for (key, value) in keys {
-        match value {
-            _ if !is_official(key) => faults.push(format!("has the key {key}, which no description has")),
-            Value::String(_) => {}
-            _ => faults.push(format!("has {value} under {key}: all values are texts")),
-        }
-    }
-    let text = |key: &str| keys.get(key).and_then(Value::as_str);
     let one_of = |key: &str, known: &[&str]| {
-        let found = text(key)?;
-        let is_known = known.iter().any(|one| one.eq_ignore_ascii_case(found));
-        (!is_known).then(|| format!("has {key} \"{found}\": {} is wanted", known.join(" or ")))
+        let found = keys.get(key)?;
+        let is_known = known.iter().any(|one| found.as_str().is_some_and(|found| one.eq_ignore_ascii_case(found)));
+        (!is_known).then(|| format!("has {key} {found}: {} is wanted", known.join(" or ")))
     };
     faults.extend(one_of("division", &[division.name()]));
     faults.extend(one_of("submitter", &[submitter]));
@@ -72,10 +68,41 @@ fn faults(keys: &Map<String, Value>, division: Division, submitter: &str) -> Vec
         faults.extend(one_of("is_network", &["True"]));
     }
     for key in WHOLE {
-        let odd = text(key).filter(|found| !found.is_empty() && found.parse::<u32>().is_err());
-        faults.extend(odd.map(|found| format!("has {key} \"{found}\": a whole number is wanted")));
+        let odd = keys.get(key).filter(|found| !is_empty(found) && !is_whole(found));
+        faults.extend(odd.map(|found| format!("has {key} {found}: a whole number is wanted")));
     }
     faults
+}
+
+/// What the official checker takes, though it is not what its texts show.
+fn advice(keys: &Map<String, Value>) -> Vec<String> {
+    let of_key = |(key, value): (&String, &Value)| match value {
+        _ if !is_official(key) => Some(format!("has the key {key}, which the official checker does not know")),
+        Value::String(_) => None,
+        _ => Some(format!("has {value} under {key}: texts stand in quotes, numbers too")),
+    };
+    keys.iter().filter_map(of_key).collect()
+}
+
+/// What the official checker, a Python program, takes for nothing.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Bool(true) => false,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty(),
+    }
+}
+
+/// Whether the official checker can take a value for a whole number.
+fn is_whole(value: &Value) -> bool {
+    match value {
+        Value::Number(_) => true,
+        Value::String(text) => text.trim().parse::<u32>().is_ok(),
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -100,9 +127,10 @@ mod tests {
         };
         assert_eq!(faults(&whole(), Division::Network, "acme"), [""; 0]);
         for (key, value, said) in [
-            ("cooling", Value::Null, "has null under cooling: all values are texts"),
+            ("cooling", Value::Null, "has null under cooling, which the official checker takes for nothing"),
+            ("cooling", 0.into(), "has 0 under cooling, which the official checker takes for nothing"),
             ("cooling", "".into(), "says nothing under cooling"),
-            ("colour", "red".into(), "has the key colour, which no description has"),
+            ("is_network", true.into(), "has is_network true: True is wanted"),
             ("is_network", "False".into(), "has is_network \"False\": True is wanted"),
             ("number_of_nodes", "two".into(), "has number_of_nodes \"two\": a whole number is wanted"),
             ("division", "open".into(), "has division \"open\": network is wanted"),
@@ -112,7 +140,16 @@ mod tests {
             keys.insert(key.to_owned(), value);
             assert_eq!(faults(&keys, Division::Network, "Acme"), [said]);
         }
+        for (key, value, said) in [
+            ("number_of_nodes", 2.into(), "has 2 under number_of_nodes: texts stand in quotes, numbers too"),
+            ("colour", "red".into(), "has the key colour, which the official checker does not know"),
+        ] {
+            let mut keys = whole();
+            keys.insert(key.to_owned(), value);
+            assert_eq!((faults(&keys, Division::Network, "Acme"), advice(&keys)), (Vec::new(), vec![said.to_owned()]));
+        }
         let mut keys = whole();
+        assert_eq!(advice(&keys), [""; 0]);
         keys.remove("network_rate");
         assert_eq!(faults(&keys, Division::Network, "Acme"), ["lacks the key network_rate"]);
     }

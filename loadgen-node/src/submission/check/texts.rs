@@ -92,7 +92,9 @@ pub(super) fn measurements(tree: &mut Tree, place: &Place, performance: Option<&
             tree.found(&conf, what);
         }
     }
-    let path = folder.join(place.layout.measurements_file(place.scenario));
+    let usual = folder.join(place.layout.measurements_file(place.scenario));
+    let other = tree.files(&folder).into_iter().find(|name| place.layout.is_measurements(name));
+    let path = if usual.is_file() { usual } else { other.map_or(usual, |name| folder.join(name)) };
     if let Some(text) = tree.text(&path) {
         described(tree, &path, &text);
     }
@@ -112,7 +114,8 @@ fn described(tree: &mut Tree, path: &Path, text: &str) {
     }
 }
 
-/// The settings of `user.conf` that the log does not have.
+/// The settings of `user.conf` that the log contradicts. A log has the settings of its own scenario alone; of the
+/// others it says nothing.
 fn unlike_log(place: &Place, text: &str, run: &AuditedRun) -> Vec<String> {
     let table = Table::parse(text);
     let mut faults: Vec<String> = table.faults().iter().map(ToString::to_string).collect();
@@ -127,7 +130,8 @@ fn unlike_log(place: &Place, text: &str, run: &AuditedRun) -> Vec<String> {
         let (Some(found), Some(prescribed)) = (logged.get(field), bare.get(field)) else { continue };
         let is_rate = matches!(field.as_str(), "server_target_qps" | "offline_expected_qps");
         let is_set = is_rate || value != prescribed;
-        if is_set && !is_equal(found, value) {
+        let is_logged = run.detail.value(&format!("requested_{field}")).is_some();
+        if is_set && is_logged && !is_equal(found, value) {
             faults.push(format!("makes {field} {value}, and the log of the performance run has {found}"));
         }
     }

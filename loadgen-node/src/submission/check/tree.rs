@@ -1,4 +1,5 @@
-//! The files of a tree. What is read here is known to belong there; what nobody has asked for at the end does not.
+//! The files of a tree. What is read here is known to belong there. What nobody has asked for at the end does not
+//! belong where the checkers have lists of files; elsewhere that is advice.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,6 +11,7 @@ use lon_proto::text::on_one_line;
 
 use super::super::layout::REHEARSAL;
 use crate::audit::{AuditCheck, CheckOutcome};
+use crate::division::Division;
 use crate::outputs::documents::submission_check::TreeFinding;
 
 /// The largest file that a submission may have (50 MB in the checkers of the rounds).
@@ -24,6 +26,7 @@ pub(super) struct Tree {
     /// Files that nobody has asked for yet.
     left: BTreeSet<PathBuf>,
     findings: Vec<TreeFinding>,
+    advice: Vec<TreeFinding>,
     unchecked: BTreeSet<String>,
 }
 
@@ -31,6 +34,8 @@ pub(super) struct Tree {
 pub(super) struct Told {
     /// What is wrong, in the order in which it was found.
     pub(super) findings: Vec<TreeFinding>,
+    /// What no official text forbids, and what may not be meant.
+    pub(super) advice: Vec<TreeFinding>,
     /// What could not be looked at.
     pub(super) unchecked: Vec<String>,
 }
@@ -41,8 +46,13 @@ impl Tree {
     /// # Errors
     /// A folder cannot be read.
     pub(super) fn open(root: &Path) -> Result<Tree> {
-        let mut tree =
-            Tree { root: root.to_owned(), left: BTreeSet::new(), findings: Vec::new(), unchecked: BTreeSet::new() };
+        let mut tree = Tree {
+            root: root.to_owned(),
+            left: BTreeSet::new(),
+            findings: Vec::new(),
+            advice: Vec::new(),
+            unchecked: BTreeSet::new(),
+        };
         tree.walk(root)?;
         let at_the_top: Vec<PathBuf> = tree.left.iter().filter(|path| path.parent() == Some(root)).cloned().collect();
         for path in at_the_top {
@@ -97,12 +107,24 @@ impl Tree {
 
     /// Notes a fault of a file or folder.
     pub(super) fn found(&mut self, path: &Path, what: impl Into<String>) {
-        let inner = path.strip_prefix(&self.root).unwrap_or(path);
-        let path = if inner.as_os_str().is_empty() { ".".to_owned() } else { inner.display().to_string() };
-        let finding = TreeFinding { path: on_one_line(&path), what: on_one_line(&what.into()) };
+        let finding = self.finding(path, what.into());
         if !self.findings.contains(&finding) {
             self.findings.push(finding);
         }
+    }
+
+    /// Notes what no official text forbids, and what may not be meant.
+    pub(super) fn advise(&mut self, path: &Path, what: impl Into<String>) {
+        let finding = self.finding(path, what.into());
+        if !self.advice.contains(&finding) {
+            self.advice.push(finding);
+        }
+    }
+
+    fn finding(&self, path: &Path, what: String) -> TreeFinding {
+        let inner = path.strip_prefix(&self.root).unwrap_or(path);
+        let path = if inner.as_os_str().is_empty() { ".".to_owned() } else { inner.display().to_string() };
+        TreeFinding { path: on_one_line(&path), what: on_one_line(&what) }
     }
 
     /// Notes what could not be looked at.
@@ -157,12 +179,27 @@ impl Tree {
         of_folder.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())).collect()
     }
 
-    /// What was found; every file that nobody has asked for is a fault.
+    /// What was found, with the files that nobody has asked for.
     pub(super) fn end(mut self) -> Told {
         for path in std::mem::take(&mut self.left) {
-            self.found(&path, "does not belong here: a submission of this round has no such file");
+            match has_list(path.strip_prefix(&self.root).unwrap_or(&path)) {
+                true => self.found(&path, "does not belong here: a submission of this round has no such file"),
+                false => self.advise(&path, "is nothing that a submission of this round asks for"),
+            }
         }
-        Told { findings: self.findings, unchecked: self.unchecked.into_iter().collect() }
+        let unchecked = self.unchecked.into_iter().collect();
+        Told { findings: self.findings, advice: self.advice, unchecked }
+    }
+}
+
+/// Whether the checkers have a list of the files that may lie beside a file: at the top, and in the folders of runs,
+/// `DIVISION/SUBMITTER/results/SYSTEM/BENCHMARK/SCENARIO`. Compliance tests of the open division are nobody's concern.
+fn has_list(inner: &Path) -> bool {
+    let parts: Vec<&str> = inner.iter().filter_map(|part| part.to_str()).collect();
+    match parts.get(..6) {
+        Some([_, _, "results", ..]) => parts.len() > 6,
+        Some([division, _, "compliance", ..]) => parts.len() > 6 && *division == Division::Network.name(),
+        _ => parts.len() <= 2,
     }
 }
 
@@ -185,6 +222,22 @@ mod tests {
 
     fn told(tree: Tree) -> Vec<String> {
         tree.end().findings.into_iter().map(|finding| format!("{} {}", finding.path, finding.what)).collect()
+    }
+
+    #[test]
+    fn files_belong_where_the_checkers_have_lists_of_them() {
+        let run = "a/results/s/resnet50/Server";
+        for (path, wanted) in [
+            (format!("network/{run}/performance/run_1/note.txt"), true),
+            (format!("open/{run}/note.txt"), true),
+            ("network/a/compliance/s/resnet50/Server/TEST04/note.txt".to_owned(), true),
+            ("open/a/compliance/s/resnet50/Server/TEST04/note.txt".to_owned(), false),
+            ("network/a/results/summary.html".to_owned(), false),
+            ("network/a/setup/start.sh".to_owned(), false),
+            ("network/note.txt".to_owned(), true),
+        ] {
+            assert_eq!(has_list(Path::new(&path)), wanted, "{path}");
+        }
     }
 
     #[test]
