@@ -6,7 +6,7 @@
 //! |---|---|
 //! | the link is full | writes wait for room, or the kernel always has more than it can send |
 //! | a node is slow | its own stages take most of the round trip; or its receive window stops the kernel |
-//! | a node's window is full | it holds as many as it takes, and most of the round trip is outside it; or HTTP/2's own |
+//! | a node's window is full | it holds all that it takes, with most of the round trip outside it; or HTTP/2's own |
 //! | this host is busy | a thread that issues or carries waits for a core, or never rests |
 //!
 //! Samples come at random times, so that a cause that acts for a share of the time meets that share of the samples.

@@ -84,6 +84,34 @@ fn a_pipe_or_a_file_without_an_end_in_a_run_folder_is_named() {
     }
 }
 
+/// A tree of somebody else may hold anything in the place of a file.
+#[test]
+fn a_pipe_or_a_file_without_an_end_in_a_submission_is_named() {
+    let tree = tempfile::tempdir().unwrap();
+    let run = "open/Us/results/sys/resnet50/Offline";
+    let files = [
+        "open/Us/systems/sys.json".to_owned(),
+        "open/Us/measurements/sys/resnet50/Offline/user.conf".to_owned(),
+        format!("{run}/performance/run_1/mlperf_log_detail.txt"),
+        format!("{run}/accuracy/mlperf_log_accuracy.json"),
+        format!("{run}/accuracy/accuracy.txt"),
+    ];
+    type Put = fn(&Path);
+    let cases: [(Put, &str); 2] = [(put_pipe, "a pipe or a device"), (put_sparse, "has 21474836480 bytes")];
+    for (put, words) in cases {
+        for file in &files {
+            let path = tree.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            put(&path);
+        }
+        let checked = LoadGen::run(&["submission", "check", "--rules", "v5.1", tree.path().to_str().unwrap()]);
+        assert_eq!(checked.code, Some(3), "{checked:?}");
+        let said = checked.stdout + &checked.stderr;
+        assert!(said.matches(words).count() >= files.len(), "{said}");
+        files.iter().for_each(|file| fs::remove_file(tree.path().join(file)).unwrap());
+    }
+}
+
 /// One folder that cannot be read takes nothing from the list of the others.
 #[test]
 fn a_pipe_in_one_folder_does_not_stop_the_list() {

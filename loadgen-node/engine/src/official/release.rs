@@ -12,11 +12,8 @@ type Number = [u32; 3];
 const FIRST: Number = [5, 0, 0];
 
 /// Lines, and the release that wrote them first.
-const SINCE: [(&str, Number); 3] = [
-    ("num_errors", [5, 0, 16]),
-    ("effective_accuracy_sample_count", [6, 0, 6]),
-    ("accuracy_sample_count", [6, 0, 6]),
-];
+const SINCE: [(&str, Number); 3] =
+    [("num_errors", [5, 0, 16]), ("effective_accuracy_sample_count", [6, 0, 6]), ("accuracy_sample_count", [6, 0, 6])];
 
 /// Words in the names of lines, those that older releases have for them, and the release that wrote the new ones first.
 const WORDS: [(&str, &str, Number); 1] = [("Time per Output Token", "Time to Output Token", [5, 1, 1])];

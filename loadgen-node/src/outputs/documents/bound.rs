@@ -12,8 +12,8 @@ use crate::verdict::bound::Bound;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct BoundDocument {
-    /// `link`, `node`, `window` (the samples, or the bytes over HTTP/2, that a node takes at once), `loadgen_host` or `not_known`;
-    /// null where nothing held the run back, or nothing was judged.
+    /// `link`, `node`, `window` (the samples, or the bytes over HTTP/2, that a node takes at once), `loadgen_host` or
+    /// `not_known`; null where nothing held the run back, or nothing was judged.
     pub cause: Option<String>,
     /// What was measured of the cause, in words, with the number that would fit.
     pub why: Option<String>,
