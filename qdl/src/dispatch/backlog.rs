@@ -40,7 +40,11 @@ impl Backlog {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.samples().is_empty()
+        self.len() == 0
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.samples().len()
     }
 
     /// How many more samples fit. At 0 the caller counts as waiting: see [`Moved::has_room`].

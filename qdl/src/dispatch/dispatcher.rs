@@ -146,11 +146,27 @@ impl Dispatcher {
         if self.policy != Policy::Pull {
             return false;
         }
-        let moved = self.backlog.move_to(lane, self.nodes[lane.node.0].window_room().min(PULL_SAMPLES));
+        let node = &self.nodes[lane.node.0];
+        let room = node.window_room().min(PULL_SAMPLES);
+        let moved = self.backlog.move_to(lane, self.share(node, room));
         if moved.has_room {
             self.sink.room();
         }
         moved.some
+    }
+
+    /// How many of the `room` samples that a node has room for it may pull. Where fewer wait than all nodes have room
+    /// for, it gets no more than its part of those that are not answered: else the first to come takes all of a small
+    /// set, and the others have nothing to do.
+    fn share(&self, node: &Node, room: u64) -> u64 {
+        let waiting = self.backlog.len() as u64;
+        if waiting == 0 || waiting >= room.saturating_mul(self.nodes.len() as u64) {
+            return room;
+        }
+        let at_work = || self.nodes.iter().filter(|node| !node.is_lost());
+        let unanswered = waiting + at_work().map(Node::outstanding).sum::<u64>();
+        let part = unanswered.div_ceil(at_work().count().max(1) as u64);
+        room.min(part.saturating_sub(node.outstanding()))
     }
 
     /// Gives a lane's replies to the sink and leaves `replies` empty. Under [`Policy::Pull`] the lane is woken to take
@@ -377,5 +393,25 @@ mod tests {
         assert!(!dispatcher.all_sent());
         dispatcher.give_up();
         assert_eq!(kept.0.lock().unwrap().len(), 5, "each sample ends once");
+    }
+
+    #[test]
+    fn small_sets_are_shared_evenly_and_all_are_taken() {
+        for (count, shares) in [(1, [1, 0]), (10, [5, 5]), (16, [8, 8]), (43, [22, 21]), (200, [64, 64])] {
+            let nodes = vec![node(0, 1000, 64), node(1, 1000, 64)];
+            let dispatcher = Dispatcher::new(Policy::Pull, false, nodes, Arc::new(Kept::default()));
+            dispatcher.issue(samples(count), clock::now());
+            for lane in dispatcher.lanes() {
+                while dispatcher.refill(lane) {}
+            }
+            assert_eq!(dispatcher.lanes().map(Lane::outstanding).collect::<Vec<_>>(), shares, "{count}");
+        }
+        // What a lost node leaves is for the other one.
+        let nodes = vec![node(0, 1000, 64), node(1, 1000, 64)];
+        let dispatcher = Dispatcher::new(Policy::Pull, false, nodes, Arc::new(Kept::default()));
+        dispatcher.lose(NodeIndex(1), &NodeFailure::Ended("test".into()));
+        dispatcher.issue(samples(16), clock::now());
+        assert!(dispatcher.refill(&dispatcher.nodes[0].lanes[0]));
+        assert!(dispatcher.backlog.is_empty());
     }
 }
