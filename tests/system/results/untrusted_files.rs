@@ -87,7 +87,8 @@ fn a_pipe_or_a_file_without_an_end_in_a_run_folder_is_named() {
 /// A tree of somebody else may hold anything in the place of a file.
 #[test]
 fn a_pipe_or_a_file_without_an_end_in_a_submission_is_named() {
-    let tree = tempfile::tempdir().unwrap();
+    let [tree, clone] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    fs::create_dir_all(clone.path().join("tools/submission")).unwrap();
     let run = "open/Us/results/sys/resnet50/Offline";
     let files = [
         "open/Us/systems/sys.json".to_owned(),
@@ -104,10 +105,12 @@ fn a_pipe_or_a_file_without_an_end_in_a_submission_is_named() {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             put(&path);
         }
-        let checked = LoadGen::run(&["submission", "check", "--rules", "v5.1", tree.path().to_str().unwrap()]);
+        let args = ["submission", "check", "--rules", "v5.1", "--mlcommons", clone.path().to_str().unwrap()];
+        let checked = LoadGen::run(&[&args[..], &[tree.path().to_str().unwrap()]].concat());
         assert_eq!(checked.code, Some(3), "{checked:?}");
         let said = checked.stdout + &checked.stderr;
         assert!(said.matches(words).count() >= files.len(), "{said}");
+        assert!(said.contains("not asked: it would wait for a pipe"), "{said}");
         files.iter().for_each(|file| fs::remove_file(tree.path().join(file)).unwrap());
     }
 }

@@ -11,7 +11,7 @@ use lon_proto::text::on_lines;
 use super::super::io::{print_in, print_text};
 use crate::cli::Format;
 use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::documents::submission_check::{OfficialChecker, SubmissionCheck};
+use crate::outputs::documents::submission_check::{NO_CLONE, OfficialChecker};
 use crate::submission::check;
 use crate::submission::checked::Submission;
 
@@ -46,9 +46,13 @@ impl Asked {
 /// Looks at the tree. What is wrong makes exit code 3.
 pub(super) fn check(asked: &Asked, made_of: Option<&Submission>, form: Format) -> Outcome {
     let Asked { tree, rules, checker } = asked;
-    let found = check::check(tree, rules, made_of).or_exit(Exit::Usage)?;
-    let official = checker.as_ref().map(|checker| official(checker, tree, rules.round.name)).transpose();
-    let found = SubmissionCheck { official: official.or_exit(Exit::Usage)?, ..found };
+    let mut found = check::check(tree, rules, made_of).or_exit(Exit::Usage)?;
+    match checker {
+        None => found.official_not_asked = Some(NO_CLONE.to_owned()),
+        // It has no guard of its own.
+        Some(_) if found.official_not_asked.is_some() => {}
+        Some(checker) => found.official = Some(official(checker, tree, rules.round.name).or_exit(Exit::Usage)?),
+    }
     print_in(form, &found, || print_text(&found.text()), || found.table())?;
     Ok(if found.is_good() { Exit::Ok } else { Exit::Invalid })
 }

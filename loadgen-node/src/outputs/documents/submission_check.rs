@@ -8,6 +8,10 @@ use crate::outputs::table::Table;
 
 /// The version of [`SubmissionCheck`].
 pub(crate) const SCHEMA: u32 = 1;
+/// Why the official checker was not asked.
+pub(crate) const NO_CLONE: &str = "give a clone of mlcommons/inference with --mlcommons";
+/// Why it is not asked of such a tree.
+pub(crate) const NO_FILES: &str = "it would wait for a pipe, or read a file that is far too long";
 /// What every check says of itself.
 pub(crate) const UNOFFICIAL: &str = "this check is not the official submission checker, which is the judge";
 
@@ -36,8 +40,11 @@ pub struct SubmissionCheck {
     pub advice: Vec<TreeFinding>,
     /// What could not be looked at.
     pub unchecked: Vec<String>,
-    /// What the official checker says; null where no clone of its repository was given.
+    /// What the official checker says; null where it was not asked.
     pub official: Option<OfficialChecker>,
+    /// Why it was not asked; null where it was.
+    #[serde(default)]
+    pub official_not_asked: Option<String>,
 }
 
 /// One thing that is said of a file or folder.
@@ -114,7 +121,8 @@ impl SubmissionCheck {
         };
         let _ = writeln!(text, "\nThis check        {ours}");
         let Some(official) = &self.official else {
-            text += "Official checker  not asked: give a clone of mlcommons/inference with --mlcommons\n";
+            let why = self.official_not_asked.as_deref().unwrap_or(NO_CLONE);
+            let _ = writeln!(text, "Official checker  not asked: {why}");
             return text;
         };
         let verdict = if official.accepted { "submission looks OK" } else { "does not take it" };
@@ -145,6 +153,7 @@ mod tests {
             advice: vec![TreeFinding { path: "b".to_owned(), what: "has the number 2".to_owned() }],
             unchecked: vec!["power".to_owned()],
             official: None,
+            official_not_asked: None,
         };
         let text = good.text();
         assert!(text.starts_with("T, round v5.0, results: 2\nA rehearsal") && good.is_good(), "{text}");

@@ -32,7 +32,7 @@ use std::path::Path;
 use anyhow::Result;
 use loadgen::conf::rules::Rules;
 
-use crate::outputs::documents::submission_check::{SCHEMA, SubmissionCheck, UNOFFICIAL};
+use crate::outputs::documents::submission_check::{NO_FILES, SCHEMA, SubmissionCheck, UNOFFICIAL};
 use crate::submission::checked::Submission;
 
 /// Looks at a tree by the rules of a round. With the file of the submission, its runs are held against the tree, too.
@@ -47,7 +47,7 @@ pub(crate) fn check(root: &Path, rules: &'static Rules, made_of: Option<&Submiss
         None => tree.unchecked("sums of whole accuracy logs, and their middles: give --file to hold them to the runs"),
     }
     let rehearsal = tree.is_rehearsal();
-    let tree::Told { findings, advice, unchecked } = tree.end();
+    let tree::Told { findings, advice, unchecked, has_endless } = tree.end();
     Ok(SubmissionCheck {
         schema: SCHEMA,
         unofficial: UNOFFICIAL.to_owned(),
@@ -59,5 +59,6 @@ pub(crate) fn check(root: &Path, rules: &'static Rules, made_of: Option<&Submiss
         advice,
         unchecked,
         official: None,
+        official_not_asked: has_endless.then(|| NO_FILES.to_owned()),
     })
 }

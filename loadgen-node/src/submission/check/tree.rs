@@ -17,6 +17,8 @@ use crate::outputs::documents::submission_check::TreeFinding;
 /// The largest file that a submission may have (50 MB in the checkers of the rounds).
 const LARGEST_BYTES: u64 = 50 * 1024 * 1024;
 pub(super) const LARGEST: Limit = Limit::bytes(LARGEST_BYTES);
+/// What has more is not read to its end in any useful time.
+const ENDLESS_BYTES: u64 = 20 * LARGEST_BYTES;
 /// Ends of the names that files in the top folder may have.
 const AT_THE_TOP: [&str; 2] = ["md", "pdf"];
 
@@ -28,6 +30,7 @@ pub(super) struct Tree {
     findings: Vec<TreeFinding>,
     advice: Vec<TreeFinding>,
     unchecked: BTreeSet<String>,
+    has_endless: bool,
 }
 
 /// What is said of a tree.
@@ -38,6 +41,8 @@ pub(super) struct Told {
     pub(super) advice: Vec<TreeFinding>,
     /// What could not be looked at.
     pub(super) unchecked: Vec<String>,
+    /// A program without a guard of its own could wait for one of the files, or read it, for ever.
+    pub(super) has_endless: bool,
 }
 
 impl Tree {
@@ -52,6 +57,7 @@ impl Tree {
             findings: Vec::new(),
             advice: Vec::new(),
             unchecked: BTreeSet::new(),
+            has_endless: false,
         };
         tree.walk(root)?;
         let at_the_top: Vec<PathBuf> = tree.left.iter().filter(|path| path.parent() == Some(root)).cloned().collect();
@@ -83,6 +89,7 @@ impl Tree {
                 self.walk(&path)?;
                 continue;
             }
+            self.has_endless |= path.metadata().is_ok_and(|data| is_endless(&data));
             match data.is_file() {
                 true if data.len() > LARGEST_BYTES => {
                     self.found(&path, format!("has {} bytes, and {LARGEST_BYTES} are the most", data.len()));
@@ -188,8 +195,13 @@ impl Tree {
             }
         }
         let unchecked = self.unchecked.into_iter().collect();
-        Told { findings: self.findings, advice: self.advice, unchecked }
+        Told { findings: self.findings, advice: self.advice, unchecked, has_endless: self.has_endless }
     }
+}
+
+/// Whether a program that opens it may wait, or read, for ever.
+fn is_endless(data: &fs::Metadata) -> bool {
+    !data.is_dir() && !(data.is_file() && data.len() <= ENDLESS_BYTES)
 }
 
 /// Whether the checkers have a list of the files that may lie beside a file: at the top, and in the folders of runs,
