@@ -51,7 +51,7 @@ fn faults(keys: &Map<String, Value>, division: Division, submitter: &str) -> Vec
             Some(value) if !is_empty(value) || !must_have_a_text(key) => {}
             Some(Value::String(_)) => faults.push(format!("says nothing under {key}")),
             Some(value) => {
-                faults.push(format!("has {value} under {key}, which the official checker takes for nothing"))
+                faults.push(format!("has {value} under {key}, which the official checker takes for nothing"));
             }
         }
     }

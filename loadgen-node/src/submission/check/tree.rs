@@ -114,7 +114,7 @@ impl Tree {
 
     /// Notes a fault of a file or folder.
     pub(super) fn found(&mut self, path: &Path, what: impl Into<String>) {
-        let finding = self.finding(path, what.into());
+        let finding = self.finding(path, &what.into());
         if !self.findings.contains(&finding) {
             self.findings.push(finding);
         }
@@ -122,16 +122,16 @@ impl Tree {
 
     /// Notes what no official text forbids, and what may not be meant.
     pub(super) fn advise(&mut self, path: &Path, what: impl Into<String>) {
-        let finding = self.finding(path, what.into());
+        let finding = self.finding(path, &what.into());
         if !self.advice.contains(&finding) {
             self.advice.push(finding);
         }
     }
 
-    fn finding(&self, path: &Path, what: String) -> TreeFinding {
+    fn finding(&self, path: &Path, what: &str) -> TreeFinding {
         let inner = path.strip_prefix(&self.root).unwrap_or(path);
         let path = if inner.as_os_str().is_empty() { ".".to_owned() } else { inner.display().to_string() };
-        TreeFinding { path: on_one_line(&path), what: on_one_line(&what) }
+        TreeFinding { path: on_one_line(&path), what: on_one_line(what) }
     }
 
     /// Notes what could not be looked at.
@@ -201,7 +201,7 @@ impl Tree {
 
 /// Whether a program that opens it may wait, or read, for ever.
 fn is_endless(data: &fs::Metadata) -> bool {
-    !data.is_dir() && !(data.is_file() && data.len() <= ENDLESS_BYTES)
+    !data.is_dir() && (!data.is_file() || data.len() > ENDLESS_BYTES)
 }
 
 /// Whether the checkers have a list of the files that may lie beside a file: at the top, and in the folders of runs,
