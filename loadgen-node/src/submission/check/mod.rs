@@ -4,6 +4,7 @@
 //! | file | what it has |
 //! |---|---|
 //! | `tree` | the files, what is wrong with them, and which of them nothing asks for |
+//! | `tree_division` | the divisions, and in what they differ |
 //! | `place` | one benchmark and scenario of a system, with the rules for it |
 //! | `submitters` | finds the places, and which are missing |
 //! | `logs` | the logs of one run |
@@ -26,6 +27,7 @@ mod submitters;
 mod system;
 mod texts;
 mod tree;
+mod tree_division;
 
 use std::path::Path;
 
