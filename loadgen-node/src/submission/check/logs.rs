@@ -7,6 +7,7 @@ use loadgen::official::{self, Agreement, DETAIL_FILE, Logs, MARK, SUMMARY_FILE};
 use serde_json::Value;
 
 use super::super::kind::Kind;
+use super::loadgen_files::{Built, built};
 use super::place::Place;
 use super::settings;
 use super::tree::Tree;
@@ -48,6 +49,11 @@ fn check(tree: &mut Tree, place: &Place, kind: Kind, run: &AuditedRun) {
     match settings::faults(place, kind, &run.detail) {
         Ok(of_settings) => faults.extend(of_settings),
         Err(unchecked) => tree.unchecked(unchecked),
+    }
+    match built(&run.detail) {
+        Built::Unmodified => {}
+        Built::Modified(of_files) => faults.extend(of_files),
+        Built::NotSeen(why) => tree.unchecked(format!("files of the LoadGen that led the runs: {why}")),
     }
     for what in faults {
         tree.found(&path, what);

@@ -8,6 +8,7 @@
 //! | `place` | one benchmark and scenario of a system, with the rules for it |
 //! | `submitters` | finds the places, and which are missing |
 //! | `logs` | the logs of one run |
+//! | `loadgen_files` | whether the LoadGen that led a run is the official one |
 //! | `settings` | what a run asked for, against what the round prescribes |
 //! | `result` | performance run, accuracy run and compliance tests of a place |
 //! | `compliance` | the compliance tests: what their scripts have written follows from the logs |
@@ -19,6 +20,7 @@
 mod again;
 mod answers;
 mod compliance;
+mod loadgen_files;
 mod logs;
 mod place;
 mod result;
