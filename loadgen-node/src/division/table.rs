@@ -32,7 +32,7 @@ fn by_word(_: &Facts<'_>) -> Verdict {
 use Judged::{After, Before, Word};
 
 /// Every rule of the division, one a row.
-pub(super) static RULES: [Rule; 36] = [
+pub(super) static RULES: [Rule; 37] = [
     rule("run_duration", "3", "the run lasts as long as the round asks, or longer", Before, settings::duration),
     rule("query_count", "3", "the run has as many queries and samples as the round asks", Before, settings::queries),
     rule("no_early_end", "3", "no limit of one's own ends the run early", Before, settings::early_end),
@@ -55,6 +55,7 @@ pub(super) static RULES: [Rule; 36] = [
         After,
         accuracy::target,
     ),
+    rule("ecc", "4.1.1", "the memories of hosts and accelerators have ECC on", Before, hosts::ecc),
     rule("mode", "5.1", "the run measures performance or accuracy", Before, suite::mode),
     rule("seeds", "5.1", "traffic is drawn with the round's seeds", Before, settings::seeds),
     rule("drawing", "5.1", "samples are drawn as the round has it", Before, settings::drawing),

@@ -144,6 +144,32 @@ fn the_readme_has_every_rule_and_no_other() {
     assert!(readme.contains(&rows.join("\n")), "README's table of rules should be:\n{}", rows.join("\n"));
 }
 
+/// Source: the section on ECC of a datacenter system's least requirements, mlcommons/inference_policies 87b3958 and later.
+#[test]
+fn memories_correct_errors_where_the_nodes_say_so() {
+    let (planned, here) = (good(), host("1"));
+    let with = |all: &[(&str, &[(&str, &str)])]| {
+        let of = |(name, settings): &(&str, &[(&str, &str)])| {
+            let mut node = node(name, "2", "tract 0.23");
+            node.settings.extend(settings.iter().map(|(name, value)| Setting::of_speed(name, value)));
+            if name.starts_with('g') {
+                node.host.accelerators = vec![Default::default()];
+            }
+            node
+        };
+        let nodes: Vec<NodeDescription> = all.iter().map(of).collect();
+        verdict("ecc", &Facts { planned: &planned, nodes: Some(NodesSeen { here: &here, nodes: &nodes }), run: None })
+    };
+    let (on, both) = (("host_ecc", "on"), [("host_ecc", "on"), ("accelerator_ecc", "on")]);
+    assert_eq!(with(&[("n1", &[on]), ("g2", &both)]), Verdict::Kept);
+    broken(with(&[("n1", &[("host_ecc", "off")]), ("n2", &[])]), &["node n1: the memory of its host has ECC off"]);
+    broken(with(&[("g1", &[on, ("accelerator_ecc", "off")])]), &["node g1: the memory of its accelerators"]);
+    not_seen(with(&[("n1", &[on]), ("n2", &[])]), "node n2 does not say whether the memory of its host");
+    not_seen(with(&[("g1", &[on])]), "node g1 does not say whether the memory of its accelerators");
+    not_seen(with(&[("n1", &[("host_ecc", "perhaps")])]), "node n1 does not say");
+    not_seen(super::tests::planned("ecc", &planned), "have not been asked");
+}
+
 /// What is sent as it is needs no approval.
 const UNASKED: &str = "approval";
 
