@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use lon_image::Preprocess;
 use lon_proto::sample::{DType, TensorSpec};
 
+use super::generation::Generation;
 use super::kind::{DatasetKind, Form};
 use super::network::NetworkRules;
 use super::quality::Quality;
@@ -38,6 +39,7 @@ pub struct Benchmark {
     pub(super) inputs: Option<Inputs>,
     pub(super) preprocess: Option<Preprocess>,
     pub(super) suites: Vec<suite::Entry>,
+    pub(super) generation: Vec<Generation>,
     pub(super) network: Option<NetworkRules>,
     pub(super) bandwidth: Option<Formula>,
 }
@@ -55,6 +57,11 @@ impl Benchmark {
     /// Returns the rules of the Network division; none when the division does not have this benchmark.
     pub fn network(&self) -> Option<&NetworkRules> {
         self.network.as_ref()
+    }
+
+    /// Returns the parameters of generation that the rules prescribe in a round; none where they prescribe none.
+    pub fn generation(&self, round: &str) -> Option<&Generation> {
+        self.generation.iter().find(|generation| generation.rounds.has(round))
     }
 
     /// Returns the formula of Appendix B of the rules: the bandwidth that a rate of samples needs.
