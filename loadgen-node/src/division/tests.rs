@@ -144,7 +144,7 @@ fn the_readme_has_every_rule_and_no_other() {
     assert!(readme.contains(&rows.join("\n")), "README's table of rules should be:\n{}", rows.join("\n"));
 }
 
-/// Source: the section on ECC of a datacenter system's least requirements, mlcommons/inference_policies 87b3958 and later.
+/// Source: the section on ECC of a datacenter system's least requirements, in the rules, 4.1.1.
 #[test]
 fn memories_correct_errors_where_the_nodes_say_so() {
     let (planned, here) = (good(), host("1"));

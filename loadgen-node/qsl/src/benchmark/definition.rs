@@ -70,9 +70,12 @@ impl Benchmark {
     }
 
     /// Returns the formula for samples and answers whose tensors have these types. Types that are not known are those
-    /// of the benchmark's file.
+    /// of the benchmark's file. Where token ids are sent alone, they are all that it counts.
     pub fn bandwidth_of(&self, sent: &[DType], answered: &[DType]) -> Option<Formula> {
-        self.bandwidth.as_ref().map(|formula| formula.with_dtypes(sent, answered, self.takes_texts()))
+        let formula = self.bandwidth.as_ref()?.with_dtypes(sent, answered, self.takes_texts());
+        let can_be_alone = self.inputs.as_ref().and_then(Inputs::ids_alone).is_some();
+        let is_alone = can_be_alone && sent.len() == 1;
+        Some(if is_alone { formula.of_first_input() } else { formula })
     }
 
     /// Returns the formula of the rules, or, where its file has none, the bytes of its inputs. None when these are
