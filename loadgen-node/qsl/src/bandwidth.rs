@@ -131,6 +131,13 @@ impl Formula {
         formula
     }
 
+    /// Returns the formula for samples that have the first of the inputs alone.
+    pub(crate) fn of_first_input(self) -> Formula {
+        let is_first = |(place, term): &(usize, Term)| term.tensor.unwrap_or(*place) == 0;
+        let ingress = self.ingress.into_iter().enumerate().filter(is_first).map(|(_, term)| term).collect();
+        Formula { ingress, ..self }
+    }
+
     /// Returns the raw bytes of a sample in this direction; 0: negligible.
     pub fn sample_bytes(&self, direction: Direction) -> u64 {
         self.terms(direction).iter().map(Term::bytes).sum()
@@ -329,6 +336,21 @@ mod tests {
             let found = [Ingress, Egress].map(|direction| formula(name).sample_bytes(direction));
             assert_eq!(found, [ingress, egress], "{name}");
         }
+    }
+
+    /// Source: Appendix B of the rules, number of inputs times 384 times the size of the type. Ids alone are one input.
+    #[test]
+    fn token_ids_that_are_sent_alone_are_all_that_is_required() {
+        let of = |name: &str, sent: &[DType]| {
+            let formula = Benchmark::find(name).unwrap().bandwidth_of(sent, &[]).unwrap();
+            (formula.sample_bytes(Ingress), formula.explain())
+        };
+        assert_eq!(of("bert", &[DType::I32; 3]), (3 * 384 * 4, "3x384 x 4 bytes x samples/s".to_owned()));
+        assert_eq!(of("bert", &[DType::I32]), (384 * 4, "384 x 4 bytes x samples/s".to_owned()));
+        assert_eq!(of("bert", &[DType::I64]).0, 384 * 8);
+        assert_eq!(of("bert", &[]).0, 3 * 384 * 4, "what is sent is not known");
+        assert_eq!(of("gptj", &[DType::I32]).0, 2_048 * 4);
+        assert_eq!(of("dlrm-v3", &[DType::I64]).0, 12_296 * 8, "numbers of a table are no token ids");
     }
 
     /// Elements of a sample and of an answer by the rules, worked out by hand, times the size of every type.

@@ -31,6 +31,31 @@ pub(super) fn separate(facts: &Facts<'_>) -> Verdict {
     }
 }
 
+/// The settings in which a node says `on` or `off` of its memories, with the words for them.
+const HOST_ECC: (&str, &str) = ("host_ecc", "its host");
+const ACCELERATOR_ECC: (&str, &str) = ("accelerator_ecc", "its accelerators");
+
+/// Section 4.1.1: ECC is on in the DRAM and HBM of datacenter systems.
+pub(super) fn ecc(facts: &Facts<'_>) -> Verdict {
+    let Some(NodesSeen { nodes, .. }) = facts.nodes else { return not_asked() };
+    let (mut off, mut silent) = (Vec::new(), Vec::new());
+    for node in nodes {
+        let with_accelerators = (!node.host.accelerators.is_empty()).then_some(ACCELERATOR_ECC);
+        for (name, what) in [HOST_ECC].into_iter().chain(with_accelerators) {
+            let setting = node.settings.iter().find(|setting| setting.name == name);
+            match setting.map(|setting| setting.value.as_str()) {
+                Some("on") => {}
+                Some("off") => off.push(format!("node {}: the memory of {what} has ECC off", node.name)),
+                _ => silent.push(format!("node {} does not say whether the memory of {what} has ECC on", node.name)),
+            }
+        }
+    }
+    match silent.first() {
+        Some(why) if off.is_empty() => Verdict::not_seen(why.clone()),
+        _ => Verdict::of(off),
+    }
+}
+
 /// Section 6.2.2: a permitted fabric.
 pub(super) fn fabric(facts: &Facts<'_>) -> Verdict {
     let Some(run) = facts.run else { return Verdict::not_seen("known after the run") };

@@ -15,6 +15,7 @@
 //! | `dataset` | what is sent |
 //! | `accuracy` | scores and the runs that they are from |
 //! | `suite` | scenario, benchmark and round |
+//! | `generation` | how models generate answers |
 //! | `identity` | what an engine and a model are known by |
 //! | `one_sut` | whether the nodes have the same model, engine and options |
 //! | `hosts` | machines, fabric and backends |
@@ -29,6 +30,7 @@ mod codecs;
 mod dataset;
 pub(crate) mod facts;
 mod findings;
+mod generation;
 mod hosts;
 pub(crate) mod identity;
 pub(crate) mod notes;

@@ -5,7 +5,7 @@ use lon_qsl::benchmark::ROUNDS;
 use super::facts::Facts;
 use super::findings::Findings;
 use super::rule::{Finding, Judged, Rule, Verdict};
-use super::{accuracy, bandwidth, codecs, dataset, hosts, one_sut, settings, suite, transfer};
+use super::{accuracy, bandwidth, codecs, dataset, generation, hosts, one_sut, settings, suite, transfer};
 
 /// Looks at every rule.
 pub(crate) fn judge(facts: &Facts<'_>) -> Findings {
@@ -32,7 +32,7 @@ fn by_word(_: &Facts<'_>) -> Verdict {
 use Judged::{After, Before, Word};
 
 /// Every rule of the division, one a row.
-pub(super) static RULES: [Rule; 36] = [
+pub(super) static RULES: [Rule; 38] = [
     rule("run_duration", "3", "the run lasts as long as the round asks, or longer", Before, settings::duration),
     rule("query_count", "3", "the run has as many queries and samples as the round asks", Before, settings::queries),
     rule("no_early_end", "3", "no limit of one's own ends the run early", Before, settings::early_end),
@@ -55,6 +55,8 @@ pub(super) static RULES: [Rule; 36] = [
         After,
         accuracy::target,
     ),
+    rule("ecc", "4.1.1", "the memories of hosts and accelerators have ECC on", Before, hosts::ecc),
+    rule("generation", "4.1.3", "nodes generate answers with the round's parameters", Before, generation::parameters),
     rule("mode", "5.1", "the run measures performance or accuracy", Before, suite::mode),
     rule("seeds", "5.1", "traffic is drawn with the round's seeds", Before, settings::seeds),
     rule("drawing", "5.1", "samples are drawn as the round has it", Before, settings::drawing),

@@ -144,6 +144,65 @@ fn the_readme_has_every_rule_and_no_other() {
     assert!(readme.contains(&rows.join("\n")), "README's table of rules should be:\n{}", rows.join("\n"));
 }
 
+/// Source: the section on ECC of a datacenter system's least requirements, in the rules, 4.1.1.
+#[test]
+fn memories_correct_errors_where_the_nodes_say_so() {
+    let (planned, here) = (good(), host("1"));
+    let with = |all: &[(&str, &[(&str, &str)])]| {
+        let of = |(name, settings): &(&str, &[(&str, &str)])| {
+            let mut node = node(name, "2", "tract 0.23");
+            node.settings.extend(settings.iter().map(|(name, value)| Setting::of_speed(name, value)));
+            if name.starts_with('g') {
+                node.host.accelerators = vec![Default::default()];
+            }
+            node
+        };
+        let nodes: Vec<NodeDescription> = all.iter().map(of).collect();
+        verdict("ecc", &Facts { planned: &planned, nodes: Some(NodesSeen { here: &here, nodes: &nodes }), run: None })
+    };
+    let (on, both) = (("host_ecc", "on"), [("host_ecc", "on"), ("accelerator_ecc", "on")]);
+    assert_eq!(with(&[("n1", &[on]), ("g2", &both)]), Verdict::Kept);
+    broken(with(&[("n1", &[("host_ecc", "off")]), ("n2", &[])]), &["node n1: the memory of its host has ECC off"]);
+    broken(with(&[("g1", &[on, ("accelerator_ecc", "off")])]), &["node g1: the memory of its accelerators"]);
+    not_seen(with(&[("n1", &[on]), ("n2", &[])]), "node n2 does not say whether the memory of its host");
+    not_seen(with(&[("g1", &[on])]), "node g1 does not say whether the memory of its accelerators");
+    not_seen(with(&[("n1", &[("host_ecc", "perhaps")])]), "node n1 does not say");
+    not_seen(super::tests::planned("ecc", &planned), "have not been asked");
+}
+
+/// Source: the table of additional inference parameters in the rules, 4.1.3.
+#[test]
+fn answers_are_generated_with_the_rounds_parameters() {
+    let here = host("1");
+    let with = |name: &str, round, mode, settings: &[(&str, u32)]| {
+        let planned = Planned { benchmark: Benchmark::find(name).unwrap(), round, mode, ..good() };
+        let of = settings.iter().map(|(name, value)| Setting::of_answers(name, value)).collect();
+        let nodes = [NodeDescription { settings: of, ..node("n1", "2", "tract 0.23") }];
+        verdict(
+            "generation",
+            &Facts { planned: &planned, nodes: Some(NodesSeen { here: &here, nodes: &nodes }), run: None },
+        )
+    };
+    let (performance, accuracy) = (Mode::PerformanceOnly, Mode::AccuracyOnly);
+    let gptj = |beams, least, most| [("beams", beams), ("min_tokens", least), ("max_tokens", most)];
+    assert_eq!(with("gptj", "v5.0", accuracy, &gptj(4, 30, 128)), Verdict::Kept);
+    broken(with("gptj", "v5.0", accuracy, &gptj(1, 30, 128)), &["node n1: beams is 1, 4 in round v5.0"]);
+    broken(with("gptj", "v5.0", accuracy, &gptj(4, 0, 128)), &["min_tokens is 0, 30 in"]);
+    broken(with("gptj", "v5.0", accuracy, &gptj(4, 30, 64)), &["max_tokens is 64, 128 in"]);
+    broken(with("gptj", "v5.0", accuracy, &[("max_tokens", 64)]), &["max_tokens is 64"]);
+    not_seen(with("gptj", "v5.0", accuracy, &[("max_tokens", 128)]), "node n1 does not say its beams");
+    not_seen(with("llama2-70b", "v6.1", performance, &[]), "node n1 does not say its max_tokens");
+    assert_eq!(with("llama2-70b", "v6.1", performance, &[("max_tokens", 1_024), ("min_tokens", 9)]), Verdict::Kept);
+    let oss = |most| [("min_tokens", 1), ("max_tokens", most)];
+    assert_eq!(with("gpt-oss-120b", "v6.1", performance, &oss(10_000)), Verdict::Kept);
+    broken(with("gpt-oss-120b", "v6.1", performance, &oss(32_768)), &["10000 in round v6.1"]);
+    assert_eq!(with("gpt-oss-120b", "v6.1", accuracy, &oss(32_768)), Verdict::Kept);
+    broken(with("gpt-oss-120b", "v6.1", accuracy, &oss(10_000)), &["32768 in round v6.1"]);
+    assert_eq!(planned("generation", &good()), Verdict::Kept, "resnet50 generates nothing");
+    let before = Planned { benchmark: Benchmark::find("gptj").unwrap(), ..good() };
+    not_seen(planned("generation", &before), "have not been asked");
+}
+
 /// What is sent as it is needs no approval.
 const UNASKED: &str = "approval";
 

@@ -5,12 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
-use loadgen::settings::Scenario;
-
 /// Says at the top of the tree that it is none to submit.
 pub(super) const REHEARSAL: &str = "REHEARSAL.md";
 
-/// The folders of one system of a submitter.
+/// The folders of one system of a submitter. Those of a scenario have its name, which the checkers take in any case.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     system: String,
@@ -42,24 +40,24 @@ impl Layout {
     }
 
     /// The logs and scores of a scenario.
-    pub(super) fn results(&self, benchmark: &str, scenario: Scenario) -> PathBuf {
+    pub(super) fn results(&self, benchmark: &str, scenario: &str) -> PathBuf {
         self.of("results", benchmark, scenario)
     }
 
     /// The compliance tests of a scenario.
-    pub(super) fn compliance(&self, benchmark: &str, scenario: Scenario) -> PathBuf {
+    pub(super) fn compliance(&self, benchmark: &str, scenario: &str) -> PathBuf {
         self.of(if self.keeps_apart { "compliance" } else { "results" }, benchmark, scenario)
     }
 
     /// `user.conf`, `README.md` and the measurements of a scenario.
-    pub(super) fn measurements(&self, benchmark: &str, scenario: Scenario) -> PathBuf {
+    pub(super) fn measurements(&self, benchmark: &str, scenario: &str) -> PathBuf {
         self.of(if self.keeps_apart { "measurements" } else { "results" }, benchmark, scenario)
     }
 
     /// The name of the measurements' file.
-    pub(super) fn measurements_file(&self, scenario: Scenario) -> String {
+    pub(super) fn measurements_file(&self, scenario: &str) -> String {
         match self.keeps_apart {
-            true => format!("{}_{}.json", self.system, scenario.name()),
+            true => format!("{}_{}.json", self.system, scenario),
             false => "measurements.json".to_owned(),
         }
     }
@@ -69,13 +67,7 @@ impl Layout {
         self.keeps_apart && name.starts_with(&self.system) && name.ends_with(".json")
     }
 
-    /// Every folder of a scenario, by its name.
-    pub(super) fn all(&self, benchmark: &str, scenario: &str) -> [PathBuf; 3] {
-        ["results", "measurements", "compliance"]
-            .map(|part| self.above.join(part).join(&self.system).join(benchmark).join(scenario))
-    }
-
-    fn of(&self, part: &str, benchmark: &str, scenario: Scenario) -> PathBuf {
-        self.above.join(part).join(&self.system).join(benchmark).join(scenario.name())
+    fn of(&self, part: &str, benchmark: &str, scenario: &str) -> PathBuf {
+        self.above.join(part).join(&self.system).join(benchmark).join(scenario)
     }
 }

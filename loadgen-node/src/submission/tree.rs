@@ -107,11 +107,11 @@ impl Tree<'_> {
     /// The result of a scenario, which may follow from a run of another, with all that is said of it.
     fn performance(&mut self, step: &Step<'_>, scenario: Scenario) -> Result<()> {
         let entry = step.entry;
-        self.logs(step, &self.layout.results(&entry.folder, scenario).join(PERFORMANCE))?;
-        let beside = self.layout.measurements(&entry.folder, scenario);
+        self.logs(step, &self.layout.results(&entry.folder, scenario.name()).join(PERFORMANCE))?;
+        let beside = self.layout.measurements(&entry.folder, scenario.name());
         let texts: serde_json::Map<String, serde_json::Value> =
             model_texts(&entry.model).into_iter().map(|(key, text)| (key.to_owned(), text.into())).collect();
-        self.document(&beside.join(self.layout.measurements_file(scenario)), &texts)?;
+        self.document(&beside.join(self.layout.measurements_file(scenario.name())), &texts)?;
         for input in step.inputs() {
             self.text(&beside.join(input.name), &input.text)?;
         }
@@ -121,13 +121,13 @@ impl Tree<'_> {
     }
 
     fn accuracy(&mut self, step: &Step<'_>, scenario: Scenario) -> Result<()> {
-        let folder = self.layout.results(&step.entry.folder, scenario).join(ACCURACY);
+        let folder = self.layout.results(&step.entry.folder, scenario.name()).join(ACCURACY);
         self.logs(step, &folder)?;
         self.answers(&step.folder().join(ACCURACY_FILE), &folder, &score::of_accuracy(step)?)
     }
 
     fn compliance(&mut self, step: &Step<'_>, test: AuditTest) -> Result<()> {
-        let folder = self.layout.compliance(&step.entry.folder, step.scenario).join(test.name());
+        let folder = self.layout.compliance(&step.entry.folder, step.scenario.name()).join(test.name());
         let audit = step.audits().join(test.name());
         for from in files(&audit)? {
             let name = from.strip_prefix(&audit)?;

@@ -1,5 +1,7 @@
 //! The machine that a node runs on, as `Describe` and `EndRun` tell it.
 
+pub(crate) mod ecc;
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 

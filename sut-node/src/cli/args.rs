@@ -107,6 +107,10 @@ pub(super) struct TokenArgs {
     #[arg(long, default_value = "128", value_parser = up_to::<1048576>, env = "LON_MAX_TOKENS",
           help_heading = ANSWERS, hide_short_help = true)]
     pub(super) max_tokens: NonZeroUsize,
+    /// Tokens of an answer at least, if it may have as many: until then --eos is not taken.
+    #[arg(long, default_value = "0", value_parser = some_tokens, env = "LON_MIN_TOKENS",
+          help_heading = ANSWERS, hide_short_help = true)]
+    pub(super) min_tokens: usize,
     /// The token that ends an answer; without it every answer has --max-tokens of them.
     #[arg(long, value_name = "ID", env = "LON_EOS", help_heading = ANSWERS, hide_short_help = true)]
     pub(super) eos: Option<i64>,
@@ -402,6 +406,12 @@ pub(super) struct BenchArgs {
 pub(super) fn up_to<const MAX: usize>(text: &str) -> Result<NonZeroUsize, String> {
     let number = text.parse().ok().filter(|number: &NonZeroUsize| number.get() <= MAX);
     number.ok_or_else(|| format!("a number from 1 to {MAX}"))
+}
+
+/// As many tokens as [`TokenArgs`] may have at most, or none.
+fn some_tokens(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number: &usize| *number <= 1_048_576);
+    number.ok_or_else(|| "a number from 0 to 1048576".to_owned())
 }
 
 /// A day at most, as whole seconds or as a duration with its unit.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use lon_image::Preprocess;
 use lon_proto::sample::{DType, TensorSpec};
 
+use super::generation::Generation;
 use super::kind::{DatasetKind, Form};
 use super::network::NetworkRules;
 use super::quality::Quality;
@@ -38,6 +39,7 @@ pub struct Benchmark {
     pub(super) inputs: Option<Inputs>,
     pub(super) preprocess: Option<Preprocess>,
     pub(super) suites: Vec<suite::Entry>,
+    pub(super) generation: Vec<Generation>,
     pub(super) network: Option<NetworkRules>,
     pub(super) bandwidth: Option<Formula>,
 }
@@ -57,15 +59,23 @@ impl Benchmark {
         self.network.as_ref()
     }
 
+    /// Returns the parameters of generation that the rules prescribe in a round; none where they prescribe none.
+    pub fn generation(&self, round: &str) -> Option<&Generation> {
+        self.generation.iter().find(|generation| generation.rounds.has(round))
+    }
+
     /// Returns the formula of Appendix B of the rules: the bandwidth that a rate of samples needs.
     pub fn bandwidth(&self) -> Option<&Formula> {
         self.bandwidth.as_ref()
     }
 
     /// Returns the formula for samples and answers whose tensors have these types. Types that are not known are those
-    /// of the benchmark's file.
+    /// of the benchmark's file. Where token ids are sent alone, they are all that it counts.
     pub fn bandwidth_of(&self, sent: &[DType], answered: &[DType]) -> Option<Formula> {
-        self.bandwidth.as_ref().map(|formula| formula.with_dtypes(sent, answered, self.takes_texts()))
+        let formula = self.bandwidth.as_ref()?.with_dtypes(sent, answered, self.takes_texts());
+        let can_be_alone = self.inputs.as_ref().and_then(Inputs::ids_alone).is_some();
+        let is_alone = can_be_alone && sent.len() == 1;
+        Some(if is_alone { formula.of_first_input() } else { formula })
     }
 
     /// Returns the formula of the rules, or, where its file has none, the bytes of its inputs. None when these are

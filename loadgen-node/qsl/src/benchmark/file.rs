@@ -5,6 +5,7 @@ use lon_proto::text::is_hidden;
 use serde::{Deserialize, Deserializer};
 
 use super::definition::{Benchmark, QslSize};
+use super::generation::{self, Generation};
 use super::kind::{DatasetKind, Form};
 use super::network::{Compression, NetworkRules};
 use super::quality::Quality;
@@ -41,6 +42,9 @@ struct File {
     /// The codecs that the Network division allows; without it the division does not have the benchmark.
     #[serde(default)]
     network: Vec<Compression>,
+    /// The parameters with which the rules have its answers generated.
+    #[serde(default)]
+    generation: Vec<Generation>,
     /// What a sample requires of the network (Appendix B of the rules).
     bandwidth: Option<Formula>,
     /// The same samples and rules under other names.
@@ -218,6 +222,7 @@ impl File {
             preprocess: self.dataset.preprocess()?,
             dataset: self.dataset.kind()?,
             suites: entries(self.suites)?,
+            generation: generation::checked(self.generation)?,
             network: rules(self.name.0, self.network)?,
             bandwidth: self.bandwidth.map(Formula::checked).transpose()?,
         })

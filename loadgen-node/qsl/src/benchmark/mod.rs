@@ -3,6 +3,7 @@
 //! - `definition`: a benchmark;
 //! - `catalog`: the built-in benchmarks, and how one is found by its name;
 //! - `file`: the contents of a benchmark's TOML file;
+//! - `generation`: the parameters with which answers are generated, by round;
 //! - `kind`: the kinds of datasets;
 //! - `opening`: opens a dataset for a benchmark;
 //! - [`network`]: the codecs that the Network division allows, by direction and round;
@@ -18,6 +19,7 @@
 mod catalog;
 mod definition;
 mod file;
+mod generation;
 mod kind;
 pub mod network;
 mod official;
@@ -31,6 +33,7 @@ mod tests;
 
 pub use catalog::BenchmarkError;
 pub use definition::{Benchmark, QslSize};
+pub use generation::Generation;
 pub use network::NetworkRules;
 pub use official::{Bound, Official, official_scores};
 pub use printed::{OfficialScores, official_text};

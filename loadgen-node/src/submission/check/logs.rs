@@ -7,11 +7,12 @@ use loadgen::official::{self, Agreement, DETAIL_FILE, Logs, MARK, SUMMARY_FILE};
 use serde_json::Value;
 
 use super::super::kind::Kind;
+use super::loadgen_files::{Built, built};
 use super::place::Place;
 use super::settings;
 use super::tree::Tree;
+use super::tree_division::TreeDivision;
 use crate::audit::{AuditedRun, Detail};
-use crate::division::Division;
 
 /// How many contradictions of a pair of logs are named.
 const SHOWN: usize = 3;
@@ -49,12 +50,17 @@ fn check(tree: &mut Tree, place: &Place, kind: Kind, run: &AuditedRun) {
         Ok(of_settings) => faults.extend(of_settings),
         Err(unchecked) => tree.unchecked(unchecked),
     }
+    match built(&run.detail) {
+        Built::Unmodified => {}
+        Built::Modified(of_files) => faults.extend(of_files),
+        Built::NotSeen(why) => tree.unchecked(format!("files of the LoadGen that led the runs: {why}")),
+    }
     for what in faults {
         tree.found(&path, what);
     }
     for mark in run.summary.lines().filter_map(|line| line.strip_prefix(MARK)) {
         // Runs of compliance tests have settings that no result may have, and rehearsals are none.
-        let is_result = place.division == Division::Network && !place.is_rehearsal;
+        let is_result = place.division == TreeDivision::Network && !place.is_rehearsal;
         if is_result && !matches!(kind, Kind::Compliance(_)) && mark.contains(NO_RESULT) {
             tree.found(&path.with_file_name(SUMMARY_FILE), format!("says of the run: {mark}"));
         }
@@ -84,7 +90,7 @@ fn said(place: &Place, kind: Kind, detail: &Detail) -> Vec<String> {
         faults.push(format!("the run had errors: num_errors is {count}, lines that are errors: {lines}"));
     }
     let name = detail.text("sut_name").unwrap_or_default();
-    if place.division == Division::Network && !name.contains(NETWORK_SUT) {
+    if place.is_networked && !name.contains(NETWORK_SUT) {
         faults.push(format!("sut_name is \"{name}\": it has to contain \"{NETWORK_SUT}\""));
     }
     let written = detail.text("test_datetime").unwrap_or_default();

@@ -4,9 +4,11 @@
 //! | file | what it has |
 //! |---|---|
 //! | `tree` | the files, what is wrong with them, and which of them nothing asks for |
+//! | `tree_division` | the divisions, and in what they differ |
 //! | `place` | one benchmark and scenario of a system, with the rules for it |
 //! | `submitters` | finds the places, and which are missing |
 //! | `logs` | the logs of one run |
+//! | `loadgen_files` | whether the LoadGen that led a run is the official one |
 //! | `settings` | what a run asked for, against what the round prescribes |
 //! | `result` | performance run, accuracy run and compliance tests of a place |
 //! | `compliance` | the compliance tests: what their scripts have written follows from the logs |
@@ -18,6 +20,7 @@
 mod again;
 mod answers;
 mod compliance;
+mod loadgen_files;
 mod logs;
 mod place;
 mod result;
@@ -26,6 +29,7 @@ mod submitters;
 mod system;
 mod texts;
 mod tree;
+mod tree_division;
 
 use std::path::Path;
 

@@ -4,39 +4,73 @@ use std::path::PathBuf;
 
 use loadgen::conf::rules::Rules;
 use loadgen::settings::Scenario;
-use lon_qsl::benchmark::{Benchmark, Official};
+use lon_qsl::benchmark::{Benchmark, Membership, Official, Suite};
 
 use super::super::inferred;
 use super::super::kind::Kind;
 use super::super::layout::Layout;
+use super::tree_division::TreeDivision;
 use crate::audit::Detail;
-use crate::division::Division;
 use crate::outputs::audit_folder::{ACCURACY, PERFORMANCE};
+
+/// The scenario of the rules that is LoadGen's Server with the settings of interactive use.
+pub(super) const INTERACTIVE: &str = "Interactive";
 
 /// A benchmark and a scenario of a system.
 pub(super) struct Place {
     pub(super) layout: Layout,
-    pub(super) division: Division,
+    pub(super) division: TreeDivision,
     pub(super) rules: &'static Rules,
-    /// The name of its folder.
+    /// The name of the benchmark's folder.
     pub(super) folder: String,
+    /// The name of the scenario's folder.
+    pub(super) word: String,
     pub(super) benchmark: &'static Benchmark,
     pub(super) official: &'static Official,
+    /// The scenario by LoadGen's name.
     pub(super) scenario: Scenario,
+    /// Whether the SUT is reached over a network, as the division or the system says.
+    pub(super) is_networked: bool,
     /// Whether the system is one of the edge suite, in which results may follow from runs of other scenarios.
     pub(super) is_edge: bool,
     /// Whether performance runs were shortened and the dataset may be a small one, as the tree says.
     pub(super) is_rehearsal: bool,
 }
 
-impl Place {
-    /// What the round holds of the benchmark with this folder, and our benchmark for it.
-    pub(super) fn benchmark(folder: &str, round: &str) -> Option<(&'static Official, &'static Benchmark)> {
-        let checker = if folder == "resnet50" { "resnet" } else { folder };
-        let official = Official::named(checker, round)?;
-        Some((official, Benchmark::find(official.benchmark()).ok()?))
-    }
+/// A scenario of a benchmark in a round, with what the round holds of it.
+pub(super) struct Subject {
+    /// The name of the scenario in the rules.
+    pub(super) name: &'static str,
+    pub(super) scenario: Scenario,
+    pub(super) benchmark: &'static Benchmark,
+    pub(super) official: &'static Official,
+}
 
+impl Subject {
+    /// The one whose folder has this name, in any case. The settings and bounds of Interactive may be its own.
+    pub(super) fn of(word: &str, checker: &'static Official, round: &str) -> Option<Subject> {
+        let benchmark = Benchmark::find(checker.benchmark()).ok()?;
+        if word.eq_ignore_ascii_case(INTERACTIVE) {
+            let benchmark = Benchmark::find(&format!("{}-interactive", benchmark.name)).ok()?;
+            let mut of_round = benchmark.official(round).into_iter();
+            let official = of_round.find(|official| official.checker == checker.checker)?;
+            let Membership::Scenarios(scenarios) = benchmark.membership(Suite::Datacenter, round) else { return None };
+            let scenario = Scenario::SERVER;
+            let has_it = scenarios.has(scenario.name());
+            return has_it.then_some(Subject { name: INTERACTIVE, scenario, benchmark, official });
+        }
+        let scenario = Scenario::ALL.into_iter().find(|known| known.name().eq_ignore_ascii_case(word))?;
+        Some(Subject { name: scenario.name(), scenario, benchmark, official: checker })
+    }
+}
+
+/// What the round holds of the benchmark with this folder.
+pub(super) fn official(folder: &str, round: &str) -> Option<&'static Official> {
+    let checker = if folder == "resnet50" { "resnet" } else { folder };
+    Official::named(checker, round)
+}
+
+impl Place {
     /// The scenario of a run here: that of the folder, unless its result may follow from a run of another.
     pub(super) fn scenario_of(&self, detail: &Detail) -> Scenario {
         let name = detail.text("effective_scenario").unwrap_or_default();
@@ -47,7 +81,7 @@ impl Place {
 
     /// The folder with the logs of a run.
     pub(super) fn logs(&self, kind: Kind) -> PathBuf {
-        let results = self.layout.results(&self.folder, self.scenario);
+        let results = self.layout.results(&self.folder, &self.word);
         match kind {
             Kind::Accuracy => results.join(ACCURACY),
             Kind::Performance => results.join(PERFORMANCE),
@@ -57,14 +91,44 @@ impl Place {
 
     /// The folder of a compliance test.
     pub(super) fn test(&self, name: &str) -> PathBuf {
-        self.layout.compliance(&self.folder, self.scenario).join(name)
+        self.layout.compliance(&self.folder, &self.word).join(name)
     }
 
     /// The compliance tests that a submission must have.
     pub(super) fn tests(&self) -> Vec<&'static str> {
-        match self.division {
-            Division::Network => self.official.compliance_tests(self.rules.round.name),
-            Division::Open => Vec::new(),
+        match self.division.is_comparable() {
+            true => self.official.compliance_tests(self.rules.round.name),
+            false => Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sources: the official checker's scenario tables and its own numbers for Interactive (8000 samples), b66003e1.
+    #[test]
+    fn folders_of_scenarios_name_settings_and_counts() {
+        for (word, benchmark, round, wanted) in [
+            ("Server", "llama2-70b-99", "v6.0", Some(("Server", "llama2-70b", None))),
+            ("server", "llama2-70b-99", "v6.0", Some(("Server", "llama2-70b", None))),
+            ("interactive", "llama2-70b-99.9", "v6.1", Some(("Interactive", "llama2-70b-interactive", None))),
+            ("Interactive", "llama2-70b-99", "v5.0", None),
+            ("Server", "llama2-70b-interactive-99", "v5.0", Some(("Server", "llama2-70b-interactive", None))),
+            (
+                "Interactive",
+                "qwen3-vl-235b-a22b",
+                "v6.1",
+                Some(("Interactive", "qwen3-vl-235b-a22b-interactive", Some(8_000))),
+            ),
+            ("Offline", "qwen3-vl-235b-a22b", "v6.1", Some(("Offline", "qwen3-vl-235b-a22b", Some(48_289)))),
+            ("Interactive", "resnet50", "v6.1", None),
+            ("both", "resnet50", "v6.1", None),
+        ] {
+            let subject = Subject::of(word, official(benchmark, round).unwrap(), round);
+            let found = subject.map(|found| (found.name, found.benchmark.name, found.official.accuracy_samples));
+            assert_eq!(found, wanted, "{word} of {benchmark} in {round}");
         }
     }
 }

@@ -3,29 +3,27 @@
 use std::path::Path;
 
 use loadgen::conf::rules::Rules;
-use loadgen::settings::Scenario;
-use lon_qsl::benchmark::{Benchmark, Membership, Suite};
+use lon_qsl::benchmark::{Benchmark, Membership, Official, Suite};
 
 use super::super::layout::Layout;
-use super::place::Place;
+use super::place::{self, INTERACTIVE, Place, Subject};
+use super::system::Described;
 use super::tree::Tree;
+use super::tree_division::TreeDivision;
 use super::{result, system};
-use crate::division::Division;
 
 /// The file on calibration, in the folder of a submitter or in its documentation.
 const CALIBRATION: &str = "calibration.md";
-
-/// The scenario of rounds from v6.0 on that is Server with other settings.
-const INTERACTIVE: &str = "Interactive";
+/// The scenario that Interactive may stand for.
+const SERVER: &str = "Server";
 
 /// Looks at all results of a tree. Returns how many there are.
 pub(super) fn check(tree: &mut Tree, rules: &'static Rules) -> usize {
     let root = tree.root().to_owned();
     let mut results = 0;
     for name in tree.folders(&root) {
-        let division = [Division::Network, Division::Open].into_iter().find(|known| known.name() == name);
-        let Some(division) = division else {
-            tree.found(&root.join(&name), "is no division that is looked at: network or open");
+        let Some(division) = TreeDivision::ALL.into_iter().find(|known| known.name() == name) else {
+            tree.found(&root.join(&name), "is no division: closed, network or open");
             continue;
         };
         for submitter in tree.folders(&root.join(&name)) {
@@ -38,12 +36,12 @@ pub(super) fn check(tree: &mut Tree, rules: &'static Rules) -> usize {
     results
 }
 
-fn of_submitter(tree: &mut Tree, rules: &'static Rules, division: Division, above: &Path) -> usize {
+fn of_submitter(tree: &mut Tree, rules: &'static Rules, division: TreeDivision, above: &Path) -> usize {
     let documentation = above.join("documentation");
     let places = [above.join(CALIBRATION), documentation.join(CALIBRATION)];
     match places.iter().find(|path| path.is_file()) {
         Some(path) => drop(tree.text(path)),
-        None if division == Division::Network => tree.found(&places[1], "is missing"),
+        None if division.is_comparable() => tree.found(&places[1], "is missing"),
         None => {}
     }
     tree.allow(&documentation);
@@ -58,8 +56,8 @@ fn of_submitter(tree: &mut Tree, rules: &'static Rules, division: Division, abov
     for name in &names {
         let layout = Layout::new(above, name, rules.round.name);
         let submitter = above.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let suites = system::check(tree, &layout.system(), division, submitter);
-        let system = System { layout, division, rules, suites };
+        let described = system::check(tree, &layout.system(), division, submitter);
+        let system = System { layout, division, rules, described };
         let folder = above.join("results").join(name);
         for benchmark in tree.folders(&folder) {
             results += system.benchmark(tree, &folder.join(&benchmark), &benchmark);
@@ -71,17 +69,16 @@ fn of_submitter(tree: &mut Tree, rules: &'static Rules, division: Division, abov
 /// A system with results.
 struct System {
     layout: Layout,
-    division: Division,
+    division: TreeDivision,
     rules: &'static Rules,
-    /// The suites that it is submitted to.
-    suites: &'static [Suite],
+    described: Described,
 }
 
 impl System {
     /// Looks at a benchmark, whose results are in `folder`. Returns how many there are.
     fn benchmark(&self, tree: &mut Tree, folder: &Path, name: &str) -> usize {
         let round = self.rules.round.name;
-        let Some((official, benchmark)) = Place::benchmark(name, round) else {
+        let Some(official) = place::official(name, round) else {
             tree.found(folder, format!("is no benchmark of round {round}"));
             return 0;
         };
@@ -92,56 +89,140 @@ impl System {
         tree.allow(&code);
         let (mut results, mut made) = (0, Vec::new());
         for word in tree.folders(folder) {
-            if word == INTERACTIVE {
-                tree.unchecked(format!("results of {INTERACTIVE}: they are not looked at"));
-                self.layout.all(name, INTERACTIVE).iter().for_each(|part| tree.allow(part));
-                results += 1;
-                continue;
-            }
-            let Some(scenario) = Scenario::ALL.into_iter().find(|known| known.name() == word) else {
-                tree.found(&folder.join(&word), "is no scenario");
+            let Some(subject) = Subject::of(&word, official, round) else {
+                tree.found(&folder.join(&word), format!("is no scenario of {name} in round {round}"));
                 continue;
             };
+            made.push(subject.name);
             let place = Place {
                 layout: self.layout.clone(),
                 division: self.division,
                 rules: self.rules,
                 folder: name.to_owned(),
-                benchmark,
-                official,
-                scenario,
-                is_edge: self.suites.contains(&Suite::Edge),
+                word,
+                benchmark: subject.benchmark,
+                official: subject.official,
+                scenario: subject.scenario,
+                is_networked: self.division.is_networked().unwrap_or(self.described.is_networked),
+                is_edge: self.described.suites.contains(&Suite::Edge),
                 is_rehearsal: tree.is_rehearsal(),
             };
             result::check(tree, &place);
-            made.push(scenario);
             results += 1;
         }
-        for what in self.lacking(benchmark, &made) {
-            tree.found(folder, what);
+        if self.division.is_comparable() {
+            for what in unlike_suites(self.described.suites, official, round, &made) {
+                tree.found(folder, what);
+            }
         }
         results
     }
+}
 
-    /// The scenarios that the suites ask for and nobody has made. The open division has no such rule.
-    fn lacking(&self, benchmark: &Benchmark, made: &[Scenario]) -> Vec<String> {
-        let (round, mut lacking) = (self.rules.round.name, Vec::new());
-        for suite in self.suites.iter().copied().filter(|_| self.division == Division::Network) {
-            let Membership::Scenarios(wanted) = benchmark.membership(suite, round) else {
-                lacking.push(format!("is not in the {} suite of round {round}", said(suite)));
-                continue;
-            };
-            let names = wanted.required.iter().map(|wanted| wanted.name());
-            let open = names.filter(|name| !made.iter().any(|scenario| scenario.name() == *name));
-            lacking.extend(open.map(|name| format!("lacks scenario {name}, which a submission must have")));
-        }
-        lacking
+/// The scenarios that the suites of a system ask for and nobody has made, and those that no suite has.
+fn unlike_suites(suites: &[Suite], official: &'static Official, round: &str, made: &[&str]) -> Vec<String> {
+    let Ok(benchmark) = Benchmark::find(official.benchmark()) else { return Vec::new() };
+    let of_suite = |suite: &Suite| match benchmark.membership(*suite, round) {
+        Membership::Scenarios(scenarios) => Some(scenarios),
+        Membership::Absent | Membership::Unknown => None,
+    };
+    let all: Vec<_> = suites.iter().filter_map(of_suite).collect();
+    let names = suites.iter().copied().map(said).collect::<Vec<_>>().join(" or the ");
+    if all.is_empty() {
+        let absent = (!suites.is_empty()).then(|| format!("is not in the {names} suite of round {round}"));
+        return absent.into_iter().collect();
     }
+    // A scenario that two suites ask for is there twice, and what is said of it is kept once.
+    let (mut required, mut allowed) = (Vec::new(), Vec::new());
+    for scenarios in all {
+        required.extend(scenarios.required.iter().map(|scenario| scenario.name()));
+        allowed.extend(scenarios.required.iter().chain(&scenarios.optional).map(|scenario| scenario.name()));
+    }
+    let has_interactive = suites.contains(&Suite::Datacenter) && Subject::of(INTERACTIVE, official, round).is_some();
+    allowed.extend(has_interactive.then_some(INTERACTIVE));
+    let open = required.iter().filter(|name| !made.contains(name));
+    let mut faults: Vec<String> =
+        open.map(|name| format!("lacks scenario {name}, which a submission must have")).collect();
+    if has_interactive && ![INTERACTIVE, SERVER].iter().any(|name| made.contains(name)) {
+        faults.push(format!("lacks scenarios {SERVER} and {INTERACTIVE}, of which a submission must have one"));
+    }
+    let odd = made.iter().filter(|name| !allowed.contains(name));
+    faults.extend(odd.map(|name| format!("has scenario {name}, which the {names} suite of round {round} does not")));
+    faults
 }
 
 fn said(suite: Suite) -> &'static str {
     match suite {
         Suite::Datacenter => "datacenter",
         Suite::Edge => "edge",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use loadgen::conf::rules::RULES;
+
+    use super::*;
+
+    fn told(suites: &[Suite], benchmark: &str, round: &str, made: &[&str]) -> Vec<String> {
+        unlike_suites(suites, place::official(benchmark, round).unwrap(), round, made)
+    }
+
+    /// Source: the tables of required and optional scenarios in the official checker, mlcommons/inference b66003e1.
+    #[test]
+    fn suites_ask_for_scenarios_and_have_no_others() {
+        let (datacenter, both) = ([Suite::Datacenter], [Suite::Datacenter, Suite::Edge]);
+        for (suites, benchmark, round, made, said) in [
+            (&datacenter[..], "resnet50", "v5.0", &["Server", "Offline"][..], &[][..]),
+            (&datacenter, "resnet50", "v5.0", &["Offline"], &["lacks scenario Server"]),
+            (&datacenter, "resnet50", "v5.0", &["Offline", "Server", "MultiStream"], &["has scenario MultiStream"]),
+            (&datacenter, "bert-99", "v5.0", &["Offline"], &["is not in the datacenter suite"]),
+            (&both, "bert-99", "v5.0", &["Offline", "SingleStream"], &[]),
+            (&datacenter, "llama2-70b-99", "v5.1", &["Offline", "Interactive"], &[]),
+            (&datacenter, "llama2-70b-99", "v5.1", &["Offline"], &["lacks scenarios Server and Interactive"]),
+            (&datacenter, "deepseek-r1", "v5.1", &["Offline"], &["lacks scenario Server"]),
+            (&datacenter, "deepseek-r1", "v6.0", &["Offline", "Server"], &[]),
+            (&[Suite::Edge], "resnet50", "v6.1", &["Offline", "SingleStream"], &["lacks scenario MultiStream"]),
+            (&[], "resnet50", "v6.1", &[], &[]),
+        ] {
+            let found = told(suites, benchmark, round, made);
+            let is_said = found.len() == said.len() && found.iter().zip(said).all(|(one, part)| one.starts_with(part));
+            assert!(is_said, "{benchmark} {round} {made:?}: {found:?}");
+        }
+    }
+
+    /// What is found in a tree with a folder of this name for a result of round v5.1.
+    fn found(folder: &str) -> (usize, String) {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join(folder);
+        std::fs::create_dir_all(&path).unwrap();
+        std::fs::write(path.join("note.txt"), "x").unwrap();
+        let rules = RULES.iter().find(|rules| rules.round.name == "v5.1").unwrap();
+        let mut tree = Tree::open(place.path()).unwrap();
+        let results = check(&mut tree, rules);
+        let findings = tree.end().findings.into_iter().map(|finding| format!("{} {}\n", finding.path, finding.what));
+        (results, findings.collect())
+    }
+
+    /// Source: the official checker's list of divisions, and its comparison of scenarios in lower case.
+    #[test]
+    fn closed_results_and_lower_case_folders_are_looked_at() {
+        let (results, said) = found("closed/A/results/s/llama2-70b-99/interactive");
+        assert_eq!(results, 1, "{said}");
+        let beside = "closed/A/compliance/s/llama2-70b-99/interactive/TEST06 is missing";
+        assert!(
+            said.contains(beside) && said.contains("interactive/performance/run_1/mlperf_log_detail.txt"),
+            "{said}"
+        );
+        let (results, said) = found("open/A/results/s/llama2-70b-99/server");
+        assert!(results == 1 && !said.contains("TEST06") && !said.contains("calibration"), "{said}");
+        for (folder, part) in [
+            ("fast/A/results/s/llama2-70b-99/Server", "fast is no division: closed, network or open"),
+            ("closed/A/results/s/retinanet/Interactive", "is no scenario of retinanet in round v5.1"),
+            ("closed/A/results/s/retinanet/both", "is no scenario of retinanet in round v5.1"),
+        ] {
+            let (results, said) = found(folder);
+            assert!(results == 0 && said.contains(part), "{folder}: {said}");
+        }
     }
 }

@@ -7,11 +7,13 @@ use serde_json::{Map, Value};
 
 use super::super::system::must_have_a_text;
 use super::tree::Tree;
-use crate::division::Division;
+use super::tree_division::TreeDivision;
 use crate::test_run::stated::{NETWORK_KEYS, SYSTEM_KEYS, is_official};
 
 /// Keys whose texts the official checker and its report take for whole numbers.
 const WHOLE: [&str; 3] = ["number_of_nodes", "accelerators_per_node", "host_processors_per_node"];
+/// The key that says whether a system is networked.
+const IS_NETWORK: &str = "is_network";
 const STATUS: [&str; 3] = ["available", "preview", "rdi"];
 /// Values of `system_type`, with the suites whose scenarios a submission must have.
 const TYPES: [(&str, &[Suite]); 4] = [
@@ -21,14 +23,23 @@ const TYPES: [(&str, &[Suite]); 4] = [
     ("edge,datacenter", &[Suite::Datacenter, Suite::Edge]),
 ];
 
-/// Looks at a description. Returns the suites that the system is submitted to; none where that is not said.
-pub(super) fn check(tree: &mut Tree, path: &Path, division: Division, submitter: &str) -> &'static [Suite] {
-    let Some(text) = tree.text(path) else { return &[] };
+/// What a description says of its system.
+#[derive(Default)]
+pub(super) struct Described {
+    /// The suites that the system is submitted to; empty where that is not said.
+    pub(super) suites: &'static [Suite],
+    /// Whether it is networked.
+    pub(super) is_networked: bool,
+}
+
+/// Looks at a description.
+pub(super) fn check(tree: &mut Tree, path: &Path, division: TreeDivision, submitter: &str) -> Described {
+    let Some(text) = tree.text(path) else { return Described::default() };
     let keys: Map<String, Value> = match serde_json::from_str(&text) {
         Ok(keys) => keys,
         Err(error) => {
             tree.found(path, format!("is no JSON object: {error}"));
-            return &[];
+            return Described::default();
         }
     };
     for what in faults(&keys, division, submitter) {
@@ -38,12 +49,15 @@ pub(super) fn check(tree: &mut Tree, path: &Path, division: Division, submitter:
         tree.advise(path, what);
     }
     let of_type = TYPES.into_iter().find(|(name, _)| keys.get("system_type").and_then(Value::as_str) == Some(name));
-    of_type.map_or(&[], |(_, suites)| suites)
+    let is_networked = keys.get(IS_NETWORK).and_then(Value::as_str).is_some_and(is_true);
+    Described { suites: of_type.map_or(&[], |(_, suites)| suites), is_networked }
 }
 
-fn faults(keys: &Map<String, Value>, division: Division, submitter: &str) -> Vec<String> {
+fn faults(keys: &Map<String, Value>, division: TreeDivision, submitter: &str) -> Vec<String> {
     let mut faults = Vec::new();
-    let is_networked = division == Division::Network || keys.contains_key("is_network");
+    // The official checker asks for the other keys of the network where this one has any text, "False" too.
+    let has_network = keys.get(IS_NETWORK).is_some_and(|value| !is_empty(value));
+    let is_networked = division.is_networked() == Some(true) || has_network;
     let wanted = SYSTEM_KEYS.iter().chain(NETWORK_KEYS.iter().filter(|_| is_networked));
     for key in wanted.copied() {
         match keys.get(key) {
@@ -64,14 +78,26 @@ fn faults(keys: &Map<String, Value>, division: Division, submitter: &str) -> Vec
     faults.extend(one_of("submitter", &[submitter]));
     faults.extend(one_of("status", &STATUS));
     faults.extend(one_of("system_type", &TYPES.map(|(name, _)| name)));
-    if is_networked {
-        faults.extend(one_of("is_network", &["True"]));
-    }
+    faults.extend(keys.get(IS_NETWORK).and_then(|found| wrong_network(found, division)));
     for key in WHOLE {
         let odd = keys.get(key).filter(|found| !is_empty(found) && !is_whole(found));
         faults.extend(odd.map(|found| format!("has {key} {found}: a whole number is wanted")));
     }
     faults
+}
+
+/// Whether the official checker, which reads the text alone, takes a system for a networked one.
+fn is_true(text: &str) -> bool {
+    text.eq_ignore_ascii_case("true")
+}
+
+/// The key is `null` or a text, and says what the division has.
+fn wrong_network(found: &Value, division: TreeDivision) -> Option<String> {
+    let said = if found.is_null() { Some(false) } else { found.as_str().map(is_true) };
+    let wanted = division.is_networked();
+    let is_right = said.is_some_and(|said| wanted.is_none_or(|wanted| wanted == said));
+    let words = wanted.map_or("True or False", |wanted| if wanted { "True" } else { "False" });
+    (!is_right).then(|| format!("has {IS_NETWORK} {found}: {words} is wanted"))
 }
 
 /// What the official checker takes, though it is not what its texts show.
@@ -125,7 +151,7 @@ mod tests {
             }
             all
         };
-        assert_eq!(faults(&whole(), Division::Network, "acme"), [""; 0]);
+        assert_eq!(faults(&whole(), TreeDivision::Network, "acme"), [""; 0]);
         for (key, value, said) in [
             ("cooling", Value::Null, "has null under cooling, which the official checker takes for nothing"),
             ("cooling", 0.into(), "has 0 under cooling, which the official checker takes for nothing"),
@@ -138,7 +164,7 @@ mod tests {
         ] {
             let mut keys = whole();
             keys.insert(key.to_owned(), value);
-            assert_eq!(faults(&keys, Division::Network, "Acme"), [said]);
+            assert_eq!(faults(&keys, TreeDivision::Network, "Acme"), [said]);
         }
         for (key, value, said) in [
             ("number_of_nodes", 2.into(), "has 2 under number_of_nodes: texts stand in quotes, numbers too"),
@@ -146,11 +172,35 @@ mod tests {
         ] {
             let mut keys = whole();
             keys.insert(key.to_owned(), value);
-            assert_eq!((faults(&keys, Division::Network, "Acme"), advice(&keys)), (Vec::new(), vec![said.to_owned()]));
+            assert_eq!(
+                (faults(&keys, TreeDivision::Network, "Acme"), advice(&keys)),
+                (Vec::new(), vec![said.to_owned()])
+            );
         }
         let mut keys = whole();
         assert_eq!(advice(&keys), [""; 0]);
         keys.remove("network_rate");
-        assert_eq!(faults(&keys, Division::Network, "Acme"), ["lacks the key network_rate"]);
+        assert_eq!(faults(&keys, TreeDivision::Network, "Acme"), ["lacks the key network_rate"]);
+    }
+    /// Source: the official checker's check of network mode, mlcommons/inference b66003e1.
+    #[test]
+    fn divisions_differ_in_what_they_say_of_the_network() {
+        for (division, value, wanted) in [
+            (TreeDivision::Closed, Value::Null, None),
+            (TreeDivision::Closed, "False".into(), None),
+            (TreeDivision::Closed, "true".into(), Some("has is_network \"true\": False is wanted")),
+            (TreeDivision::Closed, false.into(), Some("has is_network false: False is wanted")),
+            (TreeDivision::Network, "true".into(), None),
+            (TreeDivision::Network, Value::Null, Some("has is_network null: True is wanted")),
+            (TreeDivision::Open, "False".into(), None),
+            (TreeDivision::Open, "True".into(), None),
+            (TreeDivision::Open, true.into(), Some("has is_network true: True or False is wanted")),
+        ] {
+            let said = wrong_network(&value, division);
+            assert_eq!(said.as_deref(), wanted, "{division:?} {value}");
+        }
+        let of = |keys: Value| faults(keys.as_object().unwrap(), TreeDivision::Closed, "Acme").join("\n");
+        assert!(!of(serde_json::json!({})).contains("network_rate"));
+        assert!(of(serde_json::json!({ "is_network": "False" })).contains("lacks the key network_rate"));
     }
 }

@@ -15,7 +15,7 @@ use super::place::Place;
 use super::settings::{is_equal, requested};
 use super::tree::Tree;
 use crate::audit::AuditedRun;
-use crate::division::{Division, fields};
+use crate::division::fields;
 use crate::outputs::audit_folder::ACCURACY;
 
 /// How the script for classifiers begins its line.
@@ -32,7 +32,7 @@ pub(super) fn accuracy(tree: &mut Tree, place: &Place, kind: Kind, run: Option<&
     let path = folder.join(score::FILE);
     let Some(text) = tree.text(&path) else { return };
     let scores = official_scores(&text);
-    if kind == Kind::Accuracy && place.division == Division::Network {
+    if kind == Kind::Accuracy && place.division.is_comparable() {
         if let Err(why) = score::reached(&place.official.bounds, &scores) {
             tree.found(&path, format!("{why:#}"));
         }
@@ -84,7 +84,7 @@ fn wrong_count(counted: &Counted, kind: Kind, run: Option<&AuditedRun>) -> Optio
 
 /// Looks at the measurements, `user.conf` and `README.md`.
 pub(super) fn measurements(tree: &mut Tree, place: &Place, performance: Option<&AuditedRun>) {
-    let folder = place.layout.measurements(&place.folder, place.scenario);
+    let folder = place.layout.measurements(&place.folder, &place.word);
     tree.text(&folder.join("README.md"));
     let conf = folder.join("user.conf");
     if let Some(text) = tree.text(&conf) {
@@ -92,7 +92,7 @@ pub(super) fn measurements(tree: &mut Tree, place: &Place, performance: Option<&
             tree.found(&conf, what);
         }
     }
-    let usual = folder.join(place.layout.measurements_file(place.scenario));
+    let usual = folder.join(place.layout.measurements_file(&place.word));
     let other = tree.files(&folder).into_iter().find(|name| place.layout.is_measurements(name));
     let path = if usual.is_file() { usual } else { other.map_or(usual, |name| folder.join(name)) };
     if let Some(text) = tree.text(&path) {

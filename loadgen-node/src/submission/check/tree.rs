@@ -10,8 +10,8 @@ use lon_proto::files::{self, Limit};
 use lon_proto::text::on_one_line;
 
 use super::super::layout::REHEARSAL;
+use super::tree_division::TreeDivision;
 use crate::audit::{AuditCheck, CheckOutcome};
-use crate::division::Division;
 use crate::outputs::documents::submission_check::TreeFinding;
 
 /// The largest file that a submission may have (50 MB in the checkers of the rounds).
@@ -210,7 +210,7 @@ fn has_list(inner: &Path) -> bool {
     let parts: Vec<&str> = inner.iter().filter_map(|part| part.to_str()).collect();
     match parts.get(..6) {
         Some([_, _, "results", ..]) => parts.len() > 6,
-        Some([division, _, "compliance", ..]) => parts.len() > 6 && *division == Division::Network.name(),
+        Some([division, _, "compliance", ..]) => parts.len() > 6 && *division != TreeDivision::Open.name(),
         _ => parts.len() <= 2,
     }
 }
@@ -243,6 +243,7 @@ mod tests {
             (format!("network/{run}/performance/run_1/note.txt"), true),
             (format!("open/{run}/note.txt"), true),
             ("network/a/compliance/s/resnet50/Server/TEST04/note.txt".to_owned(), true),
+            ("closed/a/compliance/s/resnet50/Server/TEST04/note.txt".to_owned(), true),
             ("open/a/compliance/s/resnet50/Server/TEST04/note.txt".to_owned(), false),
             ("network/a/results/summary.html".to_owned(), false),
             ("network/a/setup/start.sh".to_owned(), false),

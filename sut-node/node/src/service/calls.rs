@@ -28,7 +28,7 @@ use super::claim::Claim;
 use super::describe::describe;
 use crate::backend::{Backend, Execution};
 use crate::config::{Limits, ServeConfig};
-use crate::host::Machine;
+use crate::host::{Machine, ecc};
 use crate::pipeline::Preprocessing;
 use crate::prober::Prober;
 use crate::run::codecs::Codecs;
@@ -36,6 +36,7 @@ use crate::run::connections::Connection;
 use crate::run::ledger::Ledger;
 use crate::run::report;
 use crate::run::state::{Purpose, Run};
+use crate::setting::Setting;
 use crate::stop::Stop;
 use crate::work::lane::Lane;
 use crate::work::output::LaneOutput;
@@ -55,6 +56,8 @@ pub(crate) struct Service {
     /// What runs add up to, where somebody may ask for it.
     ledger: Option<Arc<Ledger>>,
     machine: Machine,
+    /// What the machine says of its memories. It does not change while it runs.
+    ecc: Vec<Setting>,
     prober: Prober,
     stop: Stop,
 }
@@ -72,7 +75,8 @@ impl Service {
     /// A node that nobody has claimed yet.
     pub(crate) fn new(config: ServeConfig, backend: Arc<dyn Backend>, queues: Queues, stop: Stop) -> Service {
         let (claim, machine, prober) = (Claim::default(), Machine::default(), Prober::new(&config));
-        Service { config, backend, queues, claim, ledger: None, machine, prober, stop }
+        let ecc = ecc::settings(&machine.now().without_ids());
+        Service { config, backend, queues, claim, ledger: None, machine, ecc, prober, stop }
     }
 
     /// Enters runs into this ledger.
@@ -220,7 +224,7 @@ impl SutNode for Service {
         let nonce = request.nonce.as_ref().try_into();
         let nonce = nonce.map_err(|_| Status::invalid_argument("the nonce of Describe has 16 bytes"))?;
         let host = self.machine.now().told(&HostNonce(nonce));
-        Ok(Response::new(describe(&self.config, host, self.backend.as_ref())))
+        Ok(Response::new(describe(&self.config, host, &self.ecc, self.backend.as_ref())))
     }
 
     async fn start_run(&self, request: Request<StartRunRequest>) -> Result<Response<StartRunResponse>, Status> {

@@ -61,8 +61,13 @@ fn settings(config: &ServeConfig, info: &BackendInfo) -> Vec<Setting> {
     own.into_iter().chain(info.settings.iter().cloned()).collect()
 }
 
-/// The answer to `Describe` of a node of this configuration on the machine `host`.
-pub(crate) fn describe(config: &ServeConfig, host: Host, backend: &dyn Backend) -> DescribeResponse {
+/// The answer to `Describe` of a node of this configuration on the machine `host`, which has these settings of its own.
+pub(crate) fn describe(
+    config: &ServeConfig,
+    host: Host,
+    of_host: &[Setting],
+    backend: &dyn Backend,
+) -> DescribeResponse {
     let (info, preprocess) = (backend.info(), config.preprocess.as_ref());
     DescribeResponse {
         wire_version: WIRE_VERSION,
@@ -78,7 +83,7 @@ pub(crate) fn describe(config: &ServeConfig, host: Host, backend: &dyn Backend) 
             model_bytes: info.model_bytes.unwrap_or(0),
         }),
         codecs: known_codecs(preprocess).map(str::to_owned).collect(),
-        settings: settings(config, info).into_iter().map(Into::into).collect(),
+        settings: settings(config, info).into_iter().chain(of_host.iter().cloned()).map(Into::into).collect(),
         build: Some(build(&config.features).into()),
     }
 }

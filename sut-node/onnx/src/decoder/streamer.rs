@@ -183,7 +183,14 @@ impl Decoder {
     fn run(&mut self, slots: &[usize], tokens: &[i64]) -> Result<Vec<Option<i64>>, String> {
         let logits = self.logits(slots, tokens)?;
         let (new, width) = (tokens.len() / slots.len(), logits.data.len() / tokens.len());
-        Ok(logits.data.chunks_exact(width).skip(new - 1).step_by(new).map(largest).collect())
+        let rows = logits.data.chunks_exact(width).skip(new - 1).step_by(new);
+        Ok(rows.zip(slots).map(|(row, &slot)| largest(row, self.refused(slot))).collect())
+    }
+
+    /// The token that ends an answer, where the one in this slot is too short for it.
+    fn refused(&self, slot: usize) -> Option<i64> {
+        let is_short = |held: &Held| held.answer.len() < self.options.min_tokens;
+        self.options.eos.filter(|_| self.held[slot].as_ref().is_some_and(is_short))
     }
 
     /// Runs the model on `tokens`, the same number for each of `slots` and one after the other, and keeps their keys
@@ -273,15 +280,16 @@ fn single(tensor: &Tensor) -> Option<i64> {
     }
 }
 
-/// The position of the largest number, the first one of equal ones; `None` if one of them is a NaN.
-fn largest(row: &[u8]) -> Option<i64> {
+/// The position of the largest number but the one at `refused`, the first one of equal ones; `None` if one of them is
+/// a NaN.
+fn largest(row: &[u8], refused: Option<i64>) -> Option<i64> {
     let mut best = (0, f32::NEG_INFINITY);
     for (at, &bytes) in row.as_chunks().0.iter().enumerate() {
         let logit = f32::from_le_bytes(bytes);
         if logit.is_nan() {
             return None;
         }
-        if logit > best.1 {
+        if logit > best.1 && refused != Some(at as i64) {
             best = (at, logit);
         }
     }

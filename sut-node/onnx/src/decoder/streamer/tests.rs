@@ -94,7 +94,7 @@ impl Session for Mixing {
 
 fn options(slots: usize, max_tokens: usize, eos: Option<i64>) -> TokenOptions {
     let number = |n| NonZeroUsize::new(n).unwrap();
-    TokenOptions { slots: number(slots), max_tokens: number(max_tokens), eos, max_context: number(40) }
+    TokenOptions { slots: number(slots), max_tokens: number(max_tokens), min_tokens: 0, eos, max_context: number(40) }
 }
 
 fn layout(can_pad: bool) -> Arc<Layout> {
@@ -179,6 +179,20 @@ fn answers(decoder: &mut Decoder) -> Vec<Result<Vec<i64>, String>> {
     heard.answers
 }
 
+/// Source: `min_new_tokens` of the reference of GPT-J, with which the token that ends an answer has no chance before.
+#[test]
+fn answers_do_not_end_before_they_have_the_least_tokens() {
+    for (min_tokens, wanted) in [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (9, 6)] {
+        let (mut decoder, _) = adding(true, TokenOptions { min_tokens, ..options(2, 6, Some(6)) });
+        // Its sum is 6, which is refused, and then the first of the others.
+        decoder.begin(0, &sample(&[1, 2, 3])).unwrap();
+        let answer = answers(&mut decoder)[0].clone().unwrap();
+        assert_eq!(answer.len(), wanted, "{min_tokens}: {answer:?}");
+        let early = answer.iter().take(min_tokens).any(|token| *token == 6);
+        assert!(!early, "{min_tokens}: {answer:?}");
+    }
+}
+
 #[test]
 fn slots_of_several_lengths_go_on_together() {
     let prompts: [&[i64]; 3] = [&[1, 2, 3], &[5], &[1, 1, 1, 1, 1, 3]];
@@ -255,7 +269,7 @@ fn a_sample_that_cannot_be_decoded_fails_alone_with_the_reason() {
 
 #[test]
 fn the_largest_logit_wins_and_the_first_of_equals() {
-    let row = |values: &[f32]| largest(&values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>());
+    let row = |values: &[f32]| largest(&values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>(), None);
     assert_eq!(row(&[-3.0, -1.0, -1.0]), Some(1));
     assert_eq!(row(&[0.0, f32::NAN]), None);
 }
