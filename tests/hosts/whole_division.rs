@@ -44,8 +44,10 @@ impl Scene {
         assert_eq!(finished.code, Some(0), "{finished:?}");
         let result = folder.result();
         let rules = result["division"]["rules"].as_array().unwrap();
+        // Some machines do not say what their memories do about errors.
+        let of_program = || rules.iter().filter(|rule| rule["id"] != "ecc");
         let of = |verdict: &str| {
-            let those = rules.iter().filter(|rule| rule["verdict"] == verdict);
+            let those = of_program().filter(|rule| rule["verdict"] == verdict);
             those.map(|rule| rule["id"].as_str().unwrap().to_owned()).collect()
         };
         (folder, [of("broken"), of("not seen")])

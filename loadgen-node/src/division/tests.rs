@@ -410,7 +410,8 @@ impl Over {
     }
 
     fn judged(&self, planned: &Planned) -> Findings {
-        let (here, nodes) = (host("1"), [node("n1", "2", "tract")]);
+        let (here, mut nodes) = (host("1"), [node("n1", "2", "tract")]);
+        nodes[0].settings.push(Setting::of_speed("host_ecc", "on"));
         let score = self.score.map(|value| Score { value, samples: 50_000, questions: None, others: Vec::new() });
         judge(&Facts {
             planned,

@@ -69,8 +69,10 @@ fn second_chance(tree: &mut Tree, place: &Place, folder: &Path, verified: Option
     // That it is missing is said elsewhere.
     let of_test = files::text(&folder.join(ACCURACY).join(score::FILE), LARGEST).ok();
     let of_test = of_test.map(|text| official_scores(&text));
-    let differs =
-        |bound: &&Bound| of_test.as_ref().is_some_and(|of_test| scores.of(&bound.metric) != of_test.of(&bound.metric));
+    let differs = |bound: &&Bound| {
+        let of_test = of_test.as_ref().and_then(|of_test| of_test.of(&bound.metric));
+        of_test.is_some_and(|of_test| scores.of(&bound.metric) != Some(of_test))
+    };
     if let Some(Bound { metric, .. }) = place.official.bounds.iter().find(differs) {
         tree.found(&compliance_path, format!("has another score in {metric} than accuracy.txt beside it"));
     }

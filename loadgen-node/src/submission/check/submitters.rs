@@ -47,7 +47,7 @@ fn of_submitter(tree: &mut Tree, rules: &'static Rules, division: TreeDivision, 
     tree.allow(&documentation);
     let names = tree.folders(&above.join("results"));
     for file in tree.files(&above.join("systems")) {
-        let described = file.strip_suffix(".json").unwrap_or(&file);
+        let Some(described) = file.strip_suffix(".json") else { continue };
         if !names.iter().any(|name| name == described) {
             tree.found(&above.join("systems").join(&file), "describes a system without results");
         }
@@ -193,15 +193,50 @@ mod tests {
 
     /// What is found in a tree with a folder of this name for a result of round v5.1.
     fn found(folder: &str) -> (usize, String) {
+        with_files(&[(&format!("{folder}/note.txt"), "x")])
+    }
+
+    /// What is found in a tree of these files.
+    fn with_files(files: &[(&str, &str)]) -> (usize, String) {
         let place = tempfile::tempdir().unwrap();
-        let path = place.path().join(folder);
-        std::fs::create_dir_all(&path).unwrap();
-        std::fs::write(path.join("note.txt"), "x").unwrap();
+        for (path, text) in files {
+            let path = place.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
         let rules = RULES.iter().find(|rules| rules.round.name == "v5.1").unwrap();
         let mut tree = Tree::open(place.path()).unwrap();
         let results = check(&mut tree, rules);
         let findings = tree.end().findings.into_iter().map(|finding| format!("{} {}\n", finding.path, finding.what));
         (results, findings.collect())
+    }
+
+    /// Source: a tree that was published in round v5.1. The official checker reads no score of a test that has passed.
+    #[test]
+    fn a_silent_file_of_a_test_and_other_tables_are_not_wrong() {
+        let hash = format!("\nhash={}\n", "ab".repeat(32));
+        let run = "s/whisper/Offline";
+        let test = format!("closed/A/compliance/{run}/TEST01/accuracy");
+        let at = |name: &str| format!("{test}/{name}");
+        let score = "Word Error Rate: 2.2%, accuracy=97.76916557458453%\n";
+        let (results, said) = with_files(&[
+            (&format!("closed/A/results/{run}/note.txt"), "x"),
+            (&at("accuracy.txt"), &hash),
+            (&at("baseline_accuracy.txt"), score),
+            (&at("compliance_accuracy.txt"), score),
+            ("closed/A/systems/all.tsv", "x"),
+            ("closed/A/systems/t.json", "{}"),
+        ]);
+        assert!(results == 1 && !said.contains("has no score") && !said.contains("another score"), "{said}");
+        assert!(said.contains("t.json describes a system") && !said.contains("all.tsv describes"), "{said}");
+        let other = format!("Word Error Rate: 9%, accuracy=91.0%{hash}");
+        let (_, said) = with_files(&[
+            (&format!("closed/A/results/{run}/note.txt"), "x"),
+            (&at("accuracy.txt"), &other),
+            (&at("baseline_accuracy.txt"), score),
+            (&at("compliance_accuracy.txt"), score),
+        ]);
+        assert!(said.contains("has another score in ACCURACY"), "{said}");
     }
 
     /// Source: the official checker's list of divisions, and its comparison of scenarios in lower case.
