@@ -88,7 +88,7 @@ fn a_host_that_is_busy_is_named() {
     let (named, late) = causes(|| of("Server").set(set).args(&["--max-lag", "500us"]));
     assert_named("loadgen_host", &named);
     assert!(late["reasons"].to_string().contains("waited"), "{late}");
-    let (named, _) = causes(|| of("Offline").set("target_qps=200000,min_duration=2000"));
+    let (named, _) = causes(|| of("Offline").set("target_qps=8000,min_duration=2000"));
     assert_named("loadgen_host", &named);
 }
 
