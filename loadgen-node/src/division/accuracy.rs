@@ -77,7 +77,7 @@ fn within(official: &Official, quality: &[Quality], scores: &Scores<'_>, round: 
     }
 }
 
-/// What the official checker takes, and the table of benchmarks in the rules does not, where that is stricter.
+/// A score that the official checker takes, and the stricter table of benchmarks in the rules does not.
 fn doubt(bound: &Bound, quality: &[Quality], score: f64) -> Option<String> {
     let of_metric = || quality.iter().filter(|quality| quality.metric == bound.metric);
     let told = |asked: f64, by_text: f64| {

@@ -1,4 +1,4 @@
-//! How models generate answers: the parameters that the rules prescribe, against those that nodes say they have.
+//! Parameters of generation: those that the rules prescribe, against those that nodes say they have.
 
 use super::facts::{Facts, NodesSeen};
 use super::rule::Verdict;

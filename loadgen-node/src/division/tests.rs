@@ -1,4 +1,5 @@
-//! Every rule: kept, broken and not seen, with the words that the user sees.
+//! Every rule: kept, broken and not seen, with the words that the user sees. One file, since all rules are tried on the
+//! same made-up run.
 
 use lon_qsl::Codec;
 use lon_qsl::accuracy::Score;

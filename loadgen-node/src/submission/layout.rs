@@ -62,7 +62,7 @@ impl Layout {
         }
     }
 
-    /// Whether the checkers take a file of another name for it: any that begins with the name of the system.
+    /// True where the checkers take a file of another name for it: any that begins with the name of the system.
     pub(super) fn is_measurements(&self, name: &str) -> bool {
         self.keeps_apart && name.starts_with(&self.system) && name.ends_with(".json")
     }

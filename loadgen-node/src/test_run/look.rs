@@ -42,8 +42,7 @@ const LIMIT_SHARE: f64 = 0.8;
 /// Rates that are tried at most: the last one is a hundredth of the first.
 const TRIES: usize = 10;
 
-/// How long a rate is tried: so that a percentile is one, and not for ever where queries are few.
-const TRY: [&str; 3] = ["min_duration=3s", "min_query_count=500", "max_duration=20s"];
+/// The queries of a trial, for a percentile that is one; where queries are few, its time ends it.
 const TRY_QUERIES: u64 = 500;
 
 /// How much more than the nodes answered Offline asks for. A look takes a second, and machines are faster or slower in
@@ -113,7 +112,11 @@ impl TestSpec {
     /// A short run at a rate, with the settings of this one.
     fn trial(&self, rate: &str, stop: &dyn StopRequests) -> Outcome<Finished> {
         let mut settings = SettingsSpec { mode: Some(Mode::PerformanceOnly), ..self.settings.clone() };
-        settings.set.extend(assignments(&TRY)?);
+        settings.set.extend(assignments(&[
+            "min_duration=3s",
+            &format!("min_query_count={TRY_QUERIES}"),
+            "max_duration=20s",
+        ])?);
         settings.found = Some(rate.parse().or_exit(Exit::Bug)?);
         self.short(self.scenario, settings, stop)
     }
@@ -177,8 +180,8 @@ impl TestSpec {
     }
 }
 
-/// Whether a trial kept its limits, those of latency by a fifth, and as early stopping wants it where that can be met:
-/// so few queries may not have one late answer among them, and the run itself may have no more.
+/// True where a trial kept its limits, those of latency by a fifth, and as early stopping wants it where that can be
+/// met: so few queries may not have one late answer among them, and the run itself may have no more.
 fn holds(finished: &Finished) -> bool {
     let Some(summary) = finished.outcome.summary.as_ref() else { return false };
     let limits = LatencyLimit::all(summary, finished.setup.plan.effective());

@@ -34,7 +34,7 @@ pub struct NodeRoom {
     pub writers: u64,
     /// The sockets that carry them, all together. Over QUIC it has the time alone in which writes waited.
     pub socket: Room,
-    /// How long HTTP/2 took nothing more from a stream: because the node's flow-control window was full, or the socket.
+    /// Time in which HTTP/2 took nothing more from a stream: the node's flow-control window was full, or the socket.
     pub http2_held: Duration,
     /// How long the node was given no more samples because it takes no more at once. Only under
     /// [`crate::Policy::Pull`]; under the other policy a sample that finds no room fails.

@@ -155,7 +155,7 @@ impl Dispatcher {
         moved.some
     }
 
-    /// How many of the `room` samples that a node has room for it may pull. Where fewer wait than all nodes have room
+    /// Samples that a node may pull, of the `room` that it has room for. Where fewer wait than all nodes have room
     /// for, it gets no more than its part of those that are not answered: else the first to come takes all of a small
     /// set, and the others have nothing to do.
     fn share(&self, node: &Node, room: u64) -> u64 {

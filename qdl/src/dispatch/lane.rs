@@ -108,7 +108,7 @@ impl Lane {
         self.held_ns.fetch_add(waited.as_nanos() as u64, Relaxed);
     }
 
-    /// How long HTTP/2 took nothing more, all together.
+    /// Time in which HTTP/2 took nothing more, all together.
     pub(crate) fn http2_held(&self) -> Duration {
         Duration::from_nanos(self.held_ns.load(Relaxed))
     }

@@ -61,7 +61,7 @@ fn numbers<'m>(model: &'m ModelProto, nodes: &[&'m NodeProto]) -> HashSet<&'m st
     weights.chain(constants.filter_map(|node| node.output.first()).map(String::as_str)).collect()
 }
 
-/// Whether one of its sizes is zero.
+/// True where one of its sizes is zero.
 fn is_empty(input: &ValueInfoProto) -> bool {
     let Some(type_proto::Value::TensorType(tensor)) = input.r#type.as_ref().and_then(|kind| kind.value.as_ref()) else {
         return false;

@@ -101,7 +101,7 @@ fn settings(log: &DetailLog, release: Release, stated: &Stated, plans: &Plans) -
     quantities
 }
 
-/// What is generated for the phases of a plan.
+/// Queries and samples that are generated for the phases of a plan.
 fn generated(plan: &Plan) -> Lines {
     let value = |key: &str, generated: Generated| match key {
         "generated_query_count" => generated.queries,
@@ -118,7 +118,7 @@ fn in_phase(key: &str, phase: usize) -> String {
     if phase == 0 { key.to_owned() } else { format!("{key} ({})", phase + 1) }
 }
 
-/// Whether the latencies of a run can come to more than LoadGen adds in.
+/// True where the latencies of a run can come to more than LoadGen adds in.
 fn overflows(log: &DetailLog) -> bool {
     let number = |key| log.number::<u64>(key).map(u128::from).unwrap_or_default();
     let samples = number("result_query_count") * number("generated_samples_per_query");

@@ -24,7 +24,7 @@ pub(super) fn printed_as(text: &str) -> Option<RangeInclusive<f64>> {
     Some(if value > 0.0 { least..=most } else { -most..=-least })
 }
 
-/// Whether a text has all digits that a log has room for, so that its number probably had more.
+/// True where a text has all digits that a log has room for, so that its number probably had more.
 pub(super) fn is_full(text: &str) -> bool {
     let mantissa = text.split(['e', 'E']).next().unwrap_or(text);
     let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();

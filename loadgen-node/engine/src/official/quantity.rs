@@ -57,7 +57,7 @@ pub struct Quantity {
 }
 
 impl Quantity {
-    /// Whether it lies between what the logs leave open, and is not compared to the digit.
+    /// True where it lies between what the logs leave open, and is not compared to the digit.
     pub(super) fn is_within(&self) -> bool {
         self.note.as_deref() == Some(WITHIN)
     }

@@ -26,11 +26,11 @@ pub(super) struct Stated {
     pub(super) unknown: Vec<(String, String)>,
     /// The rate that was asked for, which the log has in six digits, and what it can have been.
     rate: Option<(String, Range)>,
-    /// Whether that rate has six digits in the log, and had more probably.
+    /// True where that rate has six digits in the log, and had more probably.
     pub(super) is_rounded: bool,
 }
 
-/// What a number in six digits can have been.
+/// The interval of a number that a log gives in six digits.
 type Range = RangeInclusive<f64>;
 
 const NS_PER_S: f64 = 1e9;
@@ -58,7 +58,7 @@ pub(super) struct Plans {
 }
 
 impl Plans {
-    /// What all phases come to with the least rate that the log can mean, with the judged one, and with the largest.
+    /// All phases with the least rate that the log can mean, with the judged one, and with the largest.
     pub(super) fn generated<T>(&self, of: impl Fn(&Plan) -> T) -> Vec<T> {
         let whole = |plan: &Plan| Plan::new(plan.requested().clone(), plan.qsl()).ok().map(|plan| of(&plan));
         let mut ends: Vec<T> = self.extremes.iter().filter_map(whole).collect();

@@ -12,7 +12,7 @@ pub const ACCURACY_FILE: &str = "mlperf_log_accuracy.json";
 
 /// Stands in a line of its own, between two empty ones, where the middle of the file was cut out.
 const GAP: &str = "...";
-/// How many lines away from it the cut lines are.
+/// The distance from it to the cut lines, in lines.
 const BESIDE: usize = 2;
 /// So many lines can the cut break, and one is a fault of its own.
 const MOST_BROKEN: usize = 3;

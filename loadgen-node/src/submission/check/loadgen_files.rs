@@ -15,10 +15,10 @@ const RELEASE: &str = "/VERSION.txt";
 const GENERATED: &str = "/mlperf_conf.h";
 /// Ends of names of files that become part of LoadGen.
 const SOURCES: [&str; 3] = [".cc", ".h", "/mlperf.conf"];
-/// What the log has for a status where LoadGen was built outside a clone.
+/// The status in the log of a LoadGen that was built outside a clone.
 const NO_CLONE: &str = "NA";
 
-/// What is found of the LoadGen that wrote a log.
+/// The LoadGen that wrote a log, as far as the log shows it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Built {
     /// Every file is one of an official commit.

@@ -29,7 +29,7 @@ pub(super) struct Place {
     pub(super) official: &'static Official,
     /// The scenario by LoadGen's name.
     pub(super) scenario: Scenario,
-    /// Whether the SUT is reached over a network, as the division or the system says.
+    /// True where the SUT is reached over a network, as the division or the system says.
     pub(super) is_networked: bool,
     /// Whether the system is one of the edge suite, in which results may follow from runs of other scenarios.
     pub(super) is_edge: bool,

@@ -28,7 +28,7 @@ const TYPES: [(&str, &[Suite]); 4] = [
 pub(super) struct Described {
     /// The suites that the system is submitted to; empty where that is not said.
     pub(super) suites: &'static [Suite],
-    /// Whether it is networked.
+    /// True where it is networked.
     pub(super) is_networked: bool,
 }
 
@@ -86,7 +86,7 @@ fn faults(keys: &Map<String, Value>, division: TreeDivision, submitter: &str) ->
     faults
 }
 
-/// Whether the official checker, which reads the text alone, takes a system for a networked one.
+/// True where the official checker, which reads the text alone, takes a system for a networked one.
 fn is_true(text: &str) -> bool {
     text.eq_ignore_ascii_case("true")
 }
@@ -100,7 +100,7 @@ fn wrong_network(found: &Value, division: TreeDivision) -> Option<String> {
     (!is_right).then(|| format!("has {IS_NETWORK} {found}: {words} is wanted"))
 }
 
-/// What the official checker takes, though it is not what its texts show.
+/// Spellings that the official checker takes, though its texts show others.
 fn advice(keys: &Map<String, Value>) -> Vec<String> {
     let of_key = |(key, value): (&String, &Value)| match value {
         _ if !is_official(key) => Some(format!("has the key {key}, which the official checker does not know")),
@@ -110,7 +110,7 @@ fn advice(keys: &Map<String, Value>) -> Vec<String> {
     keys.iter().filter_map(of_key).collect()
 }
 
-/// What the official checker, a Python program, takes for nothing.
+/// Values that the official checker, a Python program, takes for nothing.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,
@@ -122,7 +122,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Whether the official checker can take a value for a whole number.
+/// True where the official checker can take a value for a whole number.
 fn is_whole(value: &Value) -> bool {
     match value {
         Value::Number(_) => true,

@@ -17,7 +17,7 @@ use crate::outputs::documents::submission_check::TreeFinding;
 /// The largest file that a submission may have (50 MB in the checkers of the rounds).
 const LARGEST_BYTES: u64 = 50 * 1024 * 1024;
 pub(super) const LARGEST: Limit = Limit::bytes(LARGEST_BYTES);
-/// What has more is not read to its end in any useful time.
+/// A larger file is not read to its end in any useful time.
 const ENDLESS_BYTES: u64 = 20 * LARGEST_BYTES;
 /// Ends of the names that files in the top folder may have.
 const AT_THE_TOP: [&str; 2] = ["md", "pdf"];
@@ -199,7 +199,7 @@ impl Tree {
     }
 }
 
-/// Whether a program that opens it may wait, or read, for ever.
+/// True where a program that opens it may wait, or read, for ever.
 fn is_endless(data: &fs::Metadata) -> bool {
     !data.is_dir() && (!data.is_file() || data.len() > ENDLESS_BYTES)
 }

@@ -26,12 +26,12 @@ impl TreeDivision {
         }
     }
 
-    /// Whether results can be compared with each other: the round prescribes scores, scenarios and compliance tests.
+    /// True where results can be compared with each other: the round prescribes scores, scenarios and compliance tests.
     pub(super) fn is_comparable(self) -> bool {
         self != TreeDivision::Open
     }
 
-    /// Whether its systems are networked; none: they are or are not.
+    /// True where its systems are networked; none: they are or are not.
     pub(super) fn is_networked(self) -> Option<bool> {
         match self {
             TreeDivision::Closed => Some(false),

@@ -1,4 +1,4 @@
-//! Whether the memories of this machine correct errors (ECC), as far as it says so: those of the host by the kernel's
+//! Error correction (ECC) of the memories of this machine, as far as it says so: those of the host by the kernel's
 //! EDAC drivers, those of NVIDIA's accelerators by the program that comes with their driver.
 
 use std::fs;
@@ -18,7 +18,7 @@ const CONTROLLERS: &str = "/sys/devices/system/edac/mc";
 const MODE: &str = "dimm_edac_mode";
 /// The driver whose program says what its devices do about errors.
 const NVIDIA: &str = "nvidia";
-/// How long that program may take. It starts the driver where nothing else has.
+/// Limit of time for that program. It starts the driver where nothing else has.
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// The settings `host_ecc` and `accelerator_ecc`: `on` or `off`. What is not known is left out.
@@ -38,7 +38,8 @@ fn modes(controllers: &Path) -> Vec<String> {
     modules.filter_map(|module| fs::read_to_string(module.join(MODE)).ok()).collect()
 }
 
-/// Whether all modules correct errors, by the kernel's words: `SECDED` and `S4ECD4ED` do, `None` and `PARITY` do not.
+/// True where all modules correct errors, by the kernel's words: `SECDED` and `S4ECD4ED` do, `None` and `PARITY` do
+/// not.
 fn of_modes(modes: &[String]) -> Option<bool> {
     let of_mode = |mode: &String| match mode.trim() {
         "None" | "PARITY" => Some(false),
@@ -77,7 +78,7 @@ fn accelerators(host: &Host) -> Option<String> {
     receiver.recv_timeout(LIMIT).ok()?
 }
 
-/// Whether all devices correct errors. Some say that they know no such mode.
+/// True where all devices correct errors. Some say that they know no such mode.
 fn of_devices(text: &str) -> Option<bool> {
     let of_line = |line: &str| match line.trim() {
         "Enabled" => Some(true),

@@ -56,7 +56,7 @@ pub(crate) struct Service {
     /// What runs add up to, where somebody may ask for it.
     ledger: Option<Arc<Ledger>>,
     machine: Machine,
-    /// What the machine says of its memories. It does not change while it runs.
+    /// Settings in which the machine says how its memories correct errors. It does not change while it runs.
     ecc: Vec<Setting>,
     prober: Prober,
     stop: Stop,

@@ -61,7 +61,7 @@ fn fault(answers: &[Vec<u8>], right: &[Vec<pb::TensorProto>]) -> Option<String> 
     Some(format!("sample {more} has {} bytes more", rest[more].len()))
 }
 
-/// Whether each number is as near as sums and exponentials of single precision come: to 1e-4 of itself, or to 2e-6.
+/// True where each number is as near as sums and exponentials of single precision come: to 1e-4 of itself, or to 2e-6.
 fn is_close(answers: &[u8], right: &[u8]) -> bool {
     let numbers = |bytes: &[u8]| -> Vec<f32> {
         bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect()
