@@ -4,10 +4,13 @@
 //!
 //! | cause | trace |
 //! |---|---|
-//! | the link is full | writes wait for room, or the kernel always has more than it can send |
+//! | the link is full | writes wait for room, or the kernel always has more than it can send; not on loopback |
 //! | a node is slow | its own stages take most of the round trip; or its receive window stops the kernel |
 //! | a node's window is full | it holds all that it takes, with most of the round trip outside it; or HTTP/2's own |
 //! | this host is busy | a thread that issues or carries waits for a core, or never rests |
+//!
+//! Loopback has no link: its sockets are as fast as this host's processors read and write them. A thread that waits for
+//! a core finds its socket full for as long.
 //!
 //! Samples come at random times, so that a cause that acts for a share of the time meets that share of the samples.
 //! Where 1 % of them were late, what acted for less than half of that is not why. Where two causes acted about as
@@ -97,6 +100,8 @@ pub(crate) struct Way {
     pub(crate) window_full: f64,
     /// What the link carries, bit/s: what it carried while it was full, or else what a probe found.
     pub(crate) link_bits_per_s: Option<f64>,
+    /// The node is on this host.
+    pub(crate) is_on_this_host: bool,
 }
 
 impl Way {
@@ -115,6 +120,7 @@ impl Way {
             http2_window_full: share(room.http2_held.saturating_sub(socket.blocked)),
             window_full: share(room.window_full * u32::try_from(room.writers).unwrap_or(1).max(1)),
             link_bits_per_s: while_full.filter(|rate| *rate > 0.0).or(probed_bits_per_s).or(delivery),
+            is_on_this_host: room.is_on_this_host,
         }
     }
 }
@@ -218,7 +224,11 @@ impl Evidence {
 
     /// Why a socket had no room.
     fn socket(&self) -> Cause {
-        if self.mean(|way| way.receiver) >= HALF { Cause::Node } else { Cause::Link }
+        match () {
+            () if self.mean(|way| way.receiver) >= HALF => Cause::Node,
+            () if self.ways.iter().all(|way| way.is_on_this_host) => Cause::Host,
+            () => Cause::Link,
+        }
     }
 
     /// Why samples were sent late.
@@ -337,7 +347,14 @@ impl Evidence {
                  or a core for itself)",
                 percent(self.waited())
             ),
-            Cause::Host => "a thread of the LoadGen node never rested (--io-threads, or a faster core)".to_owned(),
+            Cause::Host if self.is_restless() => {
+                "a thread of the LoadGen node never rested (--io-threads, or a faster core)".to_owned()
+            }
+            Cause::Host => {
+                "sockets were full on loopback, where this host's processors carry every byte (SUT nodes on \
+                            hosts of their own)"
+                    .to_owned()
+            }
             Cause::Unknown => {
                 let waited = self.host.map_or("not known".to_owned(), |host| percent(host.waited));
                 let blocked = percent(self.mean(|way| way.blocked));
@@ -389,6 +406,11 @@ mod tests {
             evidence.of_throughput()
         };
         assert_eq!(of(way(0.0, 0.95), 0.2, 900, 10), Cause::Link);
+        assert_eq!(
+            of(Way { is_on_this_host: true, ..way(0.0, 0.95) }, 0.2, 900, 10),
+            Cause::Host,
+            "loopback has no link"
+        );
         assert_eq!(of(way(0.1, 0.2), 0.95, 900, 10), Cause::Host);
         assert_eq!(of(way(0.0, 0.0), 0.2, 100, 800), Cause::Node);
         let full = Way { window_full: 0.99, ..Way::default() };
@@ -450,6 +472,7 @@ mod tests {
             window_full: 0.5,
             http2_window_full: 0.25,
             link_bits_per_s: Some(100e6),
+            is_on_this_host: false,
         };
         assert_eq!(way, expected);
         assert_eq!(Way::new(&NodeRoom::default(), Duration::ZERO, Some(7.0)).link_bits_per_s, Some(7.0));

@@ -39,6 +39,8 @@ pub struct NodeRoom {
     /// How long the node was given no more samples because it takes no more at once. Only under
     /// [`crate::Policy::Pull`]; under the other policy a sample that finds no room fails.
     pub window_full: Duration,
+    /// The node is on this host: see [`crate::Ends::are_here`].
+    pub is_on_this_host: bool,
 }
 
 impl NodeRoom {

@@ -172,7 +172,13 @@ impl Node {
         socket.blocked += self.lanes.iter().map(|lane| lane.blocked()).sum::<Duration>();
         let http2_held = self.lanes.iter().map(|lane| lane.http2_held()).sum();
         let window_full = self.window().full(clock::now());
-        NodeRoom { writers: self.lanes.len() as u64, socket, http2_held, window_full }
+        NodeRoom {
+            writers: self.lanes.len() as u64,
+            socket,
+            http2_held,
+            window_full,
+            is_on_this_host: self.sockets.ends().is_some_and(|ends| ends.are_here()),
+        }
     }
 
     /// All that is known of it now. May be called from any thread.
