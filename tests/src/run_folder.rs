@@ -1,5 +1,7 @@
 //! A run folder as tests read it.
 
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -75,29 +77,31 @@ impl RunFolder {
         files.filter_map(|file| std::fs::read_to_string(file.ok()?.path()).ok()).collect()
     }
 
-    /// Waits until a file of a run that goes on has grown twice: then it has all that there was to write when this was
-    /// called.
+    /// Waits until a file of a run that goes on was brought up to date twice. The second time began after this call, so
+    /// that the file then has all that there was to write.
     ///
     /// # Panics
-    /// It does not grow.
+    /// The file stays as it is.
     pub fn wait_until_written(&self, file: &str) {
         let begun = Instant::now();
-        let (mut last, mut growths) = (self.part_bytes(file), 0);
-        while growths < 2 {
-            assert!(begun.elapsed() < PATIENCE, "{file} has {last:?} bytes and does not grow");
+        let (mut last, mut updates) = (self.progress(file), 0);
+        while updates < 2 {
+            assert!(begun.elapsed() < PATIENCE, "{file} stays at {last:?}");
             std::thread::sleep(Duration::from_millis(20));
-            let now = self.part_bytes(file);
-            growths += u32::from(now > last);
+            let now = self.progress(file);
+            updates += u32::from(now > last);
             last = now;
         }
     }
 
-    /// Bytes of a file that has not been given its name yet; none while it is not there.
-    fn part_bytes(&self, file: &str) -> Option<u64> {
+    /// Progress of a file that has not been given its name yet: the time at which the timeline was last brought up to
+    /// date, which is written last, and the size of other files, which are appended to. None while it is not there.
+    fn progress(&self, file: &str) -> Option<u64> {
         let begin = format!(".{file}.");
         let entries = std::fs::read_dir(&self.path).ok()?;
         let mut parts = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(&begin));
-        Some(parts.next()?.metadata().ok()?.len())
+        let part = parts.next()?;
+        if file == "timeline.bin" { elapsed_ns(&part.path()) } else { Some(part.metadata().ok()?.len()) }
     }
 
     /// The official log files are there, whole, and every line of the detail log is JSON. The documents are what their
@@ -178,4 +182,15 @@ fn assert_no_leftovers(folder: &Path) {
         let name = entry.expect("an entry").file_name().to_string_lossy().into_owned();
         assert!(!name.starts_with('.'), "{name} was left behind");
     }
+}
+
+/// The time of the last look that a journal has: eight bytes after its magic and its header.
+fn elapsed_ns(journal: &Path) -> Option<u64> {
+    let mut file = File::open(journal).ok()?;
+    let (mut magic, mut length, mut elapsed) = ([0; 8], [0; 4], [0; 8]);
+    file.read_exact(&mut magic).ok()?;
+    file.read_exact(&mut length).ok()?;
+    file.seek(SeekFrom::Current(i64::from(u32::from_le_bytes(length)))).ok()?;
+    file.read_exact(&mut elapsed).ok()?;
+    Some(u64::from_le_bytes(elapsed))
 }
