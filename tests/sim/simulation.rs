@@ -9,7 +9,6 @@ use bytes::Bytes;
 use loadgen::plan;
 use loadgen::run::{End, RunOptions, RunOutcome, run};
 use loadgen::settings::Qsl;
-use loadgen::traffic::Pacing;
 use lon_net::{clock, random};
 use lon_sut::ServeConfig;
 use qdl::{
@@ -149,7 +148,7 @@ impl Simulation {
             Err(error) => return self.not_begun(&error),
         };
         let first = qdl.name();
-        let plan = plan::Plan::new(self.plan.settings.clone(), Qsl { total: SAMPLES, performance: SAMPLES }).unwrap();
+        let plan = self.test();
         let inbox = Arc::new(Inbox::new(self.record.clone()));
         let run = match qdl.start(&self.run_config(), Arc::clone(&inbox) as _) {
             Ok(run) => run,
@@ -164,6 +163,10 @@ impl Simulation {
         let reports = run.end();
         self.record.tell(|| format!("{:?}\n{reports:#?}", inbox.ends.lock().unwrap()));
         Some(Over { outcome, issued, inbox, reports, are_named: first.is_complete() && last.is_complete() })
+    }
+
+    fn test(&self) -> plan::Plan {
+        plan::Plan::new(self.plan.settings.clone(), Qsl { total: SAMPLES, performance: SAMPLES }).unwrap()
     }
 
     fn not_begun(&self, error: &ConnectError) -> Option<Over> {
@@ -183,10 +186,8 @@ impl Simulation {
     }
 
     fn run_config(&self) -> RunConfig {
-        let policy = match self.plan.settings.scenario.pacing() {
-            Pacing::Room => Policy::Pull,
-            Pacing::Schedule | Pacing::Reply { .. } => Policy::LeastOutstanding,
-        };
+        let is_pulled = self.test().effective().shape.is_pulled();
+        let policy = if is_pulled { Policy::Pull } else { Policy::LeastOutstanding };
         let mut config = RunConfig::new(policy, Driver::Inline);
         config.connections = NonZeroUsize::new(self.plan.connections).unwrap();
         config.response_timeout = self.plan.response_timeout;

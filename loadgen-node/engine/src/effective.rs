@@ -3,7 +3,7 @@
 use crate::judge::{self, Measured, Summary, Terms, TokenLimits};
 use crate::requested::{Mode, Qsl};
 use crate::scenario::{Scenario, TestSettings};
-use crate::traffic::{PlanError, Request, Sanitised};
+use crate::traffic::{PlanError, Request, Sanitised, Shape};
 
 /// Longest `min_duration_ms` and `max_duration_ms`: ten years.
 pub const MAX_DURATION_MS: u64 = 10 * 365 * 24 * 3_600 * 1_000;
@@ -14,6 +14,7 @@ pub const MAX_DURATION_MS: u64 = 10 * 365 * 24 * 3_600 * 1_000;
 pub struct Effective {
     pub scenario: Scenario,
     pub mode: Mode,
+    pub shape: Shape,
     pub samples_per_query: u64,
     pub target_qps: f64,
     pub target_latency_ns: u64,
@@ -57,10 +58,10 @@ impl Effective {
         check_ranges(&requested)?;
         let performance_sample_count = or_else(requested.performance_sample_count_override, qsl.performance);
         let mut faults = Vec::new();
-        let request = || Request { settings: &requested, qsl, performance_sample_count };
-        let sanitised = requested.scenario.traffic().sanitise(request(), &mut faults)?;
+        let request = Request { settings: &requested, qsl, performance_sample_count };
+        let sanitised = requested.scenario.traffic().sanitise(&request, &mut faults)?;
         check_percentile(sanitised.target_latency_percentile)?;
-        let effective = Self::assemble(&request(), sanitised)?;
+        let effective = Self::assemble(&request, sanitised)?;
         effective.object(&mut faults);
         Ok((requested, effective, faults))
     }
@@ -73,6 +74,7 @@ impl Effective {
         Ok(Self {
             scenario: s.scenario,
             mode: s.mode,
+            shape: s.scenario.traffic().shape(request)?,
             samples_per_query: sanitised.samples_per_query,
             target_qps: sanitised.target_qps,
             target_latency_ns: sanitised.target_latency_ns,
@@ -130,7 +132,7 @@ impl Effective {
             return self.accuracy_log_probability;
         }
         let by_duration = (self.target_qps * self.min_duration_ms as f64 / 1000.0) as u64;
-        let per_query = self.scenario.layout().samples_per_rate_unit(self.samples_per_query);
+        let per_query = self.shape.layout.samples_per_rate_unit(self.samples_per_query);
         let expected = by_duration.saturating_mul(per_query).max(self.min_sample_count);
         self.accuracy_log_sampling_target as f64 / expected as f64
     }

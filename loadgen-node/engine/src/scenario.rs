@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::judge::{self, Headlines, Judge};
 use crate::requested::Requested;
-use crate::traffic::{self, Layout, Pacing, Traffic};
+use crate::traffic::{self, Traffic};
 
 /// The official settings of a test, as requested.
 pub type TestSettings = Requested<Scenario>;
@@ -106,16 +106,6 @@ impl Scenario {
     /// The lines and keys that only this scenario has in the reports.
     pub fn headlines(self) -> &'static dyn Headlines {
         self.0.headlines
-    }
-
-    /// What a query of the scenario waits for.
-    pub fn pacing(self) -> Pacing {
-        self.traffic().shape().pacing
-    }
-
-    /// How the samples of a query are taken from the loaded set.
-    pub fn layout(self) -> Layout {
-        self.traffic().shape().layout
     }
 }
 

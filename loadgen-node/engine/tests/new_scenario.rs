@@ -15,7 +15,7 @@ use loadgen::run::{End, RunOptions, RunOutcome, Stop, run};
 use loadgen::scenario::{Definition, Scenario, TestSettings};
 use loadgen::settings::{Mode, Qsl, Requested};
 use loadgen::sim::{Service, SimOptions, SimWorld};
-use loadgen::traffic::{Gap, Layout, Pacing, Request, Sanitised, Shape, Traffic};
+use loadgen::traffic::{Expected, Gap, LatencyStart, Layout, Request, Sanitised, Shape, Traffic, Trigger};
 use loadgen::world::TimeNs;
 
 /// What the scenario asks: one sample a query, a new query whenever fewer than [`OUTSTANDING`] are outstanding.
@@ -25,12 +25,21 @@ struct AsksClosedLoop;
 const OUTSTANDING: u64 = 4;
 
 impl<S> Traffic<S> for AsksClosedLoop {
-    fn shape(&self) -> Shape {
-        let pacing = Pacing::Reply { below: OUTSTANDING };
-        Shape { gap: Gap::Constant, layout: Layout::One, pacing, duration_factor: 2 }
+    fn shape(&self, _request: &Request<'_, S>) -> Result<Shape, PlanError> {
+        Ok(Shape {
+            gap: Gap::Constant,
+            layout: Layout::One,
+            trigger: Trigger::Reply { below: OUTSTANDING },
+            latency_start: LatencyStart::Issue,
+            duration_factor: 2,
+        })
     }
 
-    fn sanitise(&self, request: Request<'_, S>, _faults: &mut Vec<String>) -> Result<Sanitised, PlanError> {
+    fn expected(&self) -> Expected {
+        Expected::Latency
+    }
+
+    fn sanitise(&self, request: &Request<'_, S>, _faults: &mut Vec<String>) -> Result<Sanitised, PlanError> {
         let s = request.settings;
         let expected_ns = s.single_stream_expected_latency_ns;
         if expected_ns < 1.0 {

@@ -20,7 +20,6 @@ use crate::verdict::limits::{LatencyLimit, Limited};
 use crate::verdict::stalls;
 use loadgen::judge::{Reason, Verdict};
 use loadgen::run::{Bracket, End, Trial};
-use loadgen::traffic::Pacing;
 
 /// Name in the run folder of what the screen shows.
 pub(crate) const FILE: &str = "result.txt";
@@ -98,10 +97,11 @@ fn of_unit(value: f64, unit: &str) -> String {
 /// The rate at which queries were due, where the scenario has one.
 fn asked(finished: &Finished) -> String {
     let effective = finished.setup.plan.effective();
-    match effective.scenario.pacing() {
-        // Each trial of a search has its own.
-        Pacing::Schedule if finished.outcome.find_peak.is_none() => format!(" (target_qps {})", effective.target_qps),
-        _ => String::new(),
+    // Each trial of a search has its own.
+    if effective.shape.has_schedule() && finished.outcome.find_peak.is_none() {
+        format!(" (target_qps {})", effective.target_qps)
+    } else {
+        String::new()
     }
 }
 
@@ -149,7 +149,7 @@ pub(crate) fn text<'a>(finished: &Finished, folder: &Path, saved: impl Iterator<
     let settings = finished.setup.plan.requested();
     let lag = outcome.lag();
     // Offline has no schedule, since all of it is due at once.
-    if lag.count > 0 && settings.scenario.pacing() != Pacing::Room {
+    if lag.count > 0 && !finished.setup.plan.effective().shape.is_pulled() {
         let [p50, p99, max] = [lag.p50_ns, lag.p99_ns, lag.max_ns].map(length_ns);
         let limit = match outcome.verdict.official() {
             Some(_) => {

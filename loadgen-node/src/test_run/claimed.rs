@@ -17,7 +17,6 @@ use crate::verdict::saturation::{self, Saturation};
 use loadgen::plan::Plan;
 use loadgen::run::{Observer, RunOptions, RunOutcome};
 use loadgen::settings::Mode;
-use loadgen::traffic;
 use lon_world::counts::Counts;
 use lon_world::inbox::Inbox;
 use lon_world::net_world::NetWorld;
@@ -76,7 +75,7 @@ impl Claimed {
             terms: effective.terms(),
             has_latency_limit: scenario.judge().has_latency_limit(),
             early_stopping: scenario.judge().early_stopping(),
-            has_schedule: scenario.pacing() == traffic::Pacing::Schedule,
+            has_schedule: effective.shape.has_schedule(),
             lag_limit_ns: setup.lag_limit.ns(),
             is_search: effective.mode == Mode::FindPeakPerformance,
             may_extend: self.options.extend,

@@ -24,7 +24,6 @@ use crate::probe::{self, plan::ProbePlan};
 use crate::signals::StopRequests;
 use crate::verdict::lag::LagLimit;
 use loadgen::run::RunOptions;
-use loadgen::traffic;
 use lon_world::counts::Counts;
 use lon_world::inbox::Inbox;
 use lon_world::pace::{Circumstances, Pacing};
@@ -190,15 +189,15 @@ impl Test {
     }
 
     fn decide_pacing(&self, here: &Host, nodes: &[NodeDescription]) -> Pacing {
-        let (scenario, sut_is_here) = (self.setup.scenario(), nodes_here(here, nodes) > 0);
-        Pacing::decide(self.pacing, Circumstances { scenario, cores: cores(), sut_is_here })
+        let (shape, sut_is_here) = (self.setup.plan.effective().shape, nodes_here(here, nodes) > 0);
+        Pacing::decide(self.pacing, Circumstances { shape, cores: cores(), sut_is_here })
     }
 
     /// Whether the threads that issue and carry get real-time priority. A thread that stays awake must leave a core to
     /// others. Offline asks for none where that is left open: there nothing is due, and a thread may work all the time.
     fn decide_priority(&self, pacing: Pacing) -> Outcome<bool> {
         let Pacing { io_threads, spin, linger } = pacing;
-        let is_offline = self.setup.scenario().pacing() == traffic::Pacing::Room;
+        let is_offline = self.setup.plan.effective().shape.is_pulled();
         let stays_awake = !(spin.is_zero() && linger.is_zero());
         let spares_a_core = match self.priority {
             Priority::Realtime => !stays_awake || cores() > 1,
@@ -208,10 +207,8 @@ impl Test {
     }
 
     fn run_config(&self, pacing: Pacing, realtime: bool) -> RunConfig {
-        let policy = match self.setup.scenario().pacing() {
-            traffic::Pacing::Room => Policy::Pull,
-            traffic::Pacing::Schedule | traffic::Pacing::Reply { .. } => Policy::LeastOutstanding,
-        };
+        let is_pulled = self.setup.plan.effective().shape.is_pulled();
+        let policy = if is_pulled { Policy::Pull } else { Policy::LeastOutstanding };
         let driver = NonZeroUsize::new(pacing.io_threads).map_or(Driver::Inline, Driver::Threads);
         let mut config = RunConfig::new(policy, driver);
         config.connections = self.setup.link.connections;

@@ -163,7 +163,10 @@ impl Finished {
         let summary = self.outcome.summary.as_ref();
         let rate = summary.and_then(|summary| summary.metric.value);
         let percentiles = summary.map(|summary| summary.judged_latency().percentiles_ns);
-        Some((baseline, Tax::of(baseline, self.setup.scenario(), self.nodes.reports.len(), rate, percentiles)))
+        Some((
+            baseline,
+            Tax::of(baseline, self.setup.plan.effective().shape, self.nodes.reports.len(), rate, percentiles),
+        ))
     }
 
     /// Settings that would make the run long enough, where it was too short, and the rate that the link carries.

@@ -12,7 +12,7 @@ use super::finished::Setup;
 use loadgen::plan::PhasePlan;
 use loadgen::recorder::Live;
 use loadgen::run::{AccuracyEntry, Observer, PhaseOutcome, Progress, Trial, TrialStart};
-use loadgen::traffic::Pacing;
+use loadgen::traffic::Shape;
 use loadgen::world::TimeNs;
 use lon_world::counts::{Counts, PhaseNow};
 
@@ -23,7 +23,7 @@ pub(super) type Answers = Vec<(usize, Vec<u8>)>;
 pub(super) struct Follow<'a, O> {
     next: &'a mut O,
     counts: Arc<Counts>,
-    pacing: Pacing,
+    shape: Shape,
     min_duration_ns: u64,
     /// Answers of accuracy phases will be scored.
     keep: bool,
@@ -42,7 +42,7 @@ impl<'a, O> Follow<'a, O> {
         Follow {
             next,
             counts,
-            pacing: setup.plan.effective().scenario.pacing(),
+            shape: setup.plan.effective().shape,
             min_duration_ns: setup.plan.effective().min_duration_ms.saturating_mul(1_000_000),
             keep: setup.benchmark.accuracy.is_some(),
             answers: Vec::new(),
@@ -70,10 +70,10 @@ impl<'a, O> Follow<'a, O> {
     fn phase_now(&self, phase: &PhasePlan) -> PhaseNow {
         // Closed-loop scenarios stop when their time is over, usually long before what was generated runs out.
         let generated = phase.generated;
-        let (samples, duration_ns) = match (phase.is_accuracy(), self.pacing) {
-            (_, Pacing::Schedule) => (generated.samples(), generated.duration_ns),
-            (true, _) | (_, Pacing::Room) => (generated.samples(), 0),
-            (false, Pacing::Reply { .. }) => (0, self.min_duration_ns),
+        let (samples, duration_ns) = match () {
+            () if self.shape.has_schedule() => (generated.samples(), generated.duration_ns),
+            () if phase.is_accuracy() || self.shape.is_pulled() => (generated.samples(), 0),
+            () => (0, self.min_duration_ns),
         };
         PhaseNow {
             number: 0,

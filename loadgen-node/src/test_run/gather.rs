@@ -17,7 +17,6 @@ use crate::verdict::reasons::{self, Evidence};
 use crate::verdict::saturation::Saturation;
 use crate::verdict::stalls;
 use loadgen::run::{End, RunOutcome};
-use loadgen::traffic::Pacing;
 use lon_world::stall::Stall;
 use lon_world::tally::Tally;
 
@@ -131,5 +130,5 @@ impl Held {
 /// The place among p50, p90 and p99 of what is asked about: in Offline samples that are neither among the first nor
 /// among the last, in others what a limit of the latency is about.
 fn judged_percentile(setup: &Setup) -> usize {
-    if setup.scenario().pacing() == Pacing::Room { 0 } else { 2 }
+    if setup.plan.effective().shape.is_pulled() { 0 } else { 2 }
 }

@@ -19,7 +19,7 @@ use crate::signals::StopRequests;
 use crate::verdict::limits::LatencyLimit;
 use loadgen::run::End;
 use loadgen::settings::{Assignment, Mode, Scenario};
-use loadgen::traffic::Pacing;
+use loadgen::traffic::Expected;
 
 /// The rate with which the first look begins, samples per second: few, because a language model takes seconds for one.
 const FIRST_RATE: f64 = 8.0;
@@ -68,14 +68,14 @@ impl TestSpec {
     /// The look failed as a test can fail, or nothing was answered.
     pub fn look(mut self, stop: &dyn StopRequests) -> Outcome<TestSpec> {
         tracing::info!("looking at the nodes first, for a few seconds: how fast do they answer?");
-        let Value { set, how } = match self.scenario.pacing() {
-            Pacing::Room => {
+        let Value { set, how } = match self.scenario.traffic().expected() {
+            Expected::SampleRate => {
                 let (rate, finished) = self.rate(stop)?;
                 let set = format!("target_qps={}", three_digits(rate * OFFLINE_SHARE));
                 Value { set, how: format!("by a short look at the nodes before the run{}", bound_by(&finished)) }
             }
-            Pacing::Schedule => self.rate_that_holds(stop)?,
-            Pacing::Reply { .. } => {
+            Expected::QueryRate => self.rate_that_holds(stop)?,
+            Expected::Latency => {
                 let set = format!("target_latency={}ms", self.latency_ms(stop)?);
                 Value { set, how: "by a short look at the nodes before the run".to_owned() }
             }

@@ -10,8 +10,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use loadgen::judge::PERCENTILES;
-use loadgen::settings::Scenario;
-use loadgen::traffic::{Layout, Pacing};
+use loadgen::traffic::Shape;
 
 /// A file of `sut-node bench`.
 #[derive(Clone, Debug)]
@@ -118,17 +117,15 @@ pub(crate) struct Tax {
 }
 
 impl Tax {
-    /// Of a run of this scenario on so many nodes: its rate and its percentiles of latency, where it has them.
+    /// Of a run with such queries on so many nodes: its rate and its percentiles of latency, where it has them.
     pub(crate) fn of(
         baseline: &Baseline,
-        scenario: Scenario,
+        shape: Shape,
         nodes: usize,
         run: Option<f64>,
         percentiles_ns: Option<[i64; PERCENTILES.len()]>,
     ) -> Tax {
         let BenchReport { throughput, latency_ns: alone, .. } = &baseline.report;
-        let is_offline = scenario.pacing() == Pacing::Room;
-        let is_single = scenario.layout() == Layout::One;
         let alone_ns = alone_ns(alone);
         let added = |run: [i64; PERCENTILES.len()]| {
             let mut added = run;
@@ -136,8 +133,8 @@ impl Tax {
             added
         };
         Tax {
-            rates: run.filter(|_| is_offline).map(|run| (throughput.samples_per_s * nodes as f64, run)),
-            added_ns: percentiles_ns.filter(|_| is_single && alone.count > 0).map(added),
+            rates: run.filter(|_| shape.is_pulled()).map(|run| (throughput.samples_per_s * nodes as f64, run)),
+            added_ns: percentiles_ns.filter(|_| shape.is_one_sample() && alone.count > 0).map(added),
         }
     }
 
@@ -171,6 +168,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use loadgen::plan::Plan;
+    use loadgen::settings::{Qsl, Scenario, TestSettings};
+
+    fn shape(scenario: Scenario) -> Shape {
+        let settings = TestSettings { scenario, ..TestSettings::default() };
+        Plan::for_judging(settings, Qsl { total: 8, performance: 8 }).unwrap().effective().shape
+    }
 
     fn text() -> Value {
         json!({
@@ -198,14 +202,14 @@ mod tests {
     fn offline_is_compared_by_rate_and_single_queries_by_latency() {
         let baseline = read(&text()).unwrap();
         let percentiles = Some([11, 22, 33, 44, 55, 66]);
-        let tax = Tax::of(&baseline, Scenario::OFFLINE, 2, Some(97.0), percentiles);
+        let tax = Tax::of(&baseline, shape(Scenario::OFFLINE), 2, Some(97.0), percentiles);
         assert_eq!((tax.ratio(), tax.rates), (Some(0.97), Some((100.0, 97.0))));
         assert!(tax.added_ns.is_none() && tax.text(|ns| ns.to_string()).starts_with("97.0 %"));
-        let tax = Tax::of(&baseline, Scenario::SERVER, 1, Some(3.0), percentiles);
+        let tax = Tax::of(&baseline, shape(Scenario::SERVER), 1, Some(3.0), percentiles);
         assert_eq!(tax.added_ns, Some([1, 2, 3, 4, 5, 6]));
         assert_eq!(tax.ratio(), None);
         assert!(tax.text(|ns| ns.to_string()).starts_with("p50 +1, p90 +2, p99 +5"));
-        let tax = Tax::of(&baseline, Scenario::MULTI_STREAM, 1, Some(3.0), percentiles);
+        let tax = Tax::of(&baseline, shape(Scenario::MULTI_STREAM), 1, Some(3.0), percentiles);
         assert_eq!(tax, Tax { rates: None, added_ns: None });
     }
 

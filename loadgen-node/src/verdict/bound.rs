@@ -6,7 +6,7 @@ use crate::network::cause::{Cause, Evidence};
 use loadgen::plan::Effective;
 use loadgen::run::RunOutcome;
 use loadgen::settings::Mode;
-use loadgen::traffic::Pacing;
+use loadgen::traffic::Expected;
 
 /// What held a run back.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,8 +28,8 @@ pub(crate) struct HeldBack<'a> {
 impl HeldBack<'_> {
     /// The rate at which queries were due, samples per second.
     fn wanted_per_s(&self) -> Option<f64> {
-        let Effective { scenario, target_qps, samples_per_query, .. } = *self.effective;
-        (scenario.pacing() == Pacing::Schedule).then_some(target_qps * samples_per_query as f64)
+        let Effective { shape, target_qps, samples_per_query, .. } = *self.effective;
+        shape.has_schedule().then_some(target_qps * samples_per_query as f64)
     }
 
     /// This cause, with what was measured of it.
@@ -42,16 +42,16 @@ impl HeldBack<'_> {
     pub(crate) fn bound(&self, outcome: &RunOutcome, lag_limit: LagLimit, refused: u64) -> Option<Bound> {
         let (effective, evidence) = (self.effective, self.evidence);
         let summary = outcome.summary.as_ref().filter(|_| effective.mode != Mode::FindPeakPerformance)?;
-        let is_late = effective.scenario.pacing() == Pacing::Schedule && outcome.lag().p99_ns > lag_limit.ns();
+        let is_late = effective.shape.has_schedule() && outcome.lag().p99_ns > lag_limit.ns();
         let is_missed = || LatencyLimit::all(summary, effective).iter().any(|limit| !limit.is_kept());
-        let cause = match effective.scenario.pacing() {
+        let cause = match effective.scenario.traffic().expected() {
             _ if is_late => evidence.of_lateness(),
             _ if refused > 0 => evidence.of_overload(),
-            Pacing::Room => evidence.of_throughput(),
-            Pacing::Schedule if !is_missed() => return None,
-            Pacing::Schedule => evidence.of_latency(),
+            Expected::SampleRate => evidence.of_throughput(),
+            Expected::QueryRate if !is_missed() => return None,
+            Expected::QueryRate => evidence.of_latency(),
             // The next query waits for the answer: every part of the latency holds it back, and one may stand out.
-            Pacing::Reply { .. } => Some(evidence.of_latency()).filter(|cause| *cause != Cause::Unknown)?,
+            Expected::Latency => Some(evidence.of_latency()).filter(|cause| *cause != Cause::Unknown)?,
         };
         Some(self.by(cause))
     }

@@ -2,7 +2,7 @@
 
 use loadgen::judge::Summary;
 use loadgen::plan::Effective;
-use loadgen::traffic::Pacing;
+use loadgen::traffic::Expected;
 
 /// How much more than what was measured is asked for, so that the next run is not too short again.
 const MORE: f64 = 1.2;
@@ -15,14 +15,14 @@ pub(crate) fn longer(summary: &Summary, effective: &Effective) -> Option<String>
     if let Some(set) = higher_limit(summary, effective) {
         return Some(format!("--set {set} (the run ended there, before min_duration)"));
     }
-    let set = match effective.scenario.pacing() {
-        Pacing::Room => format!("target_qps={}", upwards(summary.rates.samples_per_s * MORE)?),
-        Pacing::Reply { .. } => {
+    let set = match effective.scenario.traffic().expected() {
+        Expected::SampleRate => format!("target_qps={}", upwards(summary.rates.samples_per_s * MORE)?),
+        Expected::Latency => {
             let latency_ms = summary.judged_latency().mean_ns as f64 / 1e6;
             format!("target_latency={}ms", downwards(latency_ms / MORE)?)
         }
         // A schedule is as long as it was made.
-        Pacing::Schedule => return None,
+        Expected::QueryRate => return None,
     };
     let key = set.split('=').next().unwrap_or_default();
     Some(format!("--set {set} (the next run is then long enough at this speed), or --set {key}=auto"))

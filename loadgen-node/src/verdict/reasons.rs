@@ -15,7 +15,6 @@ use crate::division::Findings;
 use loadgen::judge::{Against, Reason, Verdict};
 use loadgen::plan::Plan;
 use loadgen::run::{End, LagStats, RunOutcome};
-use loadgen::traffic::Pacing;
 use lon_world::stall::Stall;
 use lon_world::tally::{OTHER_FAILURES, Tally};
 
@@ -105,7 +104,7 @@ fn log_faults(outcome: &mut RunOutcome, known: &[Reason]) {
 
 /// A generator that was late has measured what made it late, not the SUT. Only scenarios with a schedule can be late.
 fn add_lag(verdict: &mut Verdict, lag: LagStats, plan: &Plan, limit_ns: u64, held_back: HeldBack<'_>) {
-    if plan.effective().scenario.pacing() != Pacing::Schedule || lag.count == 0 {
+    if !plan.effective().shape.has_schedule() || lag.count == 0 {
         return;
     }
     if lag.p99_ns > limit_ns {

@@ -11,7 +11,7 @@ use nix::sys::prctl;
 use nix::sys::time::{TimeSpec, TimeValLike as _};
 use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
 
-use loadgen::settings::Scenario;
+use loadgen::traffic::Shape;
 
 /// How long the last stretch of a wait is spent awake: what the kernel oversleeps with its timer slack turned down.
 const SPIN: Duration = Duration::from_micros(50);
@@ -59,8 +59,8 @@ pub struct Pacing {
 /// The facts by which [`Pacing::decide`] decides.
 #[derive(Clone, Copy, Debug)]
 pub struct Circumstances {
-    /// How samples are asked for.
-    pub scenario: Scenario,
+    /// The queries of the test.
+    pub shape: Shape,
     /// How many cores this process may use.
     pub cores: usize,
     /// Whether a SUT node runs on this host and needs cores, too.
@@ -72,7 +72,7 @@ impl Pacing {
     pub fn decide(wanted: PacingSpec, at: Circumstances) -> Pacing {
         let PacingSpec { io_threads, spin, busy_poll } = wanted;
         // One query at a time needs no second thread. Where cores are few, a second thread costs more than it gains.
-        let one_by_one = at.scenario.pacing().is_one_by_one();
+        let one_by_one = at.shape.is_one_by_one();
         let alone = one_by_one || busy_poll || at.cores < CORES_TO_SPARE;
         let io_threads = if one_by_one { 0 } else { io_threads.unwrap_or(usize::from(!alone)) };
         let threads = 1 + io_threads;
@@ -141,9 +141,16 @@ fn sleep_for(duration: Duration) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use loadgen::plan::Plan;
+    use loadgen::settings::{Qsl, Scenario, TestSettings};
+
+    fn shape(scenario: Scenario) -> Shape {
+        let settings = TestSettings { scenario, ..TestSettings::default() };
+        Plan::for_judging(settings, Qsl { total: 8, performance: 8 }).unwrap().effective().shape
+    }
 
     fn decide(cores: usize, sut_is_here: bool, spin: Spin) -> (usize, bool) {
-        let at = Circumstances { scenario: Scenario::SERVER, cores, sut_is_here };
+        let at = Circumstances { shape: shape(Scenario::SERVER), cores, sut_is_here };
         let pacing = Pacing::decide(PacingSpec { spin, ..PacingSpec::default() }, at);
         (pacing.io_threads, !pacing.spin.is_zero())
     }
@@ -160,7 +167,7 @@ mod tests {
 
     #[test]
     fn one_query_at_a_time_needs_no_second_thread() {
-        let at = Circumstances { scenario: Scenario::SINGLE_STREAM, cores: 8, sut_is_here: false };
+        let at = Circumstances { shape: shape(Scenario::SINGLE_STREAM), cores: 8, sut_is_here: false };
         assert_eq!(
             Pacing::decide(PacingSpec { io_threads: Some(4), ..PacingSpec::default() }, at),
             Pacing { io_threads: 0, spin: Duration::ZERO, linger: LINGER }

@@ -17,7 +17,6 @@ use crate::report::{Trailer, accuracy_only_text, settings_keys};
 use crate::requested::Mode;
 use crate::settings::IntegerRule;
 use crate::trace::{Generated, Trace};
-use crate::traffic::Pacing;
 use crate::vectors::report;
 
 /// The name of the summary file.
@@ -303,7 +302,7 @@ impl Compared<'_> {
         let whole = self.plans.whole.as_ref()?;
         let mut traffic = self.comparison.quantities.iter().filter(|quantity| quantity.part == Part::Traffic);
         let is_same = traffic.all(|quantity| quantity.agreement == Agreement::Same && !quantity.is_within());
-        let is_by_schedule = whole.effective().scenario.pacing() == Pacing::Schedule;
+        let is_by_schedule = whole.effective().shape.has_schedule();
         let last = self.logs.detail.number::<u64>("result_query_count")?.checked_sub(1)?;
         let phase = whole.phases().iter().find(|phase| !phase.is_accuracy())?;
         let mut trace = Trace::new(phase);

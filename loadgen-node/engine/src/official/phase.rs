@@ -6,7 +6,7 @@ use super::token_counts::TokenCounts;
 use super::trace_log::{TRACE_FILE, TraceLog, Traced};
 use crate::judge::Measured;
 use crate::plan::Effective;
-use crate::traffic::{Layout, Pacing};
+use crate::traffic::LatencyStart;
 
 /// The samples of the performance phase, in the order of their sequence numbers.
 pub(super) struct TracedPhase {
@@ -33,19 +33,18 @@ impl TracedPhase {
         let Some(earliest) = samples.iter().map(|(_, sample)| sample.scheduled_ns).min() else {
             return Err(LogError::new(TRACE_FILE, 0, format!("it has no sample from number {first} on")));
         };
-        let starts = match effective.scenario.pacing() {
+        let starts = if effective.shape.latency_start == LatencyStart::Issue {
+            let after = trace.generated.iter().copied().filter(|at| *at <= earliest).max();
+            let after =
+                after.ok_or_else(|| LogError::new(TRACE_FILE, 0, "it does not say when the queries were generated"))?;
+            let until = trace.issuing.iter().copied().filter(|at| (after..=earliest).contains(at)).min();
+            vec![after, until.unwrap_or(earliest)]
+        } else {
             // The first query is due at the start.
-            Pacing::Schedule | Pacing::Room => vec![earliest],
-            Pacing::Reply { .. } => {
-                let after = trace.generated.iter().copied().filter(|at| *at <= earliest).max();
-                let after = after
-                    .ok_or_else(|| LogError::new(TRACE_FILE, 0, "it does not say when the queries were generated"))?;
-                let until = trace.issuing.iter().copied().filter(|at| (after..=earliest).contains(at)).min();
-                vec![after, until.unwrap_or(earliest)]
-            }
+            vec![earliest]
         };
         let first_tokens = first_tokens(trace, &samples);
-        let has_query_latencies = effective.scenario.layout() == Layout::Window;
+        let has_query_latencies = effective.shape.has_query_latencies();
         Ok(TracedPhase { samples, first_tokens, starts, has_query_latencies })
     }
 

@@ -185,7 +185,7 @@ impl Plan {
     }
 
     fn sets(&self, count: u64) -> Vec<LoadableSet> {
-        let padding = self.effective.scenario.layout().set_padding(self.effective.samples_per_query);
+        let padding = self.effective.shape.layout.set_padding(self.effective.samples_per_query);
         loadable_sets(Cut {
             count,
             total: self.qsl.total as u32,

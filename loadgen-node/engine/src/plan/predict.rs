@@ -7,7 +7,7 @@ use super::checked::Plan;
 use crate::effective::Effective;
 use crate::judge::early_stopping::percent;
 use crate::trace::PhasePlan;
-use crate::traffic::Pacing;
+use crate::traffic::Expected;
 
 /// Sizes of one sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,12 +138,12 @@ pub fn obstacles(plan: &Plan, extended: bool) -> Vec<String> {
 
 fn share(effective: &Effective, phase: &PhasePlan) -> Share {
     let generated = phase.generated;
-    let all = match effective.scenario.pacing() {
-        Pacing::Schedule => Share { queries: generated.queries, duration_s: generated.duration_ns as f64 / 1e9 },
-        Pacing::Room => {
+    let all = match effective.scenario.traffic().expected() {
+        Expected::QueryRate => Share { queries: generated.queries, duration_s: generated.duration_ns as f64 / 1e9 },
+        Expected::SampleRate => {
             Share { queries: generated.queries, duration_s: generated.samples() as f64 / effective.target_qps }
         }
-        Pacing::Reply { .. } => {
+        Expected::Latency => {
             let for_time = (effective.min_duration_s() * effective.target_qps).ceil() as u64;
             let ends_after = effective.min_query_count.max(for_time).min(generated.queries);
             let queries = if phase.is_accuracy() { generated.queries } else { ends_after };

@@ -26,9 +26,10 @@ use super::timeline::{FinalQuery, Timeline};
 use super::timeline_file::StoredTimeline;
 use super::timeline_parts::About;
 use super::tokens::Tokens;
+use crate::effective::Effective;
 use crate::judge::{Against, Reason};
 use crate::trace::MAX_SAMPLES_PER_PHASE;
-use crate::traffic::Pacing;
+use crate::traffic::LatencyStart;
 
 const MAGIC: [u8; 8] = *b"LONJOUR1";
 /// Rows that are written together.
@@ -148,7 +149,7 @@ pub fn recover(input: &mut impl Read, why: &str) -> Result<StoredTimeline, Journ
     let mut elapsed = [0; 8];
     read_exact(input, &mut elapsed)?;
     let (cells, tokens) = rows(input, header.tokens)?;
-    Ok(stored(header, u64::from_le_bytes(elapsed), cells, tokens, why))
+    stored(header, u64::from_le_bytes(elapsed), cells, tokens, why)
 }
 
 /// Notes that the run was ended before its time. `why`: the reason, in words.
@@ -156,14 +157,21 @@ pub fn interrupt(about: &mut About, why: &str) {
     about.reasons.push(Reason { code: "interrupted".to_owned(), text: why.to_owned(), against: Against::Measurement });
 }
 
-fn stored(header: Header, elapsed_ns: u64, cells: Vec<Cell>, tokens: Option<Tokens>, why: &str) -> StoredTimeline {
+fn stored(
+    header: Header,
+    elapsed_ns: u64,
+    cells: Vec<Cell>,
+    tokens: Option<Tokens>,
+    why: &str,
+) -> Result<StoredTimeline, JournalError> {
     let Header { mut about, samples_per_query, .. } = header;
     interrupt(&mut about, why);
     let samples_per_query = samples_per_query.max(1);
     let queries = (cells.len() as u64).div_ceil(samples_per_query);
     // Where all is asked at once, the rate is that of the answers.
-    let at_once = about.settings.scenario.pacing() == Pacing::Room;
-    let last_ns = if at_once { 0 } else { elapsed_ns };
+    let (_, effective, _) = Effective::of(about.settings.clone(), about.qsl)
+        .map_err(|error| JournalError::Other(format!("their settings: {error}")))?;
+    let last_ns = if effective.shape.latency_start == LatencyStart::Phase { 0 } else { elapsed_ns };
     let final_query = (queries > 0).then(|| FinalQuery {
         due_ns: last_ns,
         issued_ns: last_ns,
@@ -180,7 +188,7 @@ fn stored(header: Header, elapsed_ns: u64, cells: Vec<Cell>, tokens: Option<Toke
         tokens,
         issued_ns: None,
     };
-    StoredTimeline { about, timeline }
+    Ok(StoredTimeline { about, timeline })
 }
 
 /// Size of a row: the record, and in token runs what is known of the tokens.

@@ -3,7 +3,7 @@
 use super::cell::SampleEnd;
 use super::timeline::Timeline;
 use crate::trace::{PhasePlan, Trace};
-use crate::traffic::Pacing;
+use crate::traffic::LatencyStart;
 
 /// Tells when the latency of each sample started, ns from the start of the phase, sample by sample in issue order.
 /// Queries that wait for an answer follow one another without a pause.
@@ -20,20 +20,20 @@ pub struct Starts<'a> {
 /// What the times follow from.
 enum Origin<'a> {
     /// All is asked at once.
-    Room,
+    Phase,
     /// The times at which queries are due.
-    Schedule(Box<dyn Iterator<Item = u64> + 'a>),
+    Due(Box<dyn Iterator<Item = u64> + 'a>),
     /// The end of the queries before.
-    Reply { end_ns: u64 },
+    Issue { end_ns: u64 },
 }
 
 impl<'a> Starts<'a> {
     /// Of the samples of this many queries of a phase.
-    pub fn new(phase: &'a PhasePlan, pacing: Pacing, queries: u64, samples_per_query: u64) -> Starts<'a> {
-        let from = match pacing {
-            Pacing::Room => Origin::Room,
-            Pacing::Schedule => Origin::Schedule(Box::new(Trace::of(phase, queries).map(|query| query.due_ns))),
-            Pacing::Reply { .. } => Origin::Reply { end_ns: 0 },
+    pub fn new(phase: &'a PhasePlan, from: LatencyStart, queries: u64, samples_per_query: u64) -> Starts<'a> {
+        let from = match from {
+            LatencyStart::Phase => Origin::Phase,
+            LatencyStart::Due => Origin::Due(Box::new(Trace::of(phase, queries).map(|query| query.due_ns))),
+            LatencyStart::Issue => Origin::Issue { end_ns: 0 },
         };
         Starts { each: samples_per_query.max(1), told: 0, start_ns: 0, from }
     }
@@ -43,10 +43,10 @@ impl<'a> Starts<'a> {
         let begins_a_query = self.told.is_multiple_of(self.each);
         self.told += 1;
         match &mut self.from {
-            Origin::Room => {}
-            Origin::Schedule(due_ns) if begins_a_query => self.start_ns = due_ns.next().unwrap_or(self.start_ns),
-            Origin::Schedule(_) => {}
-            Origin::Reply { end_ns } => {
+            Origin::Phase => {}
+            Origin::Due(due_ns) if begins_a_query => self.start_ns = due_ns.next().unwrap_or(self.start_ns),
+            Origin::Due(_) => {}
+            Origin::Issue { end_ns } => {
                 if begins_a_query {
                     self.start_ns = *end_ns;
                 }
@@ -61,8 +61,8 @@ impl<'a> Starts<'a> {
 
 impl Timeline {
     /// When the latency of each sample started, ns from the start of the phase, in issue order: see [`Starts`].
-    pub fn starts<'a>(&'a self, phase: &'a PhasePlan, pacing: Pacing) -> impl Iterator<Item = u64> + 'a {
-        let mut starts = Starts::new(phase, pacing, self.queries, self.samples_per_query);
+    pub fn starts<'a>(&'a self, phase: &'a PhasePlan, from: LatencyStart) -> impl Iterator<Item = u64> + 'a {
+        let mut starts = Starts::new(phase, from, self.queries, self.samples_per_query);
         self.samples().map(move |end| starts.next(end))
     }
 }

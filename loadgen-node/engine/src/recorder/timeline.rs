@@ -8,7 +8,6 @@ use super::column::Column;
 use super::tokens::Tokens;
 use crate::effective::Effective;
 use crate::judge::{Counts, Measured};
-use crate::traffic::Layout;
 
 /// The last query that was issued; times are ns from the start of the phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -71,7 +70,7 @@ impl Timeline {
         let sample_latencies_ns = self.latencies(effective.target_latency_ns, answered_max_ns.unwrap_or(0));
         let max_latency_ns = sample_latencies_ns.iter().copied().max().unwrap_or(0);
         let is_unanswered = |ns: &&i64| **ns > answered_max_ns.map_or(-1, signed);
-        let query_latencies_ns: Vec<i64> = if scenario.layout() == Layout::Window {
+        let query_latencies_ns: Vec<i64> = if effective.shape.has_query_latencies() {
             let per_query = usize::try_from(self.samples_per_query.max(1)).unwrap_or(usize::MAX);
             sample_latencies_ns.chunks(per_query).filter_map(|query| query.iter().copied().max()).collect()
         } else {

@@ -16,7 +16,7 @@ use crate::plan::Plan;
 use crate::recorder::{SampleEnd, Timeline};
 use crate::run::{PhaseOutcome, RunOutcome};
 use crate::trace::{PhasePlan, Trace};
-use crate::traffic::Pacing;
+use crate::traffic::Shape;
 use crate::value::quoted;
 use crate::world::{Issued, QuerySeq, TimeNs};
 
@@ -42,8 +42,8 @@ pub fn write(
     if let (Some(phase), Some(of_plan)) = (outcome.performance(), of_plan)
         && let Some(timeline) = &phase.timeline
     {
-        let pacing = judged.effective().scenario.pacing();
-        Samples { timeline, start: phase.started, pacing, context, out }.write(of_plan)?;
+        let shape = judged.effective().shape;
+        Samples { timeline, start: phase.started, shape, context, out }.write(of_plan)?;
     }
     writeln!(out, "{{\"name\":\"LastTrace\"}}\n],\n\"displayTimeUnit\":\"ns\",\n\"otherData\":{{")?;
     let version = quoted(&format!("lon {}, unofficial", context.version));
@@ -71,7 +71,7 @@ fn write_phase(phase: &PhaseOutcome, context: &DetailContext<'_>, out: &mut (imp
 struct Samples<'a, W: ?Sized> {
     timeline: &'a Timeline,
     start: TimeNs,
-    pacing: Pacing,
+    shape: Shape,
     context: &'a DetailContext<'a>,
     out: &'a mut W,
 }
@@ -101,7 +101,7 @@ impl<W: Write + ?Sized> Samples<'_, W> {
                 from += buffer.len() as u64;
                 for issued in &buffer {
                     let Some((end, issued_ns)) = ends.next() else { return Ok(()) };
-                    let scheduled_ns = self.pacing.scheduled_ns(query.due_ns, issued_ns);
+                    let scheduled_ns = self.shape.latency_start.scheduled_ns(query.due_ns, issued_ns);
                     let first_token_ns = tokens.next().and_then(|(first_ns, _)| first_ns);
                     self.sample(&Sample {
                         query: query.seq,
@@ -120,7 +120,7 @@ impl<W: Write + ?Sized> Samples<'_, W> {
     fn sample(&mut self, sample: &Sample) -> io::Result<()> {
         let latency_ns = if let SampleEnd::Done { latency_ns } = sample.end { Some(latency_ns) } else { None };
         self.span("Sample", sample, latency_ns)?;
-        if self.pacing == Pacing::Schedule {
+        if self.shape.has_schedule() {
             self.counter("Latency", sample, latency_ns)?;
             self.counter("Token_Latency", sample, sample.first_token_ns)
         } else if sample.first_token_ns.is_some() {

@@ -11,7 +11,6 @@ use super::observer::{AccuracyEntry, Observer, Progress};
 use super::outcome::PhaseOutcome;
 use super::phase::PhaseRun;
 use crate::recorder::{Refused, TokenFault};
-use crate::traffic::Pacing;
 use crate::world::{Arrival, ArrivalKind, Issued, SampleSeq, TimeNs, Wake, World};
 
 /// Queries issued in a row before arrivals are taken.
@@ -109,7 +108,7 @@ impl<'a, W: World, O: Observer + ?Sized> Driver<'a, W, O> {
     /// Issues the upcoming query, or as much of it as there is room for.
     fn issue(&mut self, phase: &mut PhaseRun<'_>, now: TimeNs) {
         let Some(query) = phase.upcoming else { return };
-        let max = if phase.pacing == Pacing::Room { self.world.room().min(PIECE) } else { usize::MAX };
+        let max = if phase.shape.is_pulled() { self.world.room().min(PIECE) } else { usize::MAX };
         if max == 0 {
             self.wait(phase, None, true);
             return;

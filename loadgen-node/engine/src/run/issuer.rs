@@ -5,7 +5,7 @@
 
 use crate::effective::Effective;
 use crate::trace::{PhasePlan, Query};
-use crate::traffic::Pacing;
+use crate::traffic::Trigger;
 use crate::world::TimeNs;
 
 /// What to do next.
@@ -90,7 +90,7 @@ fn early(reason: &str) -> (bool, String) {
 /// The state machine that decides when a phase issues.
 #[derive(Clone, Debug)]
 pub(crate) struct Issuer {
-    pacing: Pacing,
+    trigger: Trigger,
     start: TimeNs,
     /// `None` in accuracy phases, which issue everything.
     limits: Option<Limits>,
@@ -111,15 +111,14 @@ struct Limits {
 impl Issuer {
     /// The state machine of a phase that starts at `start`.
     pub(crate) fn new(effective: &Effective, phase: &PhasePlan, start: TimeNs) -> Self {
-        let pacing = effective.scenario.pacing();
-        let scheduled = pacing == Pacing::Schedule;
+        let scheduled = effective.shape.has_schedule();
         let limits = (!phase.is_accuracy()).then(|| Limits {
             outstanding: if scheduled { effective.max_async_queries } else { 0 },
             natural: (!scheduled).then_some((effective.min_query_count, effective.target_duration_ms * 1_000_000)),
             max_queries: effective.max_query_count,
             max_duration_ns: effective.max_duration_ms * 1_000_000,
         });
-        Self { pacing, start, limits, issued: 0, stop: None }
+        Self { trigger: effective.shape.trigger, start, limits, issued: 0, stop: None }
     }
 
     /// Decides about `upcoming`, the next query, if one is left.
@@ -131,11 +130,11 @@ impl Issuer {
         let Some(query) = upcoming else {
             return Decision::Stop(self.exhausted());
         };
-        match self.pacing {
-            Pacing::Room => Decision::Issue,
-            Pacing::Reply { below } if outstanding < below => Decision::Issue,
-            Pacing::Reply { .. } => Decision::AwaitReply,
-            Pacing::Schedule => {
+        match self.trigger {
+            Trigger::Room => Decision::Issue,
+            Trigger::Reply { below } if outstanding < below => Decision::Issue,
+            Trigger::Reply { .. } => Decision::AwaitReply,
+            Trigger::Schedule => {
                 let due = self.start + query.due_ns;
                 if now >= due { Decision::Issue } else { Decision::WaitUntil(due) }
             }

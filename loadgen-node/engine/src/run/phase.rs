@@ -10,7 +10,7 @@ use crate::effective::Effective;
 use crate::recorder::{FinalQuery, Recorder, Timeline};
 use crate::requested::Mode;
 use crate::trace::{PhasePlan, Picks, Query, Trace};
-use crate::traffic::Pacing;
+use crate::traffic::Shape;
 use crate::value::Value;
 use crate::world::{Issued, SampleIndex, TimeNs};
 
@@ -28,7 +28,7 @@ pub(super) struct PhaseRun<'a> {
     pub(super) issuer: Issuer,
     effective: &'a Effective,
     pub(super) recorder: Recorder,
-    pub(super) pacing: Pacing,
+    pub(super) shape: Shape,
     pub(super) coalesces: bool,
     pub(super) first_tokens_expected: bool,
     pub(super) start: TimeNs,
@@ -42,7 +42,7 @@ impl<'a> PhaseRun<'a> {
         options: &RunOptions,
         picks: &'a mut Picks,
     ) -> Self {
-        let (scenario, pacing) = (effective.scenario, effective.scenario.pacing());
+        let (scenario, shape) = (effective.scenario, effective.shape);
         let token_run = effective.use_token_latencies;
         let extension = if options.extend { Extension::new(effective, phase) } else { None };
         let queries = extension.as_ref().map_or(phase.generated.queries, Extension::most);
@@ -66,8 +66,8 @@ impl<'a> PhaseRun<'a> {
             issuer: Issuer::new(effective, phase, TimeNs(0)),
             effective,
             recorder,
-            pacing,
-            coalesces: pacing == Pacing::Schedule && effective.coalesce_queries,
+            shape,
+            coalesces: shape.has_schedule() && effective.coalesce_queries,
             first_tokens_expected: token_run && scenario.judge().has_token_latencies(),
             start: TimeNs(0),
             final_query: None,
@@ -91,7 +91,7 @@ impl<'a> PhaseRun<'a> {
     pub(super) fn finished(&mut self, now: TimeNs) -> Option<Stop> {
         let extension = self.extension.as_mut()?;
         extension.look(&self.recorder);
-        let (queries, is_scheduled) = (self.issuer.count(), self.pacing == Pacing::Schedule);
+        let (queries, is_scheduled) = (self.issuer.count(), self.shape.has_schedule());
         let stop = if is_scheduled { Stop::AllIssued } else { Stop::Naturally };
         let is_due = || self.upcoming.as_ref().is_none_or(|next| self.start + next.due_ns <= now);
         let would_end = match self.issuer.stop() {
@@ -168,7 +168,7 @@ impl<'a> PhaseRun<'a> {
     /// Appends the next samples of `upcoming` to `buffer` and records them; whether that completes the query.
     pub(super) fn take_samples(&mut self, query: &Query, now: TimeNs, max: usize, buffer: &mut Vec<Issued>) -> bool {
         let issued_ns = now.since(self.start);
-        let scheduled_ns = self.pacing.scheduled_ns(query.due_ns, issued_ns);
+        let scheduled_ns = self.shape.latency_start.scheduled_ns(query.due_ns, issued_ns);
         if self.handed == 0 {
             self.final_query = Some(FinalQuery {
                 due_ns: query.due_ns,

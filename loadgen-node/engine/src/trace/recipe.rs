@@ -76,7 +76,7 @@ pub(crate) struct Recipe {
 
 impl Recipe {
     pub(crate) fn new(effective: &Effective, mode: PhaseMode, set: &LoadableSet, integers: IntegerRule) -> Self {
-        let Shape { gap, layout, duration_factor, .. } = effective.scenario.traffic().shape();
+        let Shape { gap, layout, duration_factor, .. } = effective.shape;
         let accuracy = mode == PhaseMode::AccuracyOnly;
         let set_len = set.indices.len() as u64;
         let mut samples_per_query = if accuracy {

@@ -3,7 +3,7 @@
 //! | file | what it has |
 //! |---|---|
 //! | `rules` | [`Traffic`], the contract: requested settings -> effective values and a [`Shape`] |
-//! | `shape` | gaps, layouts and pacing, as plain values |
+//! | `shape` | [`Shape`]: samples, issue and latency of queries, as plain values |
 //! | `single_stream`, `multi_stream`, `server`, `offline` | the scenarios |
 //! | `checks` | checks that several scenarios share |
 //! | `error` | [`PlanError`]: why settings cannot be run |
@@ -22,7 +22,7 @@ mod single_stream;
 pub use error::PlanError;
 pub(crate) use multi_stream::MultiStream;
 pub(crate) use offline::Offline;
-pub use rules::{Request, Sanitised, Traffic};
+pub use rules::{Expected, Request, Sanitised, Traffic};
 pub(crate) use server::Server;
-pub use shape::{Gap, Layout, Pacing, Shape};
+pub use shape::{Gap, LatencyStart, Layout, Shape, Trigger};
 pub(crate) use single_stream::SingleStream;

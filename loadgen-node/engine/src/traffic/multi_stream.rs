@@ -2,8 +2,8 @@
 
 use super::checks::check_expected_latency;
 use super::error::PlanError;
-use super::rules::{Request, Sanitised, Traffic};
-use super::shape::{Gap, Layout, Pacing, Shape};
+use super::rules::{Expected, Request, Sanitised, Traffic};
+use super::shape::{Gap, LatencyStart, Layout, Shape, Trigger};
 use crate::requested::Requested;
 use crate::value::Entry;
 
@@ -14,11 +14,21 @@ pub(crate) struct MultiStream;
 const MAX_SAMPLES_PER_QUERY: u64 = 1 << 24;
 
 impl<S> Traffic<S> for MultiStream {
-    fn shape(&self) -> Shape {
-        Shape { gap: Gap::Constant, layout: Layout::Window, pacing: Pacing::Reply { below: 1 }, duration_factor: 2 }
+    fn shape(&self, _request: &Request<'_, S>) -> Result<Shape, PlanError> {
+        Ok(Shape {
+            gap: Gap::Constant,
+            layout: Layout::Window,
+            trigger: Trigger::Reply { below: 1 },
+            latency_start: LatencyStart::Issue,
+            duration_factor: 2,
+        })
     }
 
-    fn sanitise(&self, request: Request<'_, S>, _faults: &mut Vec<String>) -> Result<Sanitised, PlanError> {
+    fn expected(&self) -> Expected {
+        Expected::Latency
+    }
+
+    fn sanitise(&self, request: &Request<'_, S>, _faults: &mut Vec<String>) -> Result<Sanitised, PlanError> {
         let s = request.settings;
         check_expected_latency("multi_stream_expected_latency_ns", s.multi_stream_expected_latency_ns)?;
         let samples_per_query = s.multi_stream_samples_per_query;

@@ -2,8 +2,8 @@
 
 use super::checks::effective_rate;
 use super::error::PlanError;
-use super::rules::{Request, Sanitised, Traffic};
-use super::shape::{Gap, Layout, Pacing, Shape};
+use super::rules::{Expected, Request, Sanitised, Traffic};
+use super::shape::{Gap, LatencyStart, Layout, Shape, Trigger};
 use crate::requested::Requested;
 use crate::value::Entry;
 
@@ -14,11 +14,21 @@ pub(crate) struct Offline;
 const SLACK: f64 = 1.1;
 
 impl<S> Traffic<S> for Offline {
-    fn shape(&self) -> Shape {
-        Shape { gap: Gap::Constant, layout: Layout::WholeSet, pacing: Pacing::Room, duration_factor: 2 }
+    fn shape(&self, _request: &Request<'_, S>) -> Result<Shape, PlanError> {
+        Ok(Shape {
+            gap: Gap::Constant,
+            layout: Layout::WholeSet,
+            trigger: Trigger::Room,
+            latency_start: LatencyStart::Phase,
+            duration_factor: 2,
+        })
     }
 
-    fn sanitise(&self, request: Request<'_, S>, faults: &mut Vec<String>) -> Result<Sanitised, PlanError> {
+    fn expected(&self) -> Expected {
+        Expected::SampleRate
+    }
+
+    fn sanitise(&self, request: &Request<'_, S>, faults: &mut Vec<String>) -> Result<Sanitised, PlanError> {
         let s = request.settings;
         let target_qps = effective_rate("offline_expected_qps", s.offline_expected_qps, faults)?;
         let by_duration = ((SLACK * (s.min_duration_ms as f64 / 1000.0)) * target_qps) as u64;

@@ -10,15 +10,22 @@ use crate::value::Entry;
 /// All of it is answered before a phase starts, as plain values. `S` is the type of the scenario in the settings;
 /// nothing here looks at it.
 pub trait Traffic<S>: Sync {
-    /// What queries look like and what they wait for.
-    fn shape(&self) -> Shape;
+    /// The queries with these settings: samples, issue, latency.
+    ///
+    /// # Errors
+    /// A value is outside its range.
+    fn shape(&self, request: &Request<'_, S>) -> Result<Shape, PlanError>;
+
+    /// The setting that says how fast the SUT is expected to be. A look at the nodes finds it, and a run that was too
+    /// short becomes longer by it.
+    fn expected(&self) -> Expected;
 
     /// Works out the effective values from the requested ones. Objections that do not stop a test go to `faults`,
     /// which are logged as errors.
     ///
     /// # Errors
     /// A value is outside its range.
-    fn sanitise(&self, request: Request<'_, S>, faults: &mut Vec<String>) -> Result<Sanitised, PlanError>;
+    fn sanitise(&self, request: &Request<'_, S>, faults: &mut Vec<String>) -> Result<Sanitised, PlanError>;
 
     /// The settings that only this scenario has, for the `requested_*` keys of the detail log, in official order.
     fn requested(&self, settings: &Requested<S>) -> Vec<Entry>;
@@ -33,6 +40,17 @@ pub trait Traffic<S>: Sync {
     fn without_effect(&self, _settings: &Requested<S>) -> Option<String> {
         None
     }
+}
+
+/// The setting that says how fast the SUT is expected to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// `target_qps`: the rate at which queries are due.
+    QueryRate,
+    /// `target_qps`: the rate at which all samples together are answered.
+    SampleRate,
+    /// `target_latency`: the latency of a query.
+    Latency,
 }
 
 /// What a scenario sees when it works out effective values.

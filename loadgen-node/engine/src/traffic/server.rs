@@ -2,8 +2,8 @@
 
 use super::checks::effective_rate;
 use super::error::PlanError;
-use super::rules::{Request, Sanitised, Traffic};
-use super::shape::{Gap, Layout, Pacing, Shape};
+use super::rules::{Expected, Request, Sanitised, Traffic};
+use super::shape::{Gap, LatencyStart, Layout, Shape, Trigger};
 use crate::requested::Requested;
 use crate::value::Entry;
 
@@ -11,11 +11,21 @@ use crate::value::Entry;
 pub(crate) struct Server;
 
 impl<S: Clone> Traffic<S> for Server {
-    fn shape(&self) -> Shape {
-        Shape { gap: Gap::Poisson, layout: Layout::One, pacing: Pacing::Schedule, duration_factor: 1 }
+    fn shape(&self, _request: &Request<'_, S>) -> Result<Shape, PlanError> {
+        Ok(Shape {
+            gap: Gap::Poisson,
+            layout: Layout::One,
+            trigger: Trigger::Schedule,
+            latency_start: LatencyStart::Due,
+            duration_factor: 1,
+        })
     }
 
-    fn sanitise(&self, request: Request<'_, S>, faults: &mut Vec<String>) -> Result<Sanitised, PlanError> {
+    fn expected(&self) -> Expected {
+        Expected::QueryRate
+    }
+
+    fn sanitise(&self, request: &Request<'_, S>, faults: &mut Vec<String>) -> Result<Sanitised, PlanError> {
         let s = request.settings;
         Ok(Sanitised {
             samples_per_query: 1,

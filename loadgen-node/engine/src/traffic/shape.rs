@@ -1,4 +1,4 @@
-//! What the queries of a scenario look like and what they wait for, as plain values.
+//! The queries of a scenario as plain values: their samples, the moment of their issue, the start of their latency.
 //!
 //! A scenario gives them before a test starts; the trace and the run loop copy them and ask nothing per sample.
 
@@ -22,29 +22,42 @@ pub enum Layout {
     WholeSet,
 }
 
-/// What a query waits for before it is issued, and with it when its latency starts.
+/// The event that lets a query be issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pacing {
-    /// Answers to earlier samples; the latency starts when the query is issued.
+pub enum Trigger {
+    /// Answers to earlier samples.
     Reply {
         /// The query is issued when fewer samples than this are outstanding; at least 1.
         below: u64,
     },
-    /// The query's due time; the latency starts then, even if the query is issued late.
+    /// The query's due time.
     Schedule,
-    /// Room in the world, which takes the query in pieces; the latency starts with the phase.
+    /// Room in the world, which takes the query in pieces.
     Room,
 }
 
-/// What the queries of a scenario look like and what they wait for.
+/// The moment at which the latency of a query starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LatencyStart {
+    /// The issue of the query.
+    Issue,
+    /// The due time of the query, even if it is issued late.
+    Due,
+    /// The start of the phase.
+    Phase,
+}
+
+/// The queries of a scenario with its settings: samples, issue, latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// The time between the due times of two queries.
     pub gap: Gap,
     /// How the samples of a query are taken from the loaded set.
     pub layout: Layout,
-    /// What a query waits for.
-    pub pacing: Pacing,
+    /// The event that lets a query be issued.
+    pub trigger: Trigger,
+    /// The moment at which the latency of a query starts.
+    pub latency_start: LatencyStart,
     /// Queries are generated for this many times the target duration.
     pub duration_factor: u64,
 }
@@ -84,19 +97,41 @@ impl Layout {
     }
 }
 
-impl Pacing {
-    /// When the latency of a query starts, ns from the start of the phase.
+impl LatencyStart {
+    /// The moment, ns from the start of the phase.
     #[inline]
     pub fn scheduled_ns(self, due_ns: u64, issued_ns: u64) -> u64 {
         match self {
-            Self::Reply { .. } => issued_ns,
-            Self::Schedule => due_ns,
-            Self::Room => 0,
+            Self::Issue => issued_ns,
+            Self::Due => due_ns,
+            Self::Phase => 0,
         }
     }
+}
 
-    /// Whether queries are issued one after the other, each after the answer to the one before it.
-    pub fn is_one_by_one(self) -> bool {
-        self == Self::Reply { below: 1 }
+impl Shape {
+    /// Queries have due times, so that they can be issued late, and all of them are issued.
+    pub fn has_schedule(&self) -> bool {
+        self.trigger == Trigger::Schedule
+    }
+
+    /// The nodes take samples as they have room for them. Otherwise the engine decides when one is sent.
+    pub fn is_pulled(&self) -> bool {
+        self.trigger == Trigger::Room
+    }
+
+    /// Each query is issued after the answer to the one before it.
+    pub fn is_one_by_one(&self) -> bool {
+        self.trigger == Trigger::Reply { below: 1 }
+    }
+
+    /// A query has one sample.
+    pub fn is_one_sample(&self) -> bool {
+        self.layout == Layout::One
+    }
+
+    /// Queries of several samples have a latency of their own: that of their last sample.
+    pub fn has_query_latencies(&self) -> bool {
+        self.layout == Layout::Window
     }
 }

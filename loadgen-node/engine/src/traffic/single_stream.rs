@@ -2,8 +2,8 @@
 
 use super::checks::check_expected_latency;
 use super::error::PlanError;
-use super::rules::{Request, Sanitised, Traffic};
-use super::shape::{Gap, Layout, Pacing, Shape};
+use super::rules::{Expected, Request, Sanitised, Traffic};
+use super::shape::{Gap, LatencyStart, Layout, Shape, Trigger};
 use crate::requested::Requested;
 use crate::value::Entry;
 
@@ -14,11 +14,21 @@ pub(crate) struct SingleStream;
 const EQUAL_ISSUE_SLACK: f64 = 2.0;
 
 impl<S> Traffic<S> for SingleStream {
-    fn shape(&self) -> Shape {
-        Shape { gap: Gap::Constant, layout: Layout::One, pacing: Pacing::Reply { below: 1 }, duration_factor: 2 }
+    fn shape(&self, _request: &Request<'_, S>) -> Result<Shape, PlanError> {
+        Ok(Shape {
+            gap: Gap::Constant,
+            layout: Layout::One,
+            trigger: Trigger::Reply { below: 1 },
+            latency_start: LatencyStart::Issue,
+            duration_factor: 2,
+        })
     }
 
-    fn sanitise(&self, request: Request<'_, S>, _faults: &mut Vec<String>) -> Result<Sanitised, PlanError> {
+    fn expected(&self) -> Expected {
+        Expected::Latency
+    }
+
+    fn sanitise(&self, request: &Request<'_, S>, _faults: &mut Vec<String>) -> Result<Sanitised, PlanError> {
         let s = request.settings;
         check_expected_latency("single_stream_expected_latency_ns", s.single_stream_expected_latency_ns)?;
         let target_qps = 1e9 / s.single_stream_expected_latency_ns;

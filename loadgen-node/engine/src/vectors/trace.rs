@@ -13,7 +13,6 @@ use crate::run::{Decision, Issuer};
 use crate::scenario::TestSettings;
 use crate::settings::Profile;
 use crate::trace::{PhaseMode, PhasePlan, Picks, Query, Trace};
-use crate::traffic::Pacing;
 use crate::world::TimeNs;
 
 /// Most samples whose lists are printed in full: each takes some hundred bytes on the way.
@@ -219,7 +218,7 @@ impl IssuedLists {
     fn into_traffic(self, plan: &Plan, phase: &PhasePlan, digest: bool) -> PhaseTraffic {
         let generated = phase.generated;
         let loaded = Listing::of(digest, phase.set.indices.iter().map(|index| u64::from(index.0)));
-        let has_schedule = plan.effective().scenario.pacing() == Pacing::Schedule;
+        let has_schedule = plan.effective().shape.has_schedule();
         PhaseTraffic {
             mode: phase.mode,
             loaded_set: loaded.into_numbers(),

@@ -148,6 +148,6 @@ fn stored_curves(folder: &Path, result: &ResultSummary) -> Result<Option<Series>
 /// The curves of what was measured by a plan.
 fn curves(plan: &Plan, timeline: &Timeline) -> Result<Series> {
     let phase = plan.phases().iter().find(|phase| !phase.is_accuracy()).context("the plan measures nothing")?;
-    let starts_ns = timeline.starts(phase, plan.requested().scenario.pacing());
+    let starts_ns = timeline.starts(phase, plan.effective().shape.latency_start);
     Series::of(timeline, starts_ns).context("the latencies cannot be counted")
 }

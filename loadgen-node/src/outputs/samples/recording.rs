@@ -126,8 +126,8 @@ impl Recording {
 fn starts<'a>(plan: &'a Plan, timeline: &CheckedTimeline) -> io::Result<Starts<'a>> {
     let phase: Option<&PhasePlan> = plan.phases().iter().find(|phase| !phase.is_accuracy());
     let phase = phase.ok_or_else(|| io::Error::other("the plan measures nothing"))?;
-    let pacing = timeline.about().settings.scenario.pacing();
-    Ok(Starts::new(phase, pacing, timeline.queries(), timeline.samples_per_query()))
+    let start = plan.effective().shape.latency_start;
+    Ok(Starts::new(phase, start, timeline.queries(), timeline.samples_per_query()))
 }
 
 /// Node and stages of the samples, where the run has recorded them.
