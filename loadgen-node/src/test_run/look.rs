@@ -16,7 +16,7 @@ use crate::division::Division;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::network::cause::Cause;
 use crate::signals::StopRequests;
-use crate::verdict::limits::LatencyLimit;
+use loadgen::plan::Effective;
 use loadgen::run::End;
 use loadgen::settings::{Assignment, Mode, Scenario};
 use loadgen::traffic::Expected;
@@ -180,14 +180,23 @@ impl TestSpec {
     }
 }
 
-/// True where a trial kept its limits, those of latency by a fifth, and as early stopping wants it where that can be
-/// met: so few queries may not have one late answer among them, and the run itself may have no more.
+/// True where a trial kept its limits, and would keep them if they were shorter by a fifth: percentile and early
+/// stopping. So few queries may not have one late answer among them, and the run itself may have no more.
 fn holds(finished: &Finished) -> bool {
-    let Some(summary) = finished.outcome.summary.as_ref() else { return false };
-    let limits = LatencyLimit::all(summary, finished.setup.plan.effective());
+    let timeline = finished.outcome.performance().and_then(|phase| phase.timeline.as_ref());
+    let Some(timeline) = timeline else { return false };
+    let effective = finished.setup.plan.effective();
+    let shorter = |limit_ns: u64| (limit_ns as f64 * LIMIT_SHARE) as u64;
+    let strict = Effective {
+        target_latency_ns: shorter(effective.target_latency_ns),
+        ttft_latency_ns: shorter(effective.ttft_latency_ns),
+        tpot_latency_ns: shorter(effective.tpot_latency_ns),
+        ..effective.clone()
+    };
+    let summary = strict.judge(timeline.measured(&strict));
     finished.judgement.bound.is_none()
         && finished.outcome.counts().failed == 0
-        && limits.iter().all(|limit| limit.is_kept_by(LIMIT_SHARE))
+        && summary.checks.performance_constraints != Some(false)
         && (summary.checks.early_stopping || summary.queries < TRY_QUERIES)
 }
 

@@ -50,11 +50,6 @@ impl LatencyLimit {
     /// There is a value, and it does not exceed the limit. Whether enough queries were measured to say so is another
     /// question.
     pub(crate) fn is_kept(&self) -> bool {
-        self.is_kept_by(1.0)
-    }
-
-    /// The same of a part of the limit.
-    pub(crate) fn is_kept_by(&self, share: f64) -> bool {
-        self.value_ns.is_some_and(|ns| u64::try_from(ns).is_ok_and(|ns| ns as f64 <= self.limit_ns as f64 * share))
+        self.value_ns.is_some_and(|ns| u64::try_from(ns).is_ok_and(|ns| ns <= self.limit_ns))
     }
 }
