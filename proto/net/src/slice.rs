@@ -97,9 +97,10 @@ impl Priority {
     }
 }
 
-/// Whether the system grants real-time priority; tried on a thread of its own.
+/// True where the system grants real-time priority; tried on a thread of its own.
 fn is_granted() -> bool {
-    std::thread::spawn(|| realtime().is_ok()).join().unwrap_or(false)
+    let tried = std::thread::Builder::new().spawn(|| realtime().is_ok());
+    tried.is_ok_and(|thread| thread.join().unwrap_or(false))
 }
 
 /// Gives the calling thread real-time priority. Threads that it starts do not have it.
