@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
-"""Pastes README.md into one shell, as a reader would: block after block, until one fails.
+"""Pastes README.md and the pages of docs/, as a reader would: block after block, each page into a shell of its own.
 
-    tests/readme/run.py [--bin target/debug] [--only WORD]
+    tests/readme/run.py [--bin target/debug] [--page NAME] [--only WORD]
 
-Every shell block of README.md stands behind a mark, and so does what the one before it prints:
+The pages are README.md and those of docs/SUMMARY.md, in that order. Every shell block of a page stands behind a mark,
+and so does the output of the block before it:
 
-    <!-- tried: WHAT -->     run here, in the top folder of the repository, by the same bash as all others
+    <!-- tried: NAME -->     run here, in the top folder of the repository, by the same bash as the rest of the page
     <!-- not tried: WHY -->  left out: it needs more than this machine has
-    <!-- shows -->           the standard output of the block before: what is compared is its shape
+    <!-- shows -->           the standard output of the block before: its shape is compared
 
-No two blocks that are run may listen on the same port, so that one that is pasted alone, or twice, meets nothing of
-another. A block fails when a command fails, when it takes longer than ten minutes, when it leaves something in the
-background, or when it prints another shape. In a shape, numbers with their units, hexadecimal words and absolute paths
-stand for any others; a line `...` stands for any lines, and `...` in a line for any text.
+No two blocks that are run may listen on the same port, so that a block that is pasted alone, or twice, meets nothing of
+another. A block fails when a command fails, when it takes longer than ten minutes, or when it prints another shape. It
+also fails when it leaves a process or a variable `LON_...` behind, or ends a job that the reader's shell had before.
+The rest of its page is not run then. In a shape, numbers with their units, hexadecimal words and absolute paths stand
+for any others; a line `...` stands for any lines, and `...` in a line for any text.
 
 With --bin the programs of another folder are used in place of `target/release` and of `cargo run --release --`. Where
 CARGO_TARGET_DIR is set, that folder is used in place of `target` and `$PWD/target`.
@@ -30,12 +32,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
+# A page of the table of contents.
+ENTRY = re.compile(r"\]\(([^)#]+\.md)\)")
 FENCE = re.compile(r"(?ms)(?:^<!-- (?P<mark>[^\n]*) -->\n+)?^```(?P<language>\w*)\n(?P<text>.*?)^```$")
 LIMIT_S = 600
 # Begins a line that no program prints.
 SIGN = "\x1e"
-ATEXIT = f"trap 'printf \"\\n{SIGN}%s\\n\" \"exit code $?\"' EXIT\n"
-AFTER = f"printf '\\n{SIGN}%s\\n' \"$(jobs -rp | xargs)\"\n"
+# A job that the reader's shell has before the first block.
+BEFORE = f"trap 'printf \"\\n{SIGN}%s\\n\" \"exit code $?\"' EXIT\nsleep 1000000 & readers_job=$!\n"
+# The variable is this program's own.
+LEFT = (
+    "jobs -rp | grep -vx $readers_job | sed 's/^/still running: /'; "
+    "compgen -v LON_ | grep -vx LON_BUILT | sed 's/^/still set: /'; "
+    "kill -0 $readers_job || echo \"the reader's job was ended\""
+)
+AFTER = f"printf '\\n{SIGN}%s\\n' \"$({{ {LEFT}; }} 2>/dev/null | paste -sd ';')\"\n"
 # A port that a command of a block listens on.
 LISTENS = r"(?:-listen \S*:|--port |address = \"\S*:)(\d+)"
 # What is written beside the programs.
@@ -50,47 +61,56 @@ MASKS = [
 
 @dataclass
 class Block:
-    """A shell block that is tried: what for, its commands, and what it prints, where README.md shows it."""
+    """A shell block that is tried: its page, its mark, its commands, and their output, where the page shows it."""
 
-    what: str
+    page: str
+    name: str
     script: str
     shown: str = ""
 
 
-def blocks(readme):
-    """The blocks that are tried, in order, and how many are not."""
+def pages():
+    """README.md and the pages of docs/, by their paths in the repository."""
+    contents = (REPOSITORY / "docs/SUMMARY.md").read_text(encoding="utf-8")
+    return ["README.md", *(f"docs/{path}" for path in ENTRY.findall(contents) if not path.startswith("../"))]
+
+
+def blocks(page):
+    """The blocks of a page that are tried, in order, and how many are not."""
+    text = (REPOSITORY / page).read_text(encoding="utf-8")
     tried, left_out, before = [], 0, None
-    fences = list(FENCE.finditer(readme))
+    fences = list(FENCE.finditer(text))
     for fence in fences:
-        mark, text = fence["mark"] or "", fence["text"]
-        kind, _, what = mark.partition(": ")
+        mark, body = fence["mark"] or "", fence["text"]
+        kind, _, name = mark.partition(": ")
         block = None
         if kind == "tried" and fence["language"] == "sh":
-            block = Block(what, text)
+            block = Block(page, name, body)
             tried.append(block)
         elif kind == "not tried" and fence["language"] == "sh":
             left_out += 1
         elif kind == "shows" and before:
-            before.shown = text
+            before.shown = body
         elif mark or fence["language"] == "sh":
-            sys.exit(f"README.md: {repr(mark) if mark else 'no mark'} before this block:\n{text}")
+            sys.exit(f"{page}: {repr(mark) if mark else 'no mark'} before this block:\n{body}")
         before = block
-    if readme.count("```sh\n") != len(tried) + left_out:
-        sys.exit("README.md: a shell block that is indented")
-    if readme.count("<!-- ") != sum(fence["mark"] is not None for fence in fences):
-        sys.exit("README.md: a mark without a block directly behind it")
+    if text.count("```sh\n") != len(tried) + left_out:
+        sys.exit(f"{page}: a shell block that is indented")
+    if text.count("<!-- ") != sum(fence["mark"] is not None for fence in fences):
+        sys.exit(f"{page}: a mark without a block directly behind it")
     return tried, left_out
 
 
 def ports(tried):
-    """Ends the program where two blocks listen on the same port."""
+    """Ends the program where two blocks listen on the same port, or have the same name."""
     users = {}
     for block in tried:
         for port in set(re.findall(LISTENS, block.script)):
-            users.setdefault(port, []).append(block.what)
-    for port, whats in users.items():
-        if len(whats) > 1:
-            sys.exit(f"README.md: these blocks listen on the same port {port}: {'; '.join(whats)}")
+            users.setdefault(f"listen on port {port}", []).append(block)
+        users.setdefault(f"are called '{block.name}'", []).append(block)
+    for both, of in users.items():
+        if len(of) > 1:
+            sys.exit(f"these blocks {both}: {'; '.join(f'{block.page}: {block.name}' for block in of)}")
 
 
 def shape(text):
@@ -137,22 +157,27 @@ def failure(shell, block):
     if said.startswith("exit code"):
         return said
     if said:
-        return f"still running in the background: {said}"
+        return said
     if block.shown and not fits(block.shown, printed):
-        return f"another shape than this, which README.md shows:\n{block.shown}-- was printed:\n{printed.strip()}"
+        return f"another shape than this, which {block.page} shows:\n{block.shown}-- was printed:\n{printed.strip()}"
     return ""
 
 
+def without_ours(variables):
+    """The variables that no flag of the programs takes a value from."""
+    return {name: value for name, value in variables.items() if not name.startswith("LON_")}
+
+
 def paste(tried, binaries):
-    """Runs the blocks in one shell until one fails; how many did not."""
-    script = ATEXIT + "".join(block.script + AFTER for block in tried)
+    """Runs the blocks of a page in one shell until one fails; how many did not."""
+    script = BEFORE + "".join(block.script + AFTER for block in tried)
     script = script.replace("cargo run --release --", f"{binaries}/loadgen-node").replace("target/release", binaries)
     script = TARGET.sub(f"{target_folder()}/", script)
     shell = subprocess.Popen(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=REPOSITORY,
         # The wheel takes what is built.
-        env={**os.environ, "LON_BUILT": str(REPOSITORY / binaries)},
+        env={**without_ours(os.environ), "LON_BUILT": str(REPOSITORY / binaries)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         encoding="utf-8",
@@ -160,11 +185,11 @@ def paste(tried, binaries):
     )
     try:
         for done, block in enumerate(tried):
-            print(f"\n-- {block.what}\n{block.script}", flush=True)
+            print(f"\n-- {block.page}: {block.name}\n{block.script}", flush=True)
             began = time.monotonic()
             wrong = failure(shell, block)
             took = f"after {time.monotonic() - began:.0f} s"
-            print(f"-- {block.what}: FAILED {took}: {wrong}" if wrong else f"-- {block.what}: done {took}", flush=True)
+            print(f"-- {block.name}: FAILED {took}: {wrong}" if wrong else f"-- {block.name}: done {took}", flush=True)
             if wrong:
                 return done
         return len(tried)
@@ -194,20 +219,31 @@ def too_late(*_):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--bin", default="target/debug", help="folder of the programs")
+    parser.add_argument("--page", default="", help="pages whose path has this word")
     parser.add_argument("--only", default="", help="blocks whose mark has this word")
     given = parser.parse_args()
-    tried, left_out = blocks((REPOSITORY / "README.md").read_text(encoding="utf-8"))
     for name in ["loadgen-node", "sut-node", "liblon_qdl.so"]:
         if not (REPOSITORY / given.bin / name).is_file():
             sys.exit(f"{given.bin}/{name} is missing: cargo build --workspace")
-    ports(tried)
-    chosen = [block for block in tried if given.only in block.what]
-    if not chosen:
-        sys.exit("no block of README.md is marked so")
+    read = {page: blocks(page) for page in pages()}
+    ports([block for tried, _ in read.values() for block in tried])
+    chosen = {
+        page: [block for block in tried if given.only in block.name]
+        for page, (tried, _) in read.items()
+        if given.page in page
+    }
+    if not any(chosen.values()):
+        sys.exit("no block of the pages is marked so")
     signal.signal(signal.SIGALRM, too_late)
-    passed = paste(chosen, given.bin)
-    failed = f"; failed: {chosen[passed].what}" if passed < len(chosen) else ""
-    print(f"\n{passed} of {len(chosen)} blocks passed{failed}; {left_out} more are not tried")
+    passed, failed = 0, []
+    for page, tried in chosen.items():
+        done = paste(tried, given.bin) if tried else 0
+        passed += done
+        failed += [f"{page}: {block.name}" for block in tried[done : done + 1]]
+    left_out = sum(read[page][1] for page in chosen)
+    print(f"\n{passed} of {sum(map(len, chosen.values()))} blocks passed; {left_out} more are not tried")
+    for name in failed:
+        print(f"FAILED {name}")
     sys.exit(1 if failed else 0)
 
 

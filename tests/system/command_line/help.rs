@@ -27,8 +27,9 @@ fn no_text_says_fraction_where_percent_is_meant() {
             commands(program).into_iter().map(|name| (format!("{program} {name}"), help(program, &[&name, "--help"]))),
         );
     }
-    for page in ["README.md", "loadgen-node/REFERENCE.md"] {
-        texts.push((page.to_owned(), fs::read_to_string(repository(page)).unwrap()));
+    let guide = fs::read_dir(repository("docs/guide")).unwrap().map(|entry| entry.unwrap().path());
+    for page in guide.chain(["README.md", "loadgen-node/REFERENCE.md"].map(repository)) {
+        texts.push((page.display().to_string(), fs::read_to_string(page).unwrap()));
     }
     let found: Vec<String> = texts
         .iter()

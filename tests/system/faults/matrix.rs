@@ -1,5 +1,5 @@
 //! What happens when something goes wrong: every fault of one table, in every scenario, mode and transport that it can
-//! happen in, with real processes. README has the same table in words.
+//! happen in, with real processes. docs/guide/troubleshooting.md has the same table in words.
 //!
 //! - `table`: the faults, and how a run must end that meets them;
 //! - `cell`: a fault in one scenario, mode and transport;
