@@ -118,7 +118,7 @@ fn every_page_of_docs_is_in_the_contents() {
 }
 
 #[test]
-fn sentences_are_short_and_begin_with_the_thing() {
+fn lines_and_sentences_are_short_and_begin_with_the_thing() {
     let mut faults = Vec::new();
     for (path, page) in pages().iter().filter(|(path, _)| PLAIN.iter().any(|plain| path.starts_with(plain))) {
         for sentence in &page.sentences {
@@ -130,6 +130,7 @@ fn sentences_are_short_and_begin_with_the_thing() {
                 faults.push(format!("{path}: opener: {sentence}"));
             }
         }
+        faults.extend(page.wide.iter().map(|line| format!("{path}: more than 120 columns: {line}")));
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }

@@ -8,11 +8,13 @@ pub(crate) struct Page {
     pub(crate) links: Vec<String>,
     /// The sentences of paragraphs and lists; tables, headings and blocks of code have none.
     pub(crate) sentences: Vec<String>,
+    /// Its lines of text with more than 120 columns; those of tables and of blocks of code are left out.
+    pub(crate) wide: Vec<String>,
 }
 
 impl Page {
     pub(crate) fn read(text: &str) -> Page {
-        let mut page = Page { anchors: Vec::new(), links: Vec::new(), sentences: Vec::new() };
+        let mut page = Page { anchors: Vec::new(), links: Vec::new(), sentences: Vec::new(), wide: Vec::new() };
         let (mut is_code, mut paragraph) = (false, String::new());
         for line in text.lines() {
             let line = line.trim();
@@ -21,6 +23,9 @@ impl Page {
             let is_text = !is_code && !is_fence;
             if is_text {
                 page.links.extend(links(line));
+            }
+            if is_text && !line.starts_with('|') && line.chars().count() > 120 {
+                page.wide.push(line.to_owned());
             }
             let heading = line.trim_start_matches('#');
             let is_heading = is_text && heading.len() < line.len() && heading.starts_with(' ');

@@ -1,6 +1,6 @@
-//! The types of documents, as their source has them.
+//! The keys of TOML files, by the types that read them, as their source has them.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -33,129 +33,101 @@ impl Types {
         Types { items }
     }
 
-    /// Writes a section for this type and, after it, for those that it has and that were not told yet.
-    pub(crate) fn tell(&self, root: &str, told: &mut BTreeSet<String>, page: &mut String) {
-        let mut next = VecDeque::from([root.to_owned()]);
-        assert!(self.items.contains_key(root), "no type {root}");
-        while let Some(name) = next.pop_front() {
-            if !told.insert(name.clone()) {
+    /// A table of the keys of a type as dotted paths: `suites[].rounds` is the key `rounds` of each table of the list
+    /// `suites`.
+    pub(crate) fn table(&self, root: &str) -> String {
+        let mut rows = "| key | type | meaning |\n|---|---|---|\n".to_owned();
+        self.rows(root, "", &mut rows);
+        rows
+    }
+
+    fn item(&self, name: &str) -> Option<&Item> {
+        match &self.items.get(name)?[..] {
+            [one] => Some(one),
+            several => panic!("{} types are called {name}", several.len()),
+        }
+    }
+
+    fn rows(&self, name: &str, path: &str, rows: &mut String) {
+        let Some(Item::Struct(of)) = self.item(name) else { return };
+        for field in of.fields.iter().filter(|field| field.ident.is_some()) {
+            let serde = serde(&field.attrs);
+            if serde.contains_key("skip") {
                 continue;
             }
-            let names = match &self.items[&name][..] {
-                [Item::Struct(one)] => self.structure(one, page),
-                [Item::Enum(one)] => self.enumeration(one, page),
-                several => panic!("{} types are called {name}", several.len()),
-            };
-            next.extend(names.into_iter().filter(|name| self.items.contains_key(name)));
-        }
-    }
-
-    /// A table of the keys; the names of the types that they have.
-    fn structure(&self, of: &syn::ItemStruct, page: &mut String) -> Vec<String> {
-        let Fields::Named(fields) = &of.fields else { return Vec::new() };
-        let _ =
-            write!(page, "\n### {}\n\n{}\n\n| key | type | what it is |\n|---|---|---|\n", of.ident, docs(&of.attrs));
-        let mut names = Vec::new();
-        let is_only_read = !derives(&of.attrs, "Serialize");
-        for field in &fields.named {
-            let serde = serde(&field.attrs);
-            let mut words = self.words(&field.ty, &mut names);
-            if is_only_read {
-                let optional = words.strip_suffix(" or null").map(str::to_owned);
-                let may_be_absent = optional.is_some() || serde.contains_key("default");
-                words = optional.unwrap_or(words) + if may_be_absent { "" } else { ", needed" };
+            let key = serde.get("rename").and_then(Option::clone).unwrap_or(field.ident.as_ref().unwrap().to_string());
+            let path = if path.is_empty() { key } else { format!("{path}.{key}") };
+            let shape = self.shape(&field.ty);
+            let may_be_absent = shape.is_optional || serde.contains_key("default");
+            let needed = if may_be_absent { "" } else { ", needed" };
+            let values = shape.named.as_deref().map(|named| self.values(named)).unwrap_or_default();
+            let _ = writeln!(rows, "| `{path}` | {}{needed} | {}{values} |", shape.words, docs(&field.attrs));
+            if let Some(named) = &shape.named {
+                self.rows(named, &format!("{path}{}", if shape.is_list { "[]" } else { "" }), rows);
             }
-            let key = match serde.get("rename").and_then(Option::clone) {
-                Some(renamed) => renamed,
-                None => field.ident.as_ref().unwrap().to_string(),
-            };
-            let (key, words) = match serde.contains_key("flatten") {
-                true => ("*the keys of*".to_owned(), words),
-                false => (format!("`{key}`"), words),
-            };
-            let _ = writeln!(page, "| {key} | {words} | {} |", docs(&field.attrs));
         }
-        names
     }
 
-    /// A table of the values; the names of the types that they have.
-    fn enumeration(&self, of: &syn::ItemEnum, page: &mut String) -> Vec<String> {
+    /// The values of an enumeration, each with its meaning.
+    fn values(&self, name: &str) -> String {
+        let Some(Item::Enum(of)) = self.item(name) else { return String::new() };
         let how = serde(&of.attrs).get("rename_all").and_then(Option::clone);
-        let _ = write!(page, "\n### {}\n\n{}\n\n| value | what it is |\n|---|---|\n", of.ident, docs(&of.attrs));
-        let is_untagged = serde(&of.attrs).contains_key("untagged");
-        let mut names = Vec::new();
-        for variant in &of.variants {
-            let inner: Vec<String> = variant.fields.iter().map(|field| self.words(&field.ty, &mut names)).collect();
+        if serde(&of.attrs).contains_key("untagged") {
+            return String::new();
+        }
+        let value = |variant: &syn::Variant| {
             let renamed = serde(&variant.attrs).get("rename").and_then(Option::clone);
             let value = renamed.unwrap_or_else(|| cased(&variant.ident.to_string(), how.as_deref()));
-            let value = match (is_untagged, &inner[..]) {
-                (true, [inner]) => inner.clone(),
-                (_, []) => format!("`{value}`"),
-                (_, inner) => format!("`{value}` with {}", inner.join(", ")),
-            };
-            let _ = writeln!(page, "| {value} | {} |", docs(&variant.attrs));
-        }
-        names
-    }
-
-    /// Whether the type has a section: others are written as what they hold.
-    fn is_named(&self, name: &str) -> bool {
-        let of = self.items.get(name).and_then(|items| items.first());
-        of.is_some_and(|of| !matches!(of, Item::Struct(one) if !matches!(one.fields, Fields::Named(_))))
-    }
-
-    /// A type in words; notes the names of those that have a section.
-    fn words(&self, of: &Type, names: &mut Vec<String>) -> String {
-        let Type::Path(path) = of else {
-            return match of {
-                Type::Array(array) => format!("list of {}", self.words(&array.elem, names)),
-                Type::Tuple(tuple) => {
-                    let each: Vec<String> = tuple.elems.iter().map(|of| self.words(of, names)).collect();
-                    each.join(" and ")
-                }
-                Type::Reference(reference) => self.words(&reference.elem, names),
-                _ => "text".to_owned(),
-            };
+            format!("`{value}`: {}", docs(&variant.attrs).trim_end_matches('.'))
         };
+        format!(" Values: {}.", of.variants.iter().map(value).collect::<Vec<_>>().join("; "))
+    }
+
+    /// The type of a key.
+    fn shape(&self, of: &Type) -> Shape {
+        let Type::Path(path) = of else { return Shape::of("text") };
         let last = path.path.segments.last().unwrap();
-        let inner: Vec<String> = match &last.arguments {
-            PathArguments::AngleBracketed(given) => given
-                .args
-                .iter()
-                .filter_map(|argument| match argument {
-                    GenericArgument::Type(of) => Some(self.words(of, names)),
-                    _ => None,
-                })
-                .collect(),
-            _ => Vec::new(),
+        let inner = match &last.arguments {
+            PathArguments::AngleBracketed(given) => given.args.iter().find_map(|argument| match argument {
+                GenericArgument::Type(of) => Some(self.shape(of)),
+                _ => None,
+            }),
+            _ => None,
         };
         let name = last.ident.to_string();
-        match (name.as_str(), &inner[..]) {
-            ("Option", [inner]) => format!("{inner} or null"),
-            ("Vec", [inner]) if inner.starts_with("text and ") => {
-                format!("object: {} by name", inner.trim_start_matches("text and "))
-            }
-            ("Vec", [inner]) => format!("list of {inner}"),
-            ("BTreeMap" | "Map", [_, inner]) => format!("object: {inner} by name"),
-            ("String" | "Text", _) => "text".to_owned(),
-            ("bool", _) => "true or false".to_owned(),
-            ("f64" | "f32", _) => "number".to_owned(),
-            ("u8" | "u16" | "u32" | "u64" | "usize" | "i32" | "i64", _) => "whole number".to_owned(),
-            ("TestSettings", _) => "object with the names of LoadGen's TestSettings".to_owned(),
-            ("Value", _) => "any".to_owned(),
-            _ if self.is_named(&name) => {
-                names.push(name.clone());
-                let link = format!("[{name}](#{})", name.to_lowercase());
-                if inner.is_empty() { link } else { format!("{link} of {}", inner.join(", ")) }
-            }
-            _ if self.items.contains_key(&name) => match &self.items[&name][0] {
-                Item::Struct(one) => one.fields.iter().map(|field| self.words(&field.ty, names)).collect(),
-                _ => unreachable!("enumerations have sections"),
+        match (name.as_str(), inner) {
+            ("Option", Some(inner)) => Shape { is_optional: true, ..inner },
+            ("Vec", Some(inner)) => Shape { words: format!("list of {}", inner.words), is_list: true, ..inner },
+            ("bool", _) => Shape::of("true or false"),
+            ("f64" | "f32", _) => Shape::of("number"),
+            ("u8" | "u16" | "u32" | "u64" | "usize" | "i32" | "i64", _) => Shape::of("whole number"),
+            _ => match self.item(&name) {
+                Some(Item::Struct(one)) => match &one.fields {
+                    Fields::Named(_) => Shape { named: Some(name), ..Shape::of("table") },
+                    fields => fields.iter().next().map_or_else(|| Shape::of("text"), |field| self.shape(&field.ty)),
+                },
+                Some(Item::Enum(one)) if serde(&one.attrs).contains_key("untagged") => {
+                    Shape::of("list of text, or the word `all`")
+                }
+                Some(Item::Enum(_)) => Shape { named: Some(name), ..Shape::of("text") },
+                _ => Shape::of("text"),
             },
-            // The parameter of a type that stands for several.
-            ("T", _) => "the type that it is of".to_owned(),
-            _ => format!("{name}, a text"),
         }
+    }
+}
+
+/// The type of a key, in words.
+struct Shape {
+    words: String,
+    /// The type of its table or of its values, where it has one.
+    named: Option<String>,
+    is_list: bool,
+    is_optional: bool,
+}
+
+impl Shape {
+    fn of(words: &str) -> Shape {
+        Shape { words: words.to_owned(), named: None, is_list: false, is_optional: false }
     }
 }
 

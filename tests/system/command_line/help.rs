@@ -27,8 +27,10 @@ fn no_text_says_fraction_where_percent_is_meant() {
             commands(program).into_iter().map(|name| (format!("{program} {name}"), help(program, &[&name, "--help"]))),
         );
     }
+    // Files have LoadGen's own fields, whose percentiles are parts of 1.
+    let others = ["README.md", "docs/reference/commands.md", "docs/reference/benchmark-files.md"].map(repository);
     let guide = fs::read_dir(repository("docs/guide")).unwrap().map(|entry| entry.unwrap().path());
-    for page in guide.chain(["README.md", "loadgen-node/REFERENCE.md"].map(repository)) {
+    for page in guide.chain(others) {
         texts.push((page.display().to_string(), fs::read_to_string(page).unwrap()));
     }
     let found: Vec<String> = texts

@@ -117,6 +117,44 @@ pub(super) fn fields() -> impl Iterator<Item = &'static Key> {
     KEYS.iter().chain(WITHOUT_KEYS)
 }
 
+/// A key that a person may set, for those who list them.
+#[derive(Clone, Copy, Debug)]
+pub struct SettingKey {
+    /// The key as written in config files, or the field's name where they have none.
+    pub key: &'static str,
+    /// The field of [`TestSettings`].
+    pub field: &'static str,
+    /// The scenario whose field it is; `None`: the same field in all of them.
+    pub scenario: Option<Scenario>,
+    /// The unit of a number without one; empty where it is a count, a switch or a name.
+    pub unit: &'static str,
+    /// Whether config files of users may not set it.
+    pub is_reserved: bool,
+}
+
+/// Every key that a person may set, in each scenario in which it means another field.
+pub fn setting_keys() -> impl Iterator<Item = SettingKey> {
+    fields().map(|key| SettingKey {
+        key: key.name,
+        field: key.field,
+        scenario: key.only,
+        unit: key.unit.name(),
+        is_reserved: key.reserved,
+    })
+}
+
+impl Unit {
+    fn name(self) -> &'static str {
+        match self {
+            Unit::Plain => "",
+            PerSecond => "queries/s",
+            Percent | Percentile => "percent",
+            Share => "share",
+            Ms => "ms",
+        }
+    }
+}
+
 impl Key {
     const fn new(name: &'static str, slot: Slot) -> Self {
         Self { name, field: name, only: None, reserved: false, gate: None, slot, unit: Unit::Plain }

@@ -19,6 +19,7 @@ mod seeds;
 mod typed;
 
 pub use assign::{Assigned, Assignment, AssignmentError};
+pub use keys::{SettingKey, setting_keys};
 pub use names::{UnknownName, named};
 pub use profile::{IntegerRule, Profile, SetRule};
 pub use seeds::{OFFICIAL_SEEDS, Round, TEST01_ACCURACY_LOG_SEED, TEST05_SEEDS};

@@ -74,15 +74,15 @@ fn everything_of_a_run_is_told() {
     }
 }
 
-/// `REFERENCE.md` has a list of all metrics.
+/// The reference has a list of all metrics.
 #[test]
 fn every_metric_is_in_the_list() {
     let board = Board::default();
     board.put(Arc::new(crate::live::about::tests::about(true)), Arc::new(snapshot()));
     board.judged(true);
-    let list = include_str!("../../../REFERENCE.md");
+    let list = include_str!("../../../../docs/reference/metrics.md");
     let text = text(&board);
     let names = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
     let missing: Vec<&str> = names.filter(|name| !list.contains(&format!("`{name}"))).collect();
-    assert!(missing.is_empty(), "not in REFERENCE.md: {missing:?}");
+    assert!(missing.is_empty(), "not in docs/reference/metrics.md: {missing:?}");
 }

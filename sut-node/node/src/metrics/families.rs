@@ -1,4 +1,4 @@
-//! The metrics of a SUT node by name. `loadgen-node/REFERENCE.md` has the same list; a test compares.
+//! The metrics of a SUT node by name. `docs/reference/metrics.md` has the same list; a test compares.
 
 use lon_shell::metrics::family::{Family, Kind};
 

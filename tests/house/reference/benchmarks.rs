@@ -1,0 +1,53 @@
+//! The page of benchmark files.
+
+use std::fmt::Write as _;
+
+use lon_tests::process::{LoadGen, repository};
+
+use super::toml_keys::Types;
+
+/// The smallest benchmark file of one's own that is scored. A test reads it.
+const SMALLEST: &str = r#"# mine.toml: the name has to be the file's
+name = "mine"
+about = "my model"
+settings = ["Server.target_qps=100", "Server.target_latency=20"]  # ms
+[dataset]
+kind = "tensors"
+inputs = ["x f32[N,3,4]"]              # NAME TYPE[DIMS]; N: the batch
+example = "synthetic:f32[3,4]x64"
+[accuracy]
+metric = "top1"                        # or another one of those below
+target = 90.0                          # percent
+"#;
+
+/// The files with the types of benchmark files.
+const SOURCES: [&str; 6] = [
+    "loadgen-node/qsl/src/benchmark/file.rs",
+    "loadgen-node/qsl/src/benchmark/network.rs",
+    "loadgen-node/qsl/src/benchmark/quality.rs",
+    "loadgen-node/qsl/src/benchmark/rounds.rs",
+    "loadgen-node/qsl/src/benchmark/suite.rs",
+    "loadgen-node/qsl/src/bandwidth.rs",
+];
+
+pub(super) fn page() -> String {
+    let mut page =
+        "`--benchmark NAME.toml` reads a benchmark of your own. The built-in benchmarks are such files too\n\
+                    (`loadgen-node/qsl/benchmarks`). An unknown key is an error.\n"
+            .to_owned();
+    let _ = write!(page, "\n## The smallest file with a score\n\n```toml\n{SMALLEST}```\n");
+    let _ = write!(page, "\n## Keys\n\n{}", Types::read(&SOURCES).table("File"));
+    let example = std::fs::read_to_string(repository("loadgen-node/qsl/benchmarks/bert.toml")).unwrap();
+    let _ = write!(page, "\n## An example\n\nThe built-in `bert`:\n\n```toml\n{example}```\n");
+    page
+}
+
+#[test]
+fn the_smallest_benchmark_file_is_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mine.toml");
+    std::fs::write(&file, SMALLEST).unwrap();
+    let flags = ["conf", "--benchmark", file.to_str().unwrap(), "--scenario", "Server"];
+    let shown = LoadGen::run(&[&flags[..], &["--dataset", "synthetic:f32[3,4]x64"]].concat());
+    assert!(shown.code == Some(0) && shown.stdout.contains("x f32[N,3,4]"), "{shown:?}");
+}
