@@ -14,6 +14,8 @@ use markdown::Page;
 
 /// Lines of README at most.
 const README_LINES: usize = 200;
+/// The last line on which the first command of a page of the guide may begin.
+const FIRST_COMMAND: usize = 10;
 /// Words of a sentence at most.
 const MOST_WORDS: usize = 30;
 /// First words that leave the thing unnamed.
@@ -103,6 +105,16 @@ fn pages_that_other_files_name_are_there() {
 fn readme_is_read_in_one_go() {
     let lines = fs::read_to_string(repository("README.md")).unwrap().lines().count();
     assert!(lines <= README_LINES, "README.md has {lines} lines");
+}
+
+#[test]
+fn every_page_of_the_guide_begins_with_a_command() {
+    let guide = files(&|name| name.ends_with(".md")).into_iter().filter(|(path, _)| path.starts_with("docs/guide/"));
+    let late: Vec<String> = guide
+        .filter(|(_, text)| text.lines().position(|line| line == "```sh").is_none_or(|at| at > FIRST_COMMAND))
+        .map(|(path, _)| path)
+        .collect();
+    assert!(late.is_empty(), "no command in the first {FIRST_COMMAND} lines: {late:?}");
 }
 
 #[test]
