@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# The test cluster of compose.yaml, by `docker compose` or docker-compose, whichever is here.
+#
+#   deploy/cluster.sh up --abort-on-container-exit --exit-code-from loadgen [--scale sut=4]
+#   deploy/cluster.sh down --volumes
+#
+# All arguments are those of compose, and so is the exit code. Where `up` fails, the last lines of SUT nodes that have
+# failed are shown: compose itself calls such a node "unhealthy", whatever its own error is.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+# How many nodes are shown, and how many lines of each.
+nodes=3 lines=5
+
+if docker compose version >/dev/null 2>&1; then
+  compose=(docker compose)
+elif command -v docker-compose >/dev/null; then
+  compose=(docker-compose)
+else
+  echo "cluster.sh: neither 'docker compose' nor docker-compose is here: install the package docker-compose-plugin or" \
+    "docker-compose" >&2
+  exit 2
+fi
+compose+=(--file "$here/compose.yaml")
+
+"${compose[@]}" "$@"
+code=$?
+[ $code -ne 0 ] && case " $* " in *" up "*) true ;; *) false ;; esac || exit $code
+
+# State, exit code, health, service and name of a container.
+facts='{{.State.Status}} {{.State.ExitCode}} {{if .State.Health}}{{.State.Health.Status}}{{else}}-{{end}}'
+facts+=' {{index .Config.Labels "com.docker.compose.service"}} {{.Name}}'
+for id in $("${compose[@]}" ps --all --quiet 2>/dev/null); do
+  read -r state exit_code health service name < <(docker inspect --format "$facts" "$id") || continue
+  case $service in sut | other | gpu) ;; *) continue ;; esac
+  case $state:$exit_code:$health in
+    # Ended in order, or by compose.
+    exited:0:* | exited:137:* | exited:143:*) continue ;;
+    exited:*) what="ended with exit code $exit_code" ;;
+    *:unhealthy) what="is not ready to serve" ;;
+    *) continue ;;
+  esac
+  [ $nodes -gt 0 ] || { echo "cluster.sh: and more nodes" >&2; break; }
+  nodes=$((nodes - 1))
+  echo "cluster.sh: node ${name#/} $what; its last lines:" >&2
+  docker logs --tail $lines "$id" 2>&1 | sed 's/^/  /' >&2
+done
+exit $code
