@@ -9,13 +9,14 @@ use zune_core::options::DecoderOptions;
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::errors::DecodeErrors;
 
+use crate::orientation::Orientation;
 use crate::pixels::{ImageError, Pixels, within_limit};
 
 /// Decodes a JPEG file to RGB.
 ///
 /// It reads baseline and progressive files in RGB, YCbCr, greyscale (each value is taken three times), CMYK and YCCK
-/// (as Adobe writes them: inverted, multiplied with the black). A file whose data end before the last pixel is an
-/// error, not a grey area. Damage in the middle of a file is an error where it can be noticed: a scan of a progressive
+/// (as Adobe writes them: inverted, multiplied with the black). The picture is turned as the file's EXIF segment says. A
+/// file whose data end before the last pixel is an error, not a grey area. Damage in the middle of a file is an error where it can be noticed: a scan of a progressive
 /// file, or the data between two restart markers, can end early without a trace.
 ///
 /// # Errors
@@ -40,7 +41,8 @@ pub fn decode_jpeg_within(file: &[u8], max_bytes: u64) -> Result<Pixels, ImageEr
     let (width, height) = headers.map_err(|error| is_whole(file).err().unwrap_or(error))?;
     // The size is checked before memory is taken for the pixels.
     within_limit(u64::from(width), u64::from(height))?;
-    let needed = decoding_bytes(file.len(), u64::from(width), u64::from(height));
+    let orientation = Orientation::of_file(file);
+    let needed = decoding_bytes(file.len(), width.into(), height.into(), orientation);
     if needed > max_bytes {
         return Err(ImageError::Memory { width: width.into(), height: height.into(), needed, max_bytes });
     }
@@ -52,7 +54,7 @@ pub fn decode_jpeg_within(file: &[u8], max_bytes: u64) -> Result<Pixels, ImageEr
         Ok(_) => ImageError::Missing { width: width.into(), height: height.into() },
         Err(_) => error,
     })?;
-    Pixels::new(u32::from(width), u32::from(height), rgb)
+    orientation.upright(Pixels::new(u32::from(width), u32::from(height), rgb)?)
 }
 
 /// Whether a file begins and ends as a JPEG file does. It is not decoded: damage in between is not found.
@@ -67,9 +69,9 @@ pub fn check_ends(file: &[u8]) -> Result<(), ImageError> {
 /// What the header of a JPEG file says of its size, and what that costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JpegSize {
-    /// Number of pixels in a row.
+    /// Number of pixels in a row of the upright picture.
     pub width: u32,
-    /// Number of rows.
+    /// Number of its rows.
     pub height: u32,
     /// The most bytes of memory that [`decode_jpeg`] takes for the file: its pixels can be a million times as large.
     pub decoding_bytes: u64,
@@ -78,24 +80,46 @@ pub struct JpegSize {
 /// Reads the size in the header of a file, and nothing behind it. None when there is none; then the file is refused
 /// when it is decoded.
 pub fn jpeg_size(file: &[u8]) -> Option<JpegSize> {
-    let mut rest = file.strip_prefix(&[0xff, 0xd8])?;
-    for _ in 0..MAX_SEGMENTS {
-        let after = rest.strip_prefix(&[0xff])?;
-        let (&marker, body) = after.split_first()?;
-        match (marker, body) {
-            // A marker may follow any number of these, and these have no content.
-            (0xff, _) => rest = after,
-            (0x01 | 0xd0..=0xd8, _) => rest = body,
-            (0xc0..=0xc2, [_, _, _, h1, h0, w1, w0, ..]) => {
-                let (width, height) = (u16::from_be_bytes([*w1, *w0]), u16::from_be_bytes([*h1, *h0]));
-                let decoding_bytes = decoding_bytes(file.len(), width.into(), height.into());
-                return Some(JpegSize { width: width.into(), height: height.into(), decoding_bytes });
-            }
-            (_, [l1, l0, ..]) => rest = body.get(usize::from(u16::from_be_bytes([*l1, *l0])).max(2)..)?,
-            _ => return None,
-        }
+    let frame = segments(file).find_map(|(marker, body)| matches!(marker, 0xc0..=0xc2).then_some(body))?;
+    let [_, _, _, h1, h0, w1, w0, ..] = frame else { return None };
+    let (width, height) = (u16::from_be_bytes([*w1, *w0]), u16::from_be_bytes([*h1, *h0]));
+    let orientation = Orientation::of_file(file);
+    let decoding_bytes = decoding_bytes(file.len(), width.into(), height.into(), orientation);
+    let (width, height) = orientation.size(width.into(), height.into());
+    Some(JpegSize { width, height, decoding_bytes })
+}
+
+impl Orientation {
+    /// The orientation that the header of a file states; upright where it states none.
+    fn of_file(file: &[u8]) -> Orientation {
+        let content = |body: &'_ [u8]| Orientation::of_segment(body.get(2..segment_bytes(body)?)?);
+        let found = segments(file).find_map(|(marker, body)| if marker == 0xe1 { content(body) } else { None });
+        found.unwrap_or_default()
     }
-    None
+}
+
+/// The segments of a header up to the frame: the marker of each, and the file from its length on.
+fn segments(file: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
+    let mut rest = file.strip_prefix(&[0xff, 0xd8]);
+    let next = move || {
+        let after = rest?.strip_prefix(&[0xff])?;
+        let (&marker, body) = after.split_first()?;
+        rest = match marker {
+            // A marker may follow any number of these, and these have no content.
+            0xff => Some(after),
+            0x01 | 0xd0..=0xd8 => Some(body),
+            // Nothing behind the frame belongs to the header.
+            0xc0..=0xc2 => None,
+            _ => body.get(segment_bytes(body)?.max(2)..),
+        };
+        Some((marker, body))
+    };
+    std::iter::from_fn(next).take(MAX_SEGMENTS)
+}
+
+/// The length that a segment states, its own two bytes included.
+fn segment_bytes(body: &[u8]) -> Option<usize> {
+    body.first_chunk().map(|length| usize::from(u16::from_be_bytes(*length)))
 }
 
 /// The most segments of a header that are looked at; files have about ten.
@@ -108,10 +132,11 @@ const BLOCK_PIXELS: u64 = 32;
 const COEFFICIENT_BYTES: u64 = 8;
 
 /// Bytes that decoding takes at most: a copy of the file, the pixels, all coefficients (a file of several scans has
-/// them in memory at one time), and some rows of blocks.
-fn decoding_bytes(file: usize, width: u64, height: u64) -> u64 {
+/// them in memory at one time), some rows of blocks, and the copy that turning the picture makes.
+fn decoding_bytes(file: usize, width: u64, height: u64, orientation: Orientation) -> u64 {
     let (wide, high) = (width.next_multiple_of(BLOCK_PIXELS), height.next_multiple_of(BLOCK_PIXELS));
-    file as u64 + 3 * width * height + COEFFICIENT_BYTES * wide * (high + 4 * BLOCK_PIXELS)
+    let picture = 3 * width * height;
+    file as u64 + picture + orientation.copy_bytes(picture) + COEFFICIENT_BYTES * wide * (high + 4 * BLOCK_PIXELS)
 }
 
 fn decoder(file: &[u8]) -> JpegDecoder<ZCursor<&[u8]>> {

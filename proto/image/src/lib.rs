@@ -4,17 +4,17 @@
 //! as they are) while the clock runs. The same file and the same SPEC give the same bytes at either end.
 //!
 //! - `pixels`: a decoded image ([`Pixels`]) and what can be wrong with it ([`ImageError`]);
-//! - `jpeg`: a file becomes pixels ([`decode_jpeg`]);
+//! - `jpeg`: a file becomes pixels ([`decode_jpeg`]); `orientation`: they are turned as its EXIF segment says;
 //! - `preprocess`: which steps are taken ([`Preprocess`]): resize, crop, normalise, lay out;
 //! - `spec`: the steps as a text, read and written;
 //! - `apply`: the steps done to pixels ([`Preprocess::apply`]); `linear`: one way to resize them, as OpenCV has it.
 //!
-//! It is not a general image library: JPEG files only, RGB, one image at a time. The orientation in an EXIF tag is
-//! ignored, as Pillow does when it opens a file.
+//! It is not a general image library: JPEG files only, RGB, one image at a time.
 
 mod apply;
 mod jpeg;
 mod linear;
+mod orientation;
 mod pixels;
 mod preprocess;
 mod spec;

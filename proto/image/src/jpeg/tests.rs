@@ -188,3 +188,33 @@ fn the_memory_of_an_image_is_known_before_it_is_decoded() {
     // Segments without end and without a frame.
     assert_eq!(jpeg_size(&[b"\xff\xd8".to_vec(), b"\xff\xe0\x00\x02".repeat(2_000)].concat()), None);
 }
+
+/// A file with this value of Orientation in an EXIF segment behind its JFIF segment.
+fn lying(file: &[u8], value: u8) -> Vec<u8> {
+    let before = b"\xff\xe1\x00\x22Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0";
+    let exif = [&before[..], &[value], &[0; 6]];
+    let (head, rest) = file.split_at(20);
+    [head, &exif.concat(), rest].concat()
+}
+
+#[test]
+fn pictures_are_turned_as_their_exif_segment_says() {
+    let file = encoded(&halves(64, 24, &[200, 30, 90], &[20, 180, 240]), 64, 24, ColorType::Rgb, false);
+    let (left, right) = ([200, 30, 90], [20, 180, 240]);
+    for (value, size, first, last) in [
+        (1, (64, 24), left, right),
+        (3, (64, 24), right, left),
+        (6, (24, 64), left, right),
+        (8, (24, 64), right, left),
+        (9, (64, 24), left, right),
+    ] {
+        let file = lying(&file, value);
+        let (pixels, header) = (decode_jpeg(&file).unwrap(), jpeg_size(&file).unwrap());
+        assert_eq!((pixels.width(), pixels.height()), size, "{value}");
+        assert_eq!((header.width, header.height), size, "{value}");
+        assert_near(rgb_at(&pixels, 3, 3), first, &format!("first corner of {value}"));
+        assert_near(rgb_at(&pixels, size.0 - 4, size.1 - 4), last, &format!("last corner of {value}"));
+        let more = header.decoding_bytes - jpeg_size(&lying(&file, 1)).unwrap().decoding_bytes.min(header.decoding_bytes);
+        assert_eq!(more > 0, matches!(value, 3 | 6 | 8), "turning {value} takes a copy");
+    }
+}
