@@ -57,7 +57,7 @@ pub fn open(path: &Path, limit: Limit) -> io::Result<File> {
 /// # Errors
 /// As of [`open`]; or it cannot be read.
 pub fn bytes(path: &Path, limit: Limit) -> io::Result<Vec<u8>> {
-    whole(&open(path, limit)?, limit, |_| Ok(()))
+    whole(&open(path, limit)?, limit, |_, _| Ok(()))
 }
 
 /// Reads a whole file of UTF-8 text.
@@ -94,10 +94,42 @@ pub fn whole_given(file: &File) -> io::Result<Vec<u8>> {
 
 /// The lines of a text that come from a reader, without their ends. None is longer than `max_bytes`.
 pub fn lines(mut reader: impl BufRead, max_bytes: usize) -> impl Iterator<Item = io::Result<String>> {
-    std::iter::from_fn(move || line(&mut reader, max_bytes).transpose())
+    // The first line is where a byte order mark stands.
+    let mut made: fn(Vec<u8>) -> io::Result<String> = into_text;
+    std::iter::from_fn(move || line(&mut reader, max_bytes, std::mem::replace(&mut made, utf8)).transpose())
 }
 
-fn line(reader: &mut impl BufRead, max_bytes: usize) -> io::Result<Option<String>> {
+/// Checks that a text begins with none of the marks that some editors put before it. They are no part of it, and would
+/// be read as part of its first word.
+///
+/// # Errors
+/// It begins with one; the error says how to save it.
+pub fn check_mark(text: &[u8]) -> io::Result<()> {
+    match text {
+        [0xef, 0xbb, 0xbf, ..] => {
+            Err(invalid("it starts with a byte order mark, which is not part of it: save it without"))
+        }
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
+            Err(invalid("it is UTF-16, as its byte order mark says: save it as UTF-8"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The text that a file of UTF-8 has.
+///
+/// # Errors
+/// As of [`check_mark`]; or it is no UTF-8.
+pub fn into_text(bytes: Vec<u8>) -> io::Result<String> {
+    check_mark(&bytes)?;
+    utf8(bytes)
+}
+
+fn line(
+    reader: &mut impl BufRead,
+    max_bytes: usize,
+    made: fn(Vec<u8>) -> io::Result<String>,
+) -> io::Result<Option<String>> {
     let mut line = Vec::new();
     reader.take(max_bytes as u64 + 2).read_until(b'\n', &mut line)?;
     if line.is_empty() {
@@ -109,7 +141,7 @@ fn line(reader: &mut impl BufRead, max_bytes: usize) -> io::Result<Option<String
     if line.len() > max_bytes {
         return Err(invalid(format!("a line has more than {max_bytes} bytes, which are the most that are read")));
     }
-    into_text(line).map(Some)
+    made(line).map(Some)
 }
 
 fn check(found: &fs::Metadata, Limit(most): Limit) -> io::Result<()> {
@@ -131,13 +163,13 @@ fn kind(of: FileType) -> &'static str {
     }
 }
 
-/// Reads to the end, and looks at each piece before the next one is read.
-fn whole(file: &File, Limit(most): Limit, look: impl Fn(&[u8]) -> io::Result<()>) -> io::Result<Vec<u8>> {
+/// Reads to the end, and looks at what was read, and where the last piece begins, before the next one is read.
+fn whole(file: &File, Limit(most): Limit, look: impl Fn(&[u8], usize) -> io::Result<()>) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     loop {
         let from = bytes.len();
         let read = file.take(PIECE_BYTES).read_to_end(&mut bytes)?;
-        look(&bytes[from..])?;
+        look(&bytes, from)?;
         if bytes.len() as u64 > most {
             return Err(invalid(format!("it has more than {most} bytes, which are the most that are read")));
         }
@@ -147,14 +179,14 @@ fn whole(file: &File, Limit(most): Limit, look: impl Fn(&[u8]) -> io::Result<()>
     }
 }
 
-fn no_zero(piece: &[u8]) -> io::Result<()> {
-    match piece.contains(&0) {
-        true => Err(invalid("it is no text: there are zero bytes in it")),
+fn no_zero(bytes: &[u8], from: usize) -> io::Result<()> {
+    match bytes[from..].contains(&0) {
+        true => check_mark(bytes).and(Err(invalid("it is no text: there are zero bytes in it"))),
         false => Ok(()),
     }
 }
 
-fn into_text(bytes: Vec<u8>) -> io::Result<String> {
+fn utf8(bytes: Vec<u8>) -> io::Result<String> {
     let told =
         |error: std::string::FromUtf8Error| invalid(format!("not UTF-8 at byte {}", error.utf8_error().valid_up_to()));
     String::from_utf8(bytes).map_err(told)
@@ -233,6 +265,25 @@ mod tests {
         assert_eq!(given(file.path()).unwrap(), b"a\xff");
         let told = given_text(file.path()).unwrap_err().to_string();
         assert_eq!(told, "not UTF-8 at byte 1");
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        for (content, said) in [
+            (&b"\xef\xbb\xbfa"[..], "starts with a byte order mark"),
+            (b"\xff\xfea\0", "it is UTF-16"),
+            (b"\xfe\xff\0a", "it is UTF-16"),
+        ] {
+            fs::write(&path, content).unwrap();
+            for told in [text(&path, Limit::DOCUMENT), given_text(&path), lines(content, 9).collect()] {
+                let told = told.unwrap_err().to_string();
+                assert!(told.contains(said), "{told}");
+            }
+        }
+        let later = lines(&b"a\n\xef\xbb\xbfb"[..], 9).collect::<io::Result<Vec<String>>>().unwrap();
+        assert_eq!(later, ["a", "\u{feff}b"], "in the middle of a text it is a letter");
     }
 
     #[test]

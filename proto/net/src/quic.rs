@@ -29,7 +29,7 @@ use quinn::{
 use crate::io::own_shortage;
 use crate::lookup::Lookup;
 use crate::path::Path;
-use crate::tls::{ClientTls, Protocol, ServerTls, Unverified, host_of, server_name};
+use crate::tls::{ClientTls, OF_CA, Protocol, ServerTls, Unverified, host_of, server_name};
 pub use socket::{UdpBuffers, enlarge_buffers};
 pub use stream::{QuicSource, write};
 
@@ -256,6 +256,8 @@ pub(crate) fn explained(error: &ConnectionError) -> String {
         ConnectionError::TransportError(ours) if ours.reason.contains("not valid for name") => {
             "; dial the node by a name in its certificate, or have this one put into it"
         }
+        // The certificate's own error is not handed on, but for its words.
+        ConnectionError::TransportError(ours) if ours.reason.contains("CaUsedAsEndEntity") => OF_CA,
         ConnectionError::ConnectionClosed(theirs) if is(theirs.error_code, &[alert::CERTIFICATE_REQUIRED]) => {
             "; the node asks clients for a certificate: --tls-cert and --tls-key"
         }

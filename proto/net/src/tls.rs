@@ -15,13 +15,13 @@ use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::ServerName;
 use rustls::server::ServerConfig;
 use rustls::version::TLS13;
-use rustls::{CertificateError, ConfigBuilder, WantsVerifier};
+use rustls::{CertificateError, ConfigBuilder, OtherError, WantsVerifier};
 
 use clients::Clients;
 pub use clients::{ClientName, ClientNameError};
 pub use error::TlsError;
 pub use files::TlsFiles;
-use files::{Ca, Pair, Pem};
+use files::{Ca, KINDS, Pair, Pem};
 pub use unverified::Unverified;
 
 /// What is spoken on a connection.
@@ -250,12 +250,26 @@ pub(crate) fn advice(error: &rustls::Error, host: &str) -> String {
         rustls::Error::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
         ) => format!("; dial the node by a name in its certificate, or have {host} put into it"),
+        rustls::Error::InvalidCertificate(CertificateError::Other(other)) if is_of_ca(other) => OF_CA.to_owned(),
+        rustls::Error::InvalidCertificate(
+            CertificateError::UnsupportedSignatureAlgorithmContext { .. }
+            | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. },
+        ) => format!("; the certificate, or the CA that signed it, has a key of another kind: {KINDS}"),
         rustls::Error::InvalidMessage(_) => {
             "; the node does not speak TLS here: start it with --tls-cert and --tls-key, or leave out --tls-ca"
                 .to_owned()
         }
         _ => String::new(),
     }
+}
+
+/// What to do about a certificate of a CA at a node.
+pub(crate) const OF_CA: &str = "; the node's certificate is that of a CA (CA:TRUE), which `openssl req -x509` makes \
+                                unless told otherwise: make it with -addext basicConstraints=critical,CA:FALSE";
+
+/// Whether a node was refused since it shows the certificate of a CA as its own.
+fn is_of_ca(error: &OtherError) -> bool {
+    error.0.downcast_ref() == Some(&webpki::Error::CaUsedAsEndEntity)
 }
 
 #[cfg(test)]
@@ -329,6 +343,48 @@ mod tests {
         let no_certificate = ServerTls::new(&TlsFiles { cert: None, key: None, ..good }).unwrap_err();
         assert!(matches!(no_certificate, TlsError::NoCertificate));
     }
+
+    #[test]
+    fn a_certificate_of_a_ca_at_a_node_is_named_as_such() {
+        use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
+        use rustls::client::verify_server_cert_signed_by_trust_anchor;
+        use rustls::pki_types::UnixTime;
+        use rustls::server::ParsedCertificate;
+        let refused = |is_ca: IsCa| {
+            let params = CertificateParams { is_ca, ..CertificateParams::new(["n.lab".to_owned()]).unwrap() };
+            let own = params.self_signed(&KeyPair::generate().unwrap()).unwrap().der().clone();
+            let mut roots = rustls::RootCertStore::empty();
+            roots.add(own.clone()).unwrap();
+            let own = ParsedCertificate::try_from(&own).unwrap();
+            let algorithms = provider().signature_verification_algorithms.all;
+            verify_server_cert_signed_by_trust_anchor(&own, &roots, &[], UnixTime::now(), algorithms).err()
+        };
+        let error = refused(IsCa::Ca(BasicConstraints::Unconstrained)).unwrap();
+        assert_eq!(advice(&error, "n.lab"), OF_CA);
+        assert!(error.to_string().contains("CaUsedAsEndEntity"), "QUIC has these words alone: {error}");
+        assert_eq!(refused(IsCa::ExplicitNoCa), None);
+    }
+
+    #[test]
+    fn a_key_of_an_unsupported_curve_is_named_as_such() {
+        let Folder { folder, files } = folder();
+        let key = folder.path().join("p521.key");
+        std::fs::write(&key, P521_KEY).unwrap();
+        let files = TlsFiles { key: Some(key), allows_open_key: true, ..files };
+        let told = ServerTls::new(&files).unwrap_err().to_string();
+        assert!(told.contains("p521.key (--tls-key) cannot be used: its curve is P-521; keys of RSA"), "{told}");
+        assert_eq!(told, ClientTls::new(&files).unwrap_err().to_string());
+    }
+
+    /// A key that is used nowhere.
+    const P521_KEY: &str = "-----BEGIN PRIVATE KEY-----\n\
+             MIHuAgEAMBAGByqGSM49AgEGBSuBBAAjBIHWMIHTAgEBBEIAO3smfndKg8AAbuyf\n\
+             jIKeerMye86k4jkE0ir++kTxXq+MMyZTZTkAp3lk3H6WQN6s1YBejM9KXAbwjkIC\n\
+             dniT3i6hgYkDgYYABADIoPNfhDulOKIYGohoFhv9WGxP+N5i1fbrHk3/t5PDmeE7\n\
+             /Hl4vpydGxPGNw4VcH0NlPGhpc204m/t1DxbrUOfXABxizCRWwN84gy0cvYkl/39\n\
+             883QymaKTuq1JHmaCS/Bbf7L80tmOSZ0b2B1MVZLU3GqCIwyvMFTChTBCV/yaVzP\n\
+             MA==\n\
+             -----END PRIVATE KEY-----\n";
 
     #[test]
     fn hosts_are_taken_apart() {

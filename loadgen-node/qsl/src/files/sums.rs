@@ -99,7 +99,10 @@ impl Sums {
     pub(crate) fn beside(folder: &Path) -> Result<Option<Sums>, SumError> {
         let list = folder.join(SUMS_FILE);
         match files::bytes(&list, Limit::DOCUMENT) {
-            Ok(bytes) => Sums::parse(folder, &String::from_utf8_lossy(&bytes)).map(Some),
+            Ok(bytes) => {
+                files::check_mark(&bytes).map_err(|source| SumError::Read { file: list, source })?;
+                Sums::parse(folder, &String::from_utf8_lossy(&bytes)).map(Some)
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(SumError::Read { file: list, source }),
         }

@@ -47,7 +47,8 @@ impl Pem {
     }
 
     fn read(flag: &'static str, path: &Path) -> Result<Pem, TlsError> {
-        let text = files::given(path).map_err(|source| TlsError::Unreadable { flag, path: path.to_owned(), source })?;
+        let text = files::given(path).and_then(|text| files::check_mark(&text).map(|()| text));
+        let text = text.map_err(|source| TlsError::Unreadable { flag, path: path.to_owned(), source })?;
         Ok(Pem { flag, origin: path.display().to_string(), text })
     }
 
@@ -118,14 +119,32 @@ impl Pair {
         &self,
         build: impl FnOnce(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) -> Result<T, rustls::Error>,
     ) -> Result<T, TlsError> {
-        build(self.cert.certificates()?, self.key.key()?).map_err(|error| match error {
+        let key = self.key.key()?;
+        let is_p521 = key.secret_der().windows(P521.len()).any(|part| part == P521);
+        build(self.cert.certificates()?, key).map_err(|error| match error {
             rustls::Error::InconsistentKeys(_) => {
                 TlsError::WrongKey { cert: self.cert.origin.clone(), key: self.key.origin.clone() }
             }
             rustls::Error::InvalidCertificate(_) => self.cert.unusable(error),
-            error => self.key.unusable(error),
+            _ if is_p521 => self.key.unusable(UnusableKey::P521),
+            error => self.key.unusable(UnusableKey::Other(error)),
         })
     }
+}
+
+/// How a key names its curve P-521: the object identifier 1.3.132.0.35 in DER.
+const P521: &[u8] = &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x23];
+
+/// Kinds of keys that can be used.
+pub(super) const KINDS: &str = "keys of RSA (2048 to 8192 bits), ECDSA (P-256 or P-384) and Ed25519 are supported";
+
+/// Why a private key cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum UnusableKey {
+    #[error("its curve is P-521; {KINDS}")]
+    P521,
+    #[error("{0}; {KINDS}")]
+    Other(rustls::Error),
 }
 
 /// Whom to trust.

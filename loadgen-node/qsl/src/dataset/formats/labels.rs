@@ -32,7 +32,7 @@ pub(super) fn read(folder: &Path, name: &str, count: usize) -> Result<Truths, Da
     let bytes = files::bytes(&file, Limit::LIST).map_err(unreadable(&file))?;
     let labels = match name.ends_with(".npy") {
         true => npy::labels(&bytes).map(|labels| labels.into_iter().map(Truth::Class).collect()),
-        false => lines(&String::from_utf8_lossy(&bytes)),
+        false => lines(&files::into_text(bytes).map_err(unreadable(&file))?),
     };
     let labels: Vec<Truth> = labels.map_err(|reason| content(&file, reason))?;
     if labels.len() > count {

@@ -118,6 +118,9 @@ fn header_text(start: &[u8]) -> Result<(&str, u64), String> {
     let (len, rest) = match start.strip_prefix(b"\x93NUMPY").ok_or_else(cut)? {
         [1, _, a, b, rest @ ..] => (usize::from(u16::from_le_bytes([*a, *b])), rest),
         [2 | 3, _, a, b, c, d, rest @ ..] => (u32::from_le_bytes([*a, *b, *c, *d]) as usize, rest),
+        [version @ (0 | 4..), minor, ..] => {
+            return Err(format!("a .npy file of version {version}.{minor}: versions 1.0 to 3.0 are read"));
+        }
         _ => return Err(cut()),
     };
     let (text, data) = rest.split_at_checked(len).ok_or_else(cut)?;
@@ -274,6 +277,10 @@ mod tests {
             assert!(told.contains(part), "{shape}: {told}");
         }
         assert!(samples(file("(1,)")[..20].to_vec()).unwrap_err().contains("cut"));
+        for (version, said) in [([0, 1], "version 0.1"), ([4, 0], "version 4.0"), ([1, 0], "cut or none")] {
+            let told = samples([&b"\x93NUMPY"[..], &version].concat()).unwrap_err();
+            assert!(told.contains(said), "{told}");
+        }
     }
 
     #[test]

@@ -34,9 +34,6 @@ const INPUTS: [&str; 3] = ["input_ids i64[N,384]", "input_mask i64[N,384]", "seg
 /// The largest size of a file, so that 32 bits can count the bytes of a passage.
 const LIMIT: Limit = Limit::bytes(u32::MAX as u64);
 
-/// The bytes that some editors write in front of UTF-8 text.
-const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
-
 /// The keys of the published file that are needed; others are ignored.
 #[derive(Deserialize)]
 struct Squad {
@@ -109,11 +106,7 @@ fn text(folder: &Path, name: &str, sums: Option<&Sums>) -> Result<String, Datase
         sums.verify(name)?;
     }
     let bytes = files::bytes(&file, LIMIT).map_err(unreadable(&file))?;
-    if bytes.starts_with(BYTE_ORDER_MARK) {
-        return Err(content(&file, "it starts with a byte order mark, which is not part of it: save it without"));
-    }
-    String::from_utf8(bytes)
-        .map_err(|error| content(&file, format!("not UTF-8 at byte {}", error.utf8_error().valid_up_to())))
+    files::into_text(bytes).map_err(|error| content(&file, error.to_string()))
 }
 
 /// Cuts all passages into windows.

@@ -95,7 +95,7 @@ fn sentences(folder: &Path) -> Result<Option<Sentences>, DatasetError> {
     }
     let read = |name: &str| {
         let bytes = verified(folder, &format!("{SENTENCES}/{name}"))?;
-        String::from_utf8(bytes).map_err(|_| content(&model.join(name), "not UTF-8"))
+        files::into_text(bytes).map_err(|error| content(&model.join(name), error.to_string()))
     };
     let [one, two, three, four] = SENTENCE_FILES;
     let texts = [read(one)?, read(two)?, read(three)?, read(four)?];
@@ -109,8 +109,7 @@ fn is_text(truth: &Truth) -> bool {
 
 fn texts(folder: &Path, count: usize) -> Result<Truths, DatasetError> {
     let file = folder.join(ANSWERS);
-    let bytes = verified(folder, ANSWERS)?;
-    let text = std::str::from_utf8(&bytes).map_err(|_| content(&file, "not UTF-8"))?;
+    let text = files::into_text(verified(folder, ANSWERS)?).map_err(|error| content(&file, error.to_string()))?;
     let line = |(number, line): (usize, &str)| match serde_json::from_str(line) {
         Ok(Line { answers }) if !answers.is_empty() => Ok(Some(Truth::Texts(answers))),
         Ok(_) => Err(content(&file, format!("line {}: answers is empty", number + 1))),
@@ -145,13 +144,15 @@ fn counted(file: &Path, got: usize, count: usize) -> Result<(), DatasetError> {
     }
 }
 
-/// Reads a file after it was compared with its sum, when there is a list of sums.
+/// Reads a text after it was compared with its sum, when there is a list of sums.
 fn verified(folder: &Path, name: &str) -> Result<Vec<u8>, DatasetError> {
     if let Some(sums) = Sums::beside(folder)? {
         sums.verify(name)?;
     }
     let file = folder.join(name);
-    files::bytes(&file, Limit::LIST).map_err(|error| unreadable(&file)(error))
+    let text = files::bytes(&file, Limit::LIST).map_err(unreadable(&file))?;
+    files::check_mark(&text).map_err(|error| content(&file, error.to_string()))?;
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -176,6 +177,12 @@ mod tests {
         assert!(matches!(beside(folder.path(), 2).unwrap(), Some(Truths::Decoded(..))));
         fs::write(folder.path().join(TOKENIZER), "{}").unwrap();
         assert!(fault(folder.path(), 2).contains("tokenizer.json"));
+        for (name, content) in [(TOKENIZER, "\u{feff}{}"), (ANSWERS, "\u{feff}{\"answers\": []}\n")] {
+            fs::write(folder.path().join(name), content).unwrap();
+            let told = fault(folder.path(), 2);
+            assert!(told.contains(name) && told.contains("byte order mark"), "{told}");
+        }
+        fs::remove_file(folder.path().join(TOKENIZER)).unwrap();
         fs::write(folder.path().join(ANSWERS), "{\"answers\": []}\n").unwrap();
         assert!(fault(folder.path(), 1).contains("line 1: answers is empty"));
     }

@@ -128,6 +128,12 @@ fn explain(error: &io::Error) -> String {
         Some(rustls::Error::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
         )) => "; give the URL with a name that is in the server's certificate",
+        // The certificate's own error is not handed on, but for its words.
+        Some(rustls::Error::InvalidCertificate(CertificateError::Other(other)))
+            if format!("{other:?}").contains("CaUsedAsEndEntity") =>
+        {
+            "; the server's certificate is that of a CA (CA:TRUE): give the server one of its own (CA:FALSE)"
+        }
         Some(rustls::Error::InvalidMessage(_)) => "; the server does not speak TLS here: is its URL http://?",
         _ => "",
     };
