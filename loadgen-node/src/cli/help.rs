@@ -36,6 +36,8 @@ pub(crate) const RUN: &str = "Examples:
   loadgen-node run --sut dns:sut:8000 --transport quic --tls-ca ca.pem \\
       --benchmark synthetic --dataset 'synthetic:u8[64]x1024' \\
       --scenario SingleStream --set target_latency=0.05,min_duration=5000
+  loadgen-node run --sut 10.0.0.2:8000 --insecure --benchmark digits \\
+      --scenario Offline --repeat 3 --out results/three
   loadgen-node run --transport kserve --insecure --model digits \\
       --sut triton1=10.0.0.2:8001,triton2=10.0.0.3:8001 \\
       --benchmark digits --scenario Server --set target_qps=500

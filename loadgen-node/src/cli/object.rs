@@ -19,7 +19,7 @@ use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::test_run::{Codecs, DataSpec, TestSpec};
 
 /// Flags of `run` that are about the engine of this program, or about its own output.
-const OF_OUR_ENGINE: [&str; 21] = [
+const OF_OUR_ENGINE: [&str; 22] = [
     "anyway",
     "baseline",
     "busy-poll",
@@ -37,6 +37,7 @@ const OF_OUR_ENGINE: [&str; 21] = [
     "no-report",
     "priority",
     "probe",
+    "repeat",
     "spin",
     "trace-log",
     "ui",

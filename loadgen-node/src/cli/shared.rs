@@ -39,8 +39,9 @@ pub(crate) struct TestArgs {
     /// trace=FILE. The run folder has the trace.
     #[arg(long, value_name = "SPEC", env = "LON_AGGREGATE", help_heading = WHAT, hide_short_help = true)]
     pub(crate) aggregate: Option<Aggregate>,
-    /// A setting, by LoadGen's config key; can be repeated.
+    /// Settings, by LoadGen's config keys: --set target_qps=500,min_duration=60s.
     ///
+    /// The flag can be repeated.
     /// SCENARIO.KEY=VALUE is for that scenario alone. target_qps=auto (in SingleStream and MultiStream
     /// target_latency=auto) is found by a short look at the nodes. One --set replaces all of LON_SET.
     #[arg(long, value_name = "KEY=VALUE", env = "LON_SET", help_heading = WHAT, value_delimiter = ',')]

@@ -21,6 +21,7 @@ mod need_lines;
 pub(crate) mod probe;
 mod probe_table;
 pub(crate) mod recover;
+mod repeat;
 pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod run;

@@ -1,21 +1,23 @@
-//! The command `run`: one test, from flags to run folder; or advice on codecs.
+//! The command `run`: one test, from flags to run folder; several of them (`repeat`); or advice on codecs (`advise`).
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context as _, anyhow};
 use lon_qsl::benchmark::official_scores;
 
-use super::advise;
 use super::io::{print_json_pretty, print_text, read};
+use super::{advise, repeat};
 use crate::cli::{Asked, Format, RunArgs};
-use crate::display::metrics::options::MetricsOptions;
+use crate::display::metrics::options::{Metrics, MetricsOptions};
 use crate::display::steps;
 use crate::display::ui::Ui;
 use crate::division::AccuracyRun;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::live::board::Board;
 use crate::outputs::documents::result_summary::{self, ResultSummary};
-use crate::outputs::folder::{FolderError, Place, RunFolder, write_file};
+use crate::outputs::folder::{Place, write_file};
 use crate::outputs::record::{self, Recorded};
 use crate::outputs::{own_result, screen};
 use crate::signals::Signals;
@@ -27,13 +29,17 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     match args.check()? {
         Asked::Advice(spec) => advise::advise(&spec, args.form()),
         Asked::Test { mut spec, out } => {
-            let shown = shown(args.form())?;
+            let form = args.form();
+            let shown = if args.repeat.is_some() { Shown::Words } else { shown(form)? };
             spec.accuracy_run = args.accuracy_run.as_deref().map(accuracy_run).transpose()?;
             let usual = || Place::usual(&args.results, spec.benchmark, spec.scenario.name());
             let place = out.map_or_else(usual, Place::At);
             let metrics = args.metrics.options(&args.dial.way.security)?;
             let live = LiveOutput { ui: args.ui.into(), metrics };
-            run_test(*spec, &place, shown, live)
+            match args.repeat {
+                Some(count) => repeat::repeat(*spec, &place, count, form, live),
+                None => run_test(*spec, &place, shown, live),
+            }
         }
     }
 }
@@ -44,7 +50,8 @@ fn shown(form: Format) -> Outcome<Shown> {
         Format::Text => Ok(Shown::Words),
         Format::Json => Ok(Shown::Json),
         Format::Csv | Format::Md => {
-            let told = "--format csv and md are for the table of --compression auto; list prints runs as a table";
+            let told = "--format csv and md are for the tables of --compression auto and --repeat; list prints runs as a \
+                        table";
             Err(anyhow!(told)).or_exit(Exit::Usage)
         }
     }
@@ -84,26 +91,9 @@ pub(crate) struct LiveOutput {
 /// Makes one test, leaves its run folder and shows the result.
 pub(crate) fn run_test(spec: TestSpec, place: &Place, shown: Shown, live: LiveOutput) -> Outcome {
     // Looked at before any node is bothered; the folder is made once they have all agreed to the run.
-    if let Place::At(out) = place
-        && RunFolder::is_taken(out)
-    {
-        return Err(FolderError::Exists(out.clone())).or_exit(Exit::Usage);
-    }
-    let (ui, board) = (live.ui.available(), Board::default());
-    let metrics = live.metrics.start(board.clone()).context("--metrics-listen").or_exit(Exit::Usage)?;
-    let looks = spec.wants_a_look()?;
-    let signals = Signals::catch().context("cannot handle signals").or_exit(Exit::Bug)?;
-    let spec = match looks {
-        true => spec.look(&signals)?,
-        false => spec,
-    };
-    let test = Test::new(spec)?;
-    test.verify(&steps::steps("verifying files"))?;
-    let mut connected = test.connect()?;
-    connected.probe_if_wanted(&signals)?;
-    let claimed = connected.claim(&signals)?;
-    let stop = claimed.stop();
-    let recorded = record::record_shown(claimed, place, ui, &board)?;
+    place.check().or_exit(Exit::Usage)?;
+    let begun = Begun::new(spec, live)?;
+    let (recorded, stop) = begun.make(place)?;
     // What was measured is shown even if its files could not be written.
     let Recorded { finished, folder, written } = recorded;
     match (shown, &written) {
@@ -112,9 +102,53 @@ pub(crate) fn run_test(spec: TestSpec, place: &Place, shown: Shown, live: LiveOu
         // Without the list of files, which is not complete.
         (Shown::Json, Err(_)) => drop(print_json_pretty(&ResultSummary::from(&finished))?),
     }
-    let told = metrics.file().map(|(file, text)| write_file(&file, |out| out.write_all(text.as_bytes())));
-    metrics.end(&stop);
-    written.context("the run is over, but its files are not complete").or_exit(Exit::Bug)?;
-    told.transpose().context("the run is over, and --metrics-file was not written").or_exit(Exit::Bug)?;
+    let told = begun.end(&stop);
+    written.context(INCOMPLETE).or_exit(Exit::Bug)?;
+    told?;
     Ok(finished.exit())
+}
+
+/// What is said of a run whose folder lacks a file.
+pub(super) const INCOMPLETE: &str = "the run is over, but its files are not complete";
+
+/// All that tests need which are made one after the other: what is asked for, and how they are shown meanwhile.
+pub(super) struct Begun {
+    spec: TestSpec,
+    ui: Ui,
+    board: Board,
+    metrics: Metrics,
+    signals: Signals,
+}
+
+impl Begun {
+    /// Opens the port of metrics, and looks at the nodes where a setting is to be found.
+    pub(super) fn new(spec: TestSpec, live: LiveOutput) -> Outcome<Begun> {
+        let (ui, board) = (live.ui.available(), Board::default());
+        let metrics = live.metrics.start(board.clone()).context("--metrics-listen").or_exit(Exit::Usage)?;
+        let looks = spec.wants_a_look()?;
+        let signals = Signals::catch().context("cannot handle signals").or_exit(Exit::Bug)?;
+        let spec = match looks {
+            true => spec.look(&signals)?,
+            false => spec,
+        };
+        Ok(Begun { spec, ui, board, metrics, signals })
+    }
+
+    /// Makes the test, and leaves its run folder. The flag turns true when the user wants no more.
+    pub(super) fn make(&self, place: &Place) -> Outcome<(Recorded, Arc<AtomicBool>)> {
+        let test = Test::new(self.spec.clone())?;
+        test.verify(&steps::steps("verifying files"))?;
+        let mut connected = test.connect()?;
+        connected.probe_if_wanted(&self.signals)?;
+        let claimed = connected.claim(&self.signals)?;
+        let stop = claimed.stop();
+        Ok((record::record_shown(claimed, place, self.ui, &self.board)?, stop))
+    }
+
+    /// Writes the file of metrics, and serves them for the time that was asked for, or until `stop` turns true.
+    pub(super) fn end(self, stop: &Arc<AtomicBool>) -> Outcome<()> {
+        let written = self.metrics.file().map(|(file, text)| write_file(&file, |out| out.write_all(text.as_bytes())));
+        self.metrics.end(stop);
+        written.transpose().context("the run is over, and --metrics-file was not written").or_exit(Exit::Bug).map(drop)
+    }
 }

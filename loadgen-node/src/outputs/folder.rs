@@ -18,6 +18,14 @@ pub enum FolderError {
     /// There is something at the path already, other than an empty folder.
     #[error("{0} exists already and is not empty: results are never overwritten; give another --out, or move it away")]
     Exists(PathBuf),
+    /// What should be a folder above the path is none.
+    #[error("cannot make the run folder {path}: {above} is no folder")]
+    Below {
+        /// The path of the run folder.
+        path: PathBuf,
+        /// What is there instead of a folder.
+        above: PathBuf,
+    },
     /// A page would replace something else.
     #[error("{0} exists already and is no page of this program: it is not overwritten; give another path")]
     Other(PathBuf),
@@ -62,6 +70,21 @@ impl Place {
         let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
         Place::Numbered(above.join(format!("{time}-{}-{what}", benchmark.name)))
     }
+
+    /// Checks what is known before the folder is made.
+    ///
+    /// # Errors
+    /// It cannot be made there.
+    pub(crate) fn check(&self) -> Result<(), FolderError> {
+        let (Place::At(path) | Place::Numbered(path)) = self;
+        if let Some(above) = path.ancestors().skip(1).find(|above| above.exists()).filter(|above| !above.is_dir()) {
+            return Err(FolderError::Below { path: path.clone(), above: above.to_owned() });
+        }
+        match self {
+            Place::At(path) if RunFolder::is_taken(path) => Err(FolderError::Exists(path.clone())),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Writes a file that is no part of a run's own. It takes its name when it is whole, and may be there already.
@@ -72,8 +95,12 @@ pub(crate) fn write_file(
     path: &Path,
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), FolderError> {
-    let no_name = || FolderError::Write { path: path.to_owned(), source: io::ErrorKind::InvalidFilename.into() };
-    let name = path.file_name().and_then(|name| name.to_str()).ok_or_else(no_name)?;
+    let unusable = |why: &str| {
+        let source = io::Error::new(io::ErrorKind::InvalidFilename, why);
+        FolderError::Write { path: path.to_owned(), source }
+    };
+    let name = path.file_name().ok_or_else(|| unusable("it is not the name of a file"))?;
+    let name = name.to_str().ok_or_else(|| unusable("its name is not UTF-8"))?;
     let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let folder = RunFolder::of_earlier_run(above);
     folder.keep(folder.stage(name, content)?).map(drop)
@@ -139,7 +166,7 @@ impl RunFolder {
             fs::create_dir_all(above).map_err(fail)?;
         }
         for number in numbers {
-            let path = if number == 1 { path.clone() } else { PathBuf::from(format!("{}-{number}", path.display())) };
+            let path = if number == 1 { path.clone() } else { behind(path, &format!("-{number}")) };
             match fs::create_dir(&path) {
                 Ok(()) => return Ok(RunFolder { path, was_there: false, faults: Faults::default() }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -167,11 +194,12 @@ impl RunFolder {
         Ok(RunFolder { path, was_there: false, faults: Faults::default() })
     }
 
-    /// There is something at the path, other than an empty folder.
-    pub(crate) fn is_taken(path: &Path) -> bool {
+    /// There is something at the path, other than an empty folder, or one that cannot be read: what it has is seen when
+    /// it is written to.
+    fn is_taken(path: &Path) -> bool {
         match fs::read_dir(path) {
             Ok(mut entries) => entries.next().is_some(),
-            Err(error) => error.kind() != io::ErrorKind::NotFound,
+            Err(_) => path.symlink_metadata().is_ok_and(|found| !found.is_dir()),
         }
     }
 
@@ -283,6 +311,13 @@ impl RunFolder {
     pub(crate) fn fail(&mut self, faults: Faults) {
         self.faults = faults;
     }
+}
+
+/// The path with this behind its last name.
+pub(crate) fn behind(path: &Path, end: &str) -> PathBuf {
+    let mut longer = path.as_os_str().to_owned();
+    longer.push(end);
+    longer.into()
 }
 
 fn file_name(path: &Path) -> &str {
@@ -411,6 +446,35 @@ mod tests {
         let error = RunFolder::create(&Place::At(run.path().to_owned())).unwrap_err().to_string();
         assert!(error.contains("exists already"), "{error}");
         assert_eq!(fs::read(run.path().join("x.txt")).unwrap(), b"x");
+    }
+
+    #[test]
+    fn a_path_that_cannot_be_a_folder_is_refused_with_the_reason() {
+        let above = tempfile::tempdir().unwrap();
+        let file = above.path().join("file");
+        fs::write(&file, "x").unwrap();
+        let told = |place: Place| place.check().unwrap_err().to_string();
+        for below in [file.join("run"), file.join("a/b/run")] {
+            let why = format!("cannot make the run folder {}: {} is no folder", below.display(), file.display());
+            assert_eq!(told(Place::At(below.clone())), why);
+            assert_eq!(told(Place::Numbered(below)), why);
+        }
+        assert!(told(Place::At(file)).contains("exists already"));
+        let link = above.path().join("link");
+        std::os::unix::fs::symlink("/nowhere", &link).unwrap();
+        assert!(told(Place::At(link)).contains("exists already"));
+        Place::At(above.path().join("not/yet/there")).check().unwrap();
+    }
+
+    #[test]
+    fn a_path_may_have_any_bytes() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let above = tempfile::tempdir().unwrap();
+        let place = Place::Numbered(above.path().join(std::ffi::OsStr::from_bytes(b"r\xffn")));
+        let [first, second] = [(); 2].map(|()| RunFolder::create(&place).unwrap().path().to_owned());
+        assert_eq!((first.file_name().unwrap().as_bytes(), second.file_name().unwrap().as_bytes()), (&b"r\xffn"[..], &b"r\xffn-2"[..]));
+        let told = write_file(&first, |_| Ok(())).unwrap_err().to_string();
+        assert!(told.ends_with("its name is not UTF-8"), "{told}");
     }
 
     /// Both see that it is empty, and the first file of either would overwrite that of the other.

@@ -6,6 +6,7 @@
 //! - `latency_parts`: where the time of a sample went
 //! - `list`: run folders later: listed
 //! - `live_metrics`: what is told of a run while it goes on
+//! - `repeat`: the same test several times, and how far the results differ
 //! - `report`: the page of a run, against its documents
 //! - `schemas`: the JSON Schemas of all documents, against what the programs write
 //! - `system_desc`: the machines and the network as the submission rules want them described
@@ -19,6 +20,7 @@ mod export;
 mod latency_parts;
 mod list;
 mod live_metrics;
+mod repeat;
 mod report;
 mod schemas;
 mod system_desc;

@@ -147,7 +147,7 @@ impl Plan {
     pub(crate) fn at_rate(&self, qps: f64, query: QuerySeq, sample: SampleSeq) -> Result<Self, PlanError> {
         let scenario = self.effective.scenario;
         let requested = scenario.traffic().at_rate(&self.requested, qps);
-        let requested = requested.ok_or(PlanError::FindPeak { scenario: scenario.name() })?;
+        let requested = requested.ok_or_else(|| PlanError::no_peak(scenario.name(), scenario.pacing()))?;
         let mut plan = Self { profile: self.profile, ..Self::for_judging(requested, self.qsl)? };
         for phase in &self.phases {
             let (set, integers) = (phase.set.clone(), self.profile.integers);
@@ -160,7 +160,7 @@ impl Plan {
     fn check_search(&self) -> Result<(), PlanError> {
         let scenario = self.effective.scenario;
         if scenario.traffic().at_rate(&self.requested, self.effective.target_qps).is_none() {
-            return Err(PlanError::FindPeak { scenario: scenario.name() });
+            return Err(PlanError::no_peak(scenario.name(), scenario.pacing()));
         }
         let step_size = self.requested.server_find_peak_qps_boundary_step_size;
         if !(MIN_STEP_SIZE..=MAX_STEP_SIZE).contains(&step_size) {
@@ -220,7 +220,7 @@ mod tests {
         const SINGLE_STREAM: Scenario = Scenario::SINGLE_STREAM;
         const MULTI_STREAM: Scenario = Scenario::MULTI_STREAM;
         const OFFLINE: Scenario = Scenario::OFFLINE;
-        let cases: [(TestSettings, &str); 11] = [
+        let cases: [(TestSettings, &str); 12] = [
             (with(SERVER, |s| s.min_query_count = 0), "nothing to issue"),
             (with(SERVER, |s| s.server_target_qps = 0.0), "server_target_qps"),
             (with(SERVER, |s| s.server_target_qps = f64::INFINITY), "server_target_qps"),
@@ -242,7 +242,15 @@ mod tests {
                 }),
                 "performance_issue_same_index",
             ),
-            (with(OFFLINE, |s| s.mode = Mode::FindPeakPerformance), "FindPeakPerformance"),
+            (
+                with(OFFLINE, |s| s.mode = Mode::FindPeakPerformance),
+                "FindPeakPerformance is not available for Offline: all its samples are due at once, so PerformanceOnly \
+                 measures the highest rate already",
+            ),
+            (
+                with(SINGLE_STREAM, |s| s.mode = Mode::FindPeakPerformance),
+                "FindPeakPerformance is not available for SingleStream: its queries wait for answers",
+            ),
             (
                 with(SERVER, |s| {
                     s.mode = Mode::FindPeakPerformance;

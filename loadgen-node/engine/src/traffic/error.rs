@@ -4,6 +4,8 @@ use std::fmt::Display;
 
 use thiserror::Error;
 
+use super::shape::Pacing;
+
 /// Why settings cannot be run; found before anything is loaded or sent.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum PlanError {
@@ -49,10 +51,12 @@ pub enum PlanError {
     #[error("performance_issue_unique with sample_concatenate_permutation asks for more queries than the set has")]
     UniqueExhausted,
     /// The scenario has no search for the peak.
-    #[error("FindPeakPerformance is not available for {scenario}")]
+    #[error("FindPeakPerformance is not available for {scenario}: {why}")]
     FindPeak {
         /// Name of the scenario.
         scenario: &'static str,
+        /// What there is instead.
+        why: &'static str,
     },
 }
 
@@ -60,5 +64,17 @@ impl PlanError {
     /// A value outside its range; `why` says which values work.
     pub fn value(setting: &'static str, value: &dyn Display, why: &'static str) -> Self {
         Self::Value { setting, value: format!("{value}"), why }
+    }
+
+    /// A search for the peak in a scenario that has no rate to search for.
+    pub(crate) fn no_peak(scenario: &'static str, pacing: Pacing) -> Self {
+        let why = match pacing {
+            Pacing::Room => "all its samples are due at once, so PerformanceOnly measures the highest rate already",
+            Pacing::Reply { .. } => {
+                "its queries wait for answers, so PerformanceOnly measures how fast the SUT answers already"
+            }
+            Pacing::Schedule => "it has no rate to search for",
+        };
+        Self::FindPeak { scenario, why }
     }
 }

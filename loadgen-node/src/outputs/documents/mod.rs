@@ -12,6 +12,7 @@
 //! - `probe`, `conf`, `conformance`, `fleet`, `accuracy`, `comparison`, `run_list`, `schema_list`: what the commands of
 //!   these names print with `--json` (the last three: `compare`, `list` and `schema`); `codec_advice`: what
 //!   `run --compression auto` prints;
+//!   `repeats`: what `run --repeat` prints and writes;
 //!   `accuracy_subset`: what `accuracy` prints of a performance run; `official_replay`: what `replay --official` does;
 //!   `scores`: what `accuracy --scorer` does; `audit_result`: what `audit` does, and writes;
 //!   `submission_plan`, `submission_check`: what `submission plan` and `submission check` do; `submission_step`: what
@@ -53,6 +54,7 @@ pub mod other_score;
 pub mod parts;
 pub mod probe;
 pub mod qdl_result;
+pub mod repeats;
 mod result_read;
 pub mod result_summary;
 pub mod run_list;

@@ -28,7 +28,7 @@ macro_rules! kind {
 }
 
 /// Every kind of document: files of the run folder first, then what commands print.
-pub const KINDS: [Kind; 28] = [
+pub const KINDS: [Kind; 29] = [
     kind!("result_summary", "result_summary.json; run, show and recover with --json print the same"),
     kind!("network_report", "network_report.json"),
     kind!("system_desc", "system_desc.json"),
@@ -36,6 +36,7 @@ pub const KINDS: [Kind; 28] = [
     kind!("qdl_result", "qdl_result.json beside the logs of another engine"),
     kind!("submission_step", "submission_step.json of a run of a submission"),
     kind!("audit_result", "audit_result.json; audit --json prints the same"),
+    kind!("repeats", "NAME-repeats.json beside the folders of run --repeat; with --json it prints the same"),
     kind!("codec_advice", "run --compression auto with --json"),
     kind!("conf", "conf --json"),
     kind!("config_cases", "conf --config-vector FILE.json"),

@@ -24,6 +24,7 @@ use crate::outputs::documents::network_report::NetworkReport;
 use crate::outputs::documents::official_replay::OfficialReplay;
 use crate::outputs::documents::probe::ProbeDocument;
 use crate::outputs::documents::qdl_result::QdlResult;
+use crate::outputs::documents::repeats::Repeats;
 use crate::outputs::documents::result_summary::ResultSummary;
 use crate::outputs::documents::run_list::RunList;
 use crate::outputs::documents::schema_list::SchemaList;
@@ -46,6 +47,7 @@ const MADE: [(&str, Make); KINDS.len()] = [
     ("qdl_result", written::<QdlResult>),
     ("submission_step", written::<StepRecord>),
     ("audit_result", written::<AuditResult>),
+    ("repeats", written::<Repeats>),
     ("codec_advice", written::<CodecAdvice>),
     ("conf", written::<ConfDocument>),
     ("config_cases", written::<Vec<ConfigCase>>),

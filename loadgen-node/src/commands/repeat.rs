@@ -1,0 +1,86 @@
+//! The command `run --repeat`: the same test several times, and how far its results differ.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+use anyhow::Context as _;
+
+use super::io::{print_in, print_text, shown};
+use super::run::{Begun, INCOMPLETE, LiveOutput};
+use crate::cli::Format;
+use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::outputs::documents;
+use crate::outputs::documents::repeats::{FILE_END, Repeats};
+use crate::outputs::documents::result_summary::ResultSummary;
+use crate::outputs::folder::{FolderError, Place, behind, write_file};
+use crate::outputs::record::Recorded;
+use crate::test_run::TestSpec;
+
+/// Makes the test `count` times, each in a folder of its own, and prints how far the results differ. A run that fails
+/// is the last one.
+pub(crate) fn repeat(spec: TestSpec, place: &Place, count: u64, form: Format, live: LiveOutput) -> Outcome {
+    let (Place::At(base) | Place::Numbered(base)) = place;
+    let file = behind(base, FILE_END);
+    check(base, count, &file).or_exit(Exit::Usage)?;
+    let (begun, repeats) = (Begun::new(spec, live)?, Repeats::new(count));
+    let mut made = Made { begun, file, repeats, worst: Exit::Ok, stop: None };
+    let mut failure = None;
+    for number in 1..=count {
+        tracing::info!(number, of = count, "a run of --repeat");
+        match made.one(&folder(base, number)) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(failed) => {
+                failure = Some(failed);
+                break;
+            }
+        }
+    }
+    let Made { begun, file, repeats, worst, stop } = made;
+    if !repeats.runs.is_empty() {
+        let text = || print_text(&format!("{}Spread    {}\n", repeats.text(), shown(&file)));
+        print_in(form, &repeats, text, || repeats.table())?;
+    }
+    let told = stop.map_or(Ok(()), |stop| begun.end(&stop));
+    failure.map_or(told.map(|()| worst), Err)
+}
+
+/// Where the run with this number, from 1, has its folder.
+fn folder(base: &Path, number: u64) -> PathBuf {
+    behind(base, &format!("-{number}"))
+}
+
+/// Nothing of what will be written may be there.
+fn check(base: &Path, count: u64, file: &Path) -> Result<(), FolderError> {
+    (1..=count).try_for_each(|number| Place::At(folder(base, number)).check())?;
+    if file.symlink_metadata().is_ok() { Err(FolderError::Exists(file.to_owned())) } else { Ok(()) }
+}
+
+/// The runs that were made.
+struct Made {
+    begun: Begun,
+    file: PathBuf,
+    repeats: Repeats,
+    worst: Exit,
+    /// True when the user wants no more runs; none before the first.
+    stop: Option<Arc<AtomicBool>>,
+}
+
+impl Made {
+    /// Makes one more run, and writes what is known of all. Returns whether another one makes sense.
+    fn one(&mut self, folder: &Path) -> Outcome<bool> {
+        let (Recorded { finished, written, .. }, stop) = self.begun.make(&Place::At(folder.to_owned()))?;
+        let is_over = stop.load(SeqCst);
+        self.stop = Some(stop);
+        let exit = if written.is_ok() { finished.exit() } else { Exit::Bug };
+        self.repeats.add(shown(folder), &ResultSummary::from(&finished), exit);
+        if exit != Exit::Ok {
+            self.worst = exit;
+        }
+        let repeats = &self.repeats;
+        write_file(&self.file, |out| documents::write(out, repeats)).or_exit(Exit::Bug)?;
+        written.context(INCOMPLETE).or_exit(Exit::Bug)?;
+        Ok(matches!(exit, Exit::Ok | Exit::Invalid) && !is_over)
+    }
+}

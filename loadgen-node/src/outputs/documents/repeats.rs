@@ -1,0 +1,245 @@
+//! What `run --repeat` prints, and leaves beside its run folders: the runs, and how far they differ.
+
+use std::fmt::Write as _;
+
+use lon_proto::text::on_one_line;
+use lon_shell::figures::duration_ns;
+use serde::{Deserialize, Serialize};
+
+use super::result_summary::{MetricDocument, ResultSummary, Validity};
+use crate::exit::Exit;
+use crate::outputs::table::Table;
+
+/// The end of the file's name, behind what the names of the folders begin with.
+pub(crate) const FILE_END: &str = "-repeats.json";
+
+/// The version of [`Repeats`].
+const SCHEMA: u32 = 1;
+
+/// The unit of durations.
+const NS: &str = "ns";
+
+const HEADS: [&str; 6] = ["quantity", "median", "min", "max", "spread", "runs"];
+
+/// The whole document.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Repeats {
+    /// Version of this form: 1.
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
+    pub schema: u32,
+    /// Says that these are no official results.
+    pub unofficial: String,
+    /// The benchmark's name.
+    pub benchmark: String,
+    /// The scenario's official name.
+    pub scenario: String,
+    /// The official name of the mode.
+    pub mode: String,
+    /// The dataset.
+    pub dataset: String,
+    /// Number of runs that were asked for.
+    pub asked: u64,
+    /// The runs that were made, in order. A run that fails (exit codes 1, 4 and 5) is the last one.
+    pub runs: Vec<RepeatedRun>,
+    /// The quantities that at least one run has.
+    pub spreads: Vec<RepeatSpread>,
+}
+
+/// One of the runs in short.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RepeatedRun {
+    /// Its run folder.
+    pub folder: String,
+    /// When it began, UTC.
+    pub started_utc: String,
+    /// The verdict on it.
+    pub result: Validity,
+    /// The exit code of a program that had made this run alone.
+    pub exit_code: u8,
+    /// Why it is INVALID, in words; empty: it is VALID.
+    pub reasons: Vec<String>,
+}
+
+/// A quantity over all runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RepeatSpread {
+    /// The name of the metric, or `latency_p50`, `latency_p90`, `latency_p99`.
+    pub name: String,
+    /// The unit of the values.
+    pub unit: String,
+    /// The value of each run, in the order of the runs; null where it has none.
+    pub values: Vec<Option<f64>>,
+    /// The value in the middle; of an even number of values the mean of the two in the middle.
+    pub median: f64,
+    /// The smallest value.
+    pub min: f64,
+    /// The largest value.
+    pub max: f64,
+    /// `max` - `min`, percent of the median; null where the median is 0.
+    pub spread_percent: Option<f64>,
+}
+
+impl Repeats {
+    /// Of so many runs, of which none has been made.
+    pub(crate) fn new(asked: u64) -> Repeats {
+        Repeats { schema: SCHEMA, asked, ..Repeats::default() }
+    }
+
+    /// Adds a run that is over.
+    pub(crate) fn add(&mut self, folder: String, run: &ResultSummary, exit: Exit) {
+        for (to, from) in [
+            (&mut self.unofficial, &run.unofficial),
+            (&mut self.benchmark, &run.benchmark),
+            (&mut self.scenario, &run.scenario),
+            (&mut self.mode, &run.mode),
+            (&mut self.dataset, &run.dataset),
+        ] {
+            to.clone_from(from);
+        }
+        let before = self.runs.len();
+        self.runs.push(RepeatedRun {
+            folder,
+            started_utc: run.made.started_utc.clone(),
+            result: run.result,
+            exit_code: exit as u8,
+            reasons: run.reasons.clone(),
+        });
+        for (name, unit, value) in quantities(run) {
+            if !self.spreads.iter().any(|spread| spread.name == name) {
+                let values = vec![None; before];
+                self.spreads.push(RepeatSpread { name: name.clone(), unit, values, ..RepeatSpread::default() });
+            }
+            let of_it = self.spreads.iter_mut().find(|spread| spread.name == name);
+            of_it.into_iter().for_each(|spread| spread.values.push(Some(value)));
+        }
+        for spread in &mut self.spreads {
+            spread.values.resize(before + 1, None);
+            spread.sum_up();
+        }
+    }
+
+    /// A row for each quantity.
+    pub(crate) fn table(&self) -> Table {
+        let mut table = Table::new(HEADS);
+        for RepeatSpread { name, unit, values, median, min, max, spread_percent } in &self.spreads {
+            let text = |value: f64| match unit.as_str() {
+                NS => duration_ns(value as i64),
+                unit => format!("{value:.2} {unit}"),
+            };
+            let spread = spread_percent.map_or_else(|| "not known".to_owned(), |percent| format!("{percent:.2} %"));
+            let runs = values.iter().flatten().count().to_string();
+            table.row([name, &text(*median), &text(*min), &text(*max), &spread, &runs]);
+        }
+        table
+    }
+
+    /// For the screen.
+    pub(crate) fn text(&self) -> String {
+        let Repeats { benchmark, scenario, mode, runs, asked, .. } = self;
+        let valid = runs.iter().filter(|run| run.result == Validity::Valid).count();
+        let mut text = format!("Repeats   {scenario} {mode} on {benchmark}: {valid} of {asked} runs VALID\n");
+        for run in runs {
+            let verdict = if run.result == Validity::Valid { "VALID  " } else { "INVALID" };
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "          {verdict} {}", on_one_line(&run.folder));
+            run.reasons.iter().for_each(|why| text.push_str(&format!("                  - {}\n", on_one_line(why))));
+        }
+        let left = asked.saturating_sub(runs.len() as u64);
+        if left > 0 {
+            let _ = writeln!(text, "          not made: {left}, since a run failed or was interrupted");
+        }
+        format!("{text}{}          Unverified: no official MLPerf results.\n", self.table().aligned())
+    }
+}
+
+impl RepeatSpread {
+    /// The figures of these values, of which at least one is there.
+    fn sum_up(&mut self) {
+        let mut known: Vec<f64> = self.values.iter().flatten().copied().collect();
+        known.sort_by(f64::total_cmp);
+        let (Some(min), Some(max)) = (known.first(), known.last()) else { return };
+        let middle = known.len() / 2;
+        (self.min, self.max) = (*min, *max);
+        self.median = if known.len() % 2 == 1 { known[middle] } else { (known[middle - 1] + known[middle]) / 2.0 };
+        self.spread_percent = (self.median != 0.0).then(|| 100.0 * (self.max - self.min) / self.median.abs());
+    }
+}
+
+/// What a run has: name, unit and value.
+fn quantities(run: &ResultSummary) -> Vec<(String, String, f64)> {
+    let metric = run.metric.as_ref().and_then(|metric| match metric {
+        MetricDocument::Performance(metric) => Some((metric.name.clone(), metric.unit.clone(), metric.value?)),
+        MetricDocument::Accuracy(score) => Some((score.name.clone(), score.unit.clone(), score.value)),
+    });
+    let latencies = run.latency_ns.into_iter().flat_map(|spread| {
+        let all = [("latency_p50", spread.p50), ("latency_p90", spread.p90), ("latency_p99", spread.p99)];
+        all.into_iter().filter_map(|(name, ns)| Some((name.to_owned(), NS.to_owned(), ns? as f64)))
+    });
+    metric.into_iter().chain(latencies).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parts::LatencySpread;
+    use super::super::reads_back;
+    use super::super::result_summary::PerformanceMetric;
+    use super::*;
+
+    fn run(value: Option<f64>, p99_ns: Option<i64>, reasons: &[&str]) -> ResultSummary {
+        let (name, unit) = ("result_samples_per_second".to_owned(), "samples/s".to_owned());
+        ResultSummary {
+            scenario: "Offline".to_owned(),
+            mode: "PerformanceOnly".to_owned(),
+            benchmark: "digits".to_owned(),
+            result: Validity::of(reasons.is_empty()),
+            reasons: reasons.iter().map(|&reason| reason.to_owned()).collect(),
+            metric: Some(MetricDocument::Performance(PerformanceMetric { name, value, unit })),
+            latency_ns: Some(LatencySpread { p99: p99_ns, ..LatencySpread::default() }),
+            ..ResultSummary::default()
+        }
+    }
+
+    #[test]
+    fn the_spread_is_of_the_runs_that_have_the_quantity() {
+        let mut repeats = Repeats::new(5);
+        for (number, run, exit) in [
+            (1, run(None, Some(3_000_000), &["too few"]), Exit::Invalid),
+            (2, run(Some(104.0), Some(2_000_000), &[]), Exit::Ok),
+            (3, run(Some(96.0), None, &[]), Exit::Ok),
+            (4, run(Some(100.0), Some(4_000_000), &[]), Exit::Ok),
+        ] {
+            repeats.add(format!("r-{number}"), &run, exit);
+        }
+        let [p99, metric] = &repeats.spreads[..] else { panic!("{repeats:?}") };
+        assert_eq!(metric.values, [None, Some(104.0), Some(96.0), Some(100.0)]);
+        assert_eq!((metric.median, metric.min, metric.max, metric.spread_percent), (100.0, 96.0, 104.0, Some(8.0)));
+        assert_eq!(p99.values, [Some(3e6), Some(2e6), None, Some(4e6)]);
+        assert_eq!((p99.median, p99.spread_percent), (3e6, Some(200.0 / 3.0)));
+        let text = repeats.text();
+        assert!(text.starts_with("Repeats   Offline PerformanceOnly on digits: 3 of 5 runs VALID\n"), "{text}");
+        for line in [
+            "          INVALID r-1\n                  - too few\n          VALID   r-2\n",
+            "          not made: 1, since a run failed or was interrupted\n",
+            "  latency_p99                3.0ms             2.0ms            4.0ms             66.67 %  3\n",
+            "  result_samples_per_second  100.00 samples/s  96.00 samples/s  104.00 samples/s  8.00 %   3\n",
+        ] {
+            assert!(text.contains(line), "{line:?} in {text}");
+        }
+        assert_eq!(reads_back(&repeats)["runs"][0]["exit_code"], 3);
+    }
+
+    #[test]
+    fn of_an_even_number_the_median_is_between_the_two_in_the_middle() {
+        let mut repeats = Repeats::new(2);
+        for value in [1.0, 2.0] {
+            repeats.add(String::new(), &run(Some(value), None, &[]), Exit::Ok);
+        }
+        assert_eq!(repeats.spreads[0].median, 1.5);
+        let mut none = Repeats::new(1);
+        none.add(String::new(), &run(Some(0.0), None, &[]), Exit::Ok);
+        assert_eq!(none.spreads[0].spread_percent, None, "of nothing there is no share");
+    }
+}
