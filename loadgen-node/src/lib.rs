@@ -121,7 +121,9 @@ fn command() -> Exit {
             .map(|()| Exit::Ok),
     });
     outcome.unwrap_or_else(|failure| {
-        let _ = writeln!(std::io::stderr(), "loadgen-node: {}", failure.one_line());
+        let told = failure.one_line();
+        let variables = variables::behind(&told, &Cli::command(), &args);
+        let _ = writeln!(std::io::stderr(), "loadgen-node: {told}{variables}");
         failure.exit
     })
 }

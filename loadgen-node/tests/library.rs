@@ -68,7 +68,7 @@ fn never() -> Arc<AtomicBool> {
 #[test]
 fn two_tests_in_one_process() {
     let node = Node::start();
-    let few = ["min_query_count=64", "min_duration=100", "target_latency=0.01"];
+    let few = ["min_query_count=64", "min_duration=100ms", "target_latency=0.01"];
     let test = Test::new(node.spec(Scenario::SINGLE_STREAM, Mode::PerformanceOnly, &few)).unwrap();
     let first = test.run(&never(), &mut ()).unwrap();
     assert_eq!((&first.outcome.end, first.exit()), (&End::Completed, Exit::Ok), "{:?}", first.outcome.verdict);
@@ -97,7 +97,7 @@ fn a_test_that_is_told_to_stop_ends_early_and_frees_its_nodes() {
     let finished = test.run(&stop, &mut ()).unwrap();
     assert_eq!((&finished.outcome.end, finished.exit()), (&End::Interrupted, Exit::Interrupted));
     // A claimed test that is given up leaves the node to the next one.
-    let few = ["min_query_count=8", "min_duration=10"];
+    let few = ["min_query_count=8", "min_duration=10ms"];
     let spec = node.spec(Scenario::SINGLE_STREAM, Mode::PerformanceOnly, &few);
     Test::new(spec.clone()).unwrap().connect().unwrap().claim(&never()).unwrap().release();
     assert_eq!(Test::new(spec).unwrap().run(&never(), &mut ()).unwrap().outcome.end, End::Completed);

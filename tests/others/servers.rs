@@ -99,7 +99,7 @@ fn every_scenario_runs_on_two_tritons() {
     let tritons = [OtherServer::triton(&[]), OtherServer::triton(&[])];
     let sut = format!("{},{}", tritons[0].named("a"), tritons[1].named("b"));
     for scenario in ["SingleStream", "MultiStream", "Server", "Offline"] {
-        let run = digits(scenario, &sut).set("min_duration=500,Server.target_qps=200,Offline.target_qps=1000");
+        let run = digits(scenario, &sut).set("min_duration=500ms,Server.target_qps=200,Offline.target_qps=1000");
         let (finished, folder) = run.args(&["--connections", "2"]).finish();
         // VALID or not is the machine's business.
         assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
@@ -120,7 +120,7 @@ fn server_and_offline_run_on_two_mlservers_and_two_kserves() {
         let servers = [(kind.start)(), (kind.start)()];
         let sut = format!("{},{}", servers[0].named("a"), servers[1].named("b"));
         for scenario in ["Server", "Offline"] {
-            let run = kind.digits(scenario, &sut).set("min_duration=500,Server.target_qps=100,Offline.target_qps=300");
+            let run = kind.digits(scenario, &sut).set("min_duration=500ms,Server.target_qps=100,Offline.target_qps=300");
             let (finished, folder) = run.args(&["--connections", "2"]).finish();
             // VALID or not is the machine's business.
             assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
@@ -142,7 +142,7 @@ fn server_and_offline_run_on_two_mlservers_and_two_kserves() {
 #[ignore = ".ci/run servers"]
 fn a_triton_that_answers_nothing_has_failed_every_sample() {
     let triton = OtherServer::silent_triton();
-    let (finished, folder) = digits("Server", &triton.named("t")).set("min_duration=300,target_qps=300").finish();
+    let (finished, folder) = digits("Server", &triton.named("t")).set("min_duration=300ms,target_qps=300").finish();
     assert_eq!(finished.code, Some(3), "{finished:?}");
     folder.assert_complete();
     let result = folder.result();

@@ -161,7 +161,7 @@ impl Nemesis {
         let connections = self.random.of(&["1", "2"]);
         let lasts_ms = self.random.of(&[500, 2_000, 8_000]);
         let settings = format!(
-            "min_duration={lasts_ms},min_query_count=64,SingleStream.target_latency=2,Server.target_qps=500,\
+            "min_duration={lasts_ms}ms,min_query_count=64,SingleStream.target_latency=2,Server.target_qps=500,\
              Server.target_latency=4000,Server.target_latency_percentile=90,MultiStream.target_latency=4000,\
              MultiStream.target_latency_percentile=90,Offline.target_qps=2000"
         );

@@ -46,12 +46,21 @@ fn least_queries(effective: &Effective) -> u64 {
     effective.scenario.judge().early_stopping().least_queries(effective.target_latency_percentile)
 }
 
-/// The setting by which the next run has as many queries as early stopping takes; none where this one had.
+/// The setting by which the next run has as many queries as early stopping takes; none where this one had, or where too
+/// many are over the limit for any number of queries.
 pub(crate) fn more_queries(summary: &Summary, effective: &Effective) -> Option<String> {
-    let least = least_queries(effective);
-    if summary.checks.early_stopping || summary.queries >= least {
+    if summary.checks.early_stopping {
         return None;
     }
+    let least = if summary.queries < least_queries(effective) {
+        least_queries(effective)
+    } else {
+        // With as many late ones as there were, and some to spare.
+        let late_share = summary.early_stopping.furthest().late as f64 / summary.queries as f64;
+        let rule = effective.scenario.judge().early_stopping();
+        let queries = rule.queries_for(effective.target_latency_percentile, late_share * MORE)?;
+        upwards(queries as f64)? as u64
+    };
     let limit = if (1..least).contains(&effective.max_query_count) {
         format!(",max_query_count={least}")
     } else {

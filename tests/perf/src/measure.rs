@@ -159,7 +159,7 @@ fn ours(context: &Context, ours: Ours, known: &mut Known) -> Result<Figure> {
 
 fn single(context: &Context, size: usize, transport: Transport, busy_poll: bool) -> Result<Figure> {
     // The expected latency only says how many queries are prepared: enough for whatever comes.
-    let set = format!("target_latency=0.01,min_query_count=1,min_duration={:.0}", SECONDS * 1e3);
+    let set = format!("target_latency=0.01,min_query_count=1,min_duration={:.0}ms", SECONDS * 1e3);
     let spec = Spec { transport, busy_poll, is_pinned: true, ..Spec::new("SingleStream", size, set) };
     let run = context.run(&spec)?.all_answered()?;
     Ok(Figure { value: run.number("/latency_ns/p50")?, cpu: run.cpu })
@@ -175,7 +175,7 @@ fn lag(context: &Context, rate: u32) -> Result<Figure> {
 fn server(rate: f64) -> Spec {
     let latency = LARGEST_LATENCY_MS;
     let duration = SECONDS * 1e3;
-    let set = format!("target_qps={rate:.0},target_latency={latency},min_query_count=1,min_duration={duration:.0}");
+    let set = format!("target_qps={rate:.0},target_latency={latency},min_query_count=1,min_duration={duration:.0}ms");
     Spec::new("Server", SMALL, set)
 }
 
@@ -185,7 +185,7 @@ fn batching(context: &Context, max_batch: u32, known: &mut Option<f64>) -> Resul
         backend: "synthetic:base=1ms,per_sample=50us".to_owned(),
         max_batch,
         set: format!(
-            "target_qps={rate:.0},target_latency={BATCHING_LATENCY_MS},min_query_count=1,min_duration={:.0}",
+            "target_qps={rate:.0},target_latency={BATCHING_LATENCY_MS},min_query_count=1,min_duration={:.0}ms",
             SECONDS * 1e3
         ),
         ..Spec::new("Server", SMALL, String::new())

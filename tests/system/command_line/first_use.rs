@@ -39,6 +39,7 @@ fn a_fraction_is_not_taken_for_percent() {
         ("target_latency_percentile=0.99", "percent: 99, not 0.99"),
         ("target_latency_percentile=150", "percent, from 50 to below 100"),
         ("target_qps=-1", "a rate above 0"),
+        ("min_duration=3", "write 3s or 3ms"),
         ("min_duration=soon", "milliseconds, or a number with ns, us, ms, s, m or h"),
     ] {
         let told = conf(written);
@@ -263,7 +264,7 @@ fn rates_that_are_found_make_runs_valid() {
 #[test]
 fn no_limit_stands_beside_the_lag_of_an_accuracy_run() {
     let node = SutNode::start("a", "null", &[]);
-    let run = || TestRun::new("Server").on(&node.address).set("target_qps=500,min_duration=500,min_query_count=100");
+    let run = || TestRun::new("Server").on(&node.address).set("target_qps=500,min_duration=500ms,min_query_count=100");
     let (accuracy, _folder) = run().args(&["--mode", "AccuracyOnly"]).finish();
     let (performance, _folder) = run().finish();
     let lag = |finished: &Finished| finished.stdout.lines().find(|line| line.starts_with("Lag ")).unwrap().to_owned();
@@ -298,7 +299,7 @@ fn traffic_is_shown_by_the_flags_of_a_run() {
 fn a_run_prints_its_result_as_json() {
     let node = SutNode::start("a", "null", &[]);
     let run = TestRun::new("Server").patient().on(&node.address).args(&["--json"]);
-    let run = run.set("target_qps=1000,min_duration=700,min_query_count=1");
+    let run = run.set("target_qps=1000,min_duration=700ms,min_query_count=1");
     let (finished, folder) = run.finish();
     assert_eq!(finished.code, Some(0), "{finished:?}");
     let printed: serde_json::Value = serde_json::from_str(&finished.stdout).unwrap();

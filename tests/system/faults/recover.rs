@@ -143,7 +143,7 @@ fn a_search_that_was_killed_goes_on_with_its_trials() {
     let search = || {
         let run =
             TestRun::new("Server").patient().on(&node.address).args(&["--mode", "FindPeakPerformance", "--anyway"]);
-        run.set("target_qps=200,min_duration=300,min_query_count=1")
+        run.set("target_qps=200,min_duration=300ms,min_query_count=1")
     };
     let (loadgen, folder) = search().begin();
     let record = path(&folder).join("find_peak.json");

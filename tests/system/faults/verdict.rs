@@ -19,7 +19,7 @@ const SCENARIOS: [&str; 4] = ["SingleStream", "MultiStream", "Server", "Offline"
 fn answers_beyond_the_response_timeout_are_none() {
     let node = SutNode::start("slow", "synthetic:constant=20ms", &[]);
     for scenario in ["Offline", "SingleStream"] {
-        let set = "min_duration=300,min_query_count=3,Offline.target_qps=20";
+        let set = "min_duration=300ms,min_query_count=3,Offline.target_qps=20";
         let run = TestRun::new(scenario).on(&node.address).set(set).args(&["--response-timeout", "1ms"]);
         let (finished, folder) = run.finish();
         // A node that is late with one after the other is given up.
@@ -40,7 +40,7 @@ fn a_sut_that_answers_nothing_has_no_rate() {
     let node = SutNode::start("slow", "synthetic:constant=20s", &[]);
     let runs: Vec<_> = ["Offline", "Server"]
         .map(|scenario| {
-            let set = "min_duration=300,min_query_count=3,Server.target_qps=20,Offline.target_qps=20";
+            let set = "min_duration=300ms,min_query_count=3,Server.target_qps=20,Offline.target_qps=20";
             let run = TestRun::new(scenario).on(&node.address).set(set);
             let (finished, folder) = run.args(&["--response-timeout", "200ms"]).finish();
             (scenario, finished, folder)

@@ -26,7 +26,7 @@ fn assert_refused(sut: &str, exit: i32, parts: &[&str]) {
 fn nodes_that_are_not_one_sut_are_refused_or_marked() {
     let (a, b) = (SutNode::start("a", "null", &[]), SutNode::start("b", "synthetic:constant=1ms,output=8", &[]));
     let sut = format!("{},{}", a.address, b.address);
-    let settings = "target_qps=1000,min_duration=100,min_query_count=1";
+    let settings = "target_qps=1000,min_duration=100ms,min_query_count=1";
     let (refused, _) = TestRun::new("Offline").on(&sut).set(settings).finish();
     assert_eq!(refused.code, Some(2), "{refused:?}");
     for part in ["not one SUT", "engine: null at a, synthetic at b", "outputs: ", "--mixed-nodes"] {

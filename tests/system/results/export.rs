@@ -51,7 +51,7 @@ fn every_sample_has_its_node_and_stages() {
     for (scenario, set) in [
         ("Server", "target_qps=400,min_duration=1000,min_query_count=200,target_latency=1000"),
         ("Offline", "min_duration=1000,min_query_count=1,target_qps=1000"),
-        ("SingleStream", "min_duration=500,min_query_count=100"),
+        ("SingleStream", "min_duration=500ms,min_query_count=100"),
     ] {
         let (folder, table) = recorded(scenario, set);
         let result = result(&folder);

@@ -73,7 +73,7 @@ fn numbers_of_a_page_are_those_of_the_documents() {
     let runs = [
         TestRun::new("Server").on(&null.address).set(server).args(&["--compression", "zstd"]),
         TestRun::new("Offline").on(&null.address).set("min_duration=1000,min_query_count=1,target_qps=20000"),
-        TestRun::new("SingleStream").on(&null.address).set("min_duration=500,min_query_count=100"),
+        TestRun::new("SingleStream").on(&null.address).set("min_duration=500ms,min_query_count=100"),
         TestRun::new("Server").on(&tokens.address).dataset("synthetic:tokens-i64[16]x8").set(of_tokens),
     ];
     for run in runs {

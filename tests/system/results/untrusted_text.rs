@@ -49,7 +49,7 @@ fn a_line_break_in_a_path_begins_no_line_of_a_log_or_screen() {
     fs::write(&file, BENCHMARK).unwrap();
     let test = TestRun::of(file.to_str().unwrap(), "Server").on(&node.address);
     let test = test.args(&["--dataset", "synthetic:u8[64]x64"]);
-    let (finished, left) = test.set("target_qps=1000,target_latency=0.0001,min_duration=100").finish();
+    let (finished, left) = test.set("target_qps=1000,target_latency=0.0001,min_duration=100ms").finish();
     assert_eq!(finished.code, Some(3), "{finished:?}");
     let said = [fs::read_to_string(left.path.join("mlperf_log_summary.txt")).unwrap(), finished.stdout];
     for text in said.iter().chain([&fs::read_to_string(left.path.join("result.txt")).unwrap()]) {

@@ -43,10 +43,10 @@ fn digits_are_answered_right_over_two_addresses() {
 #[test]
 fn every_scenario_is_valid_on_null_nodes_whatever_the_way() {
     for (scenario, settings) in [
-        ("SingleStream", "min_duration=300,target_latency=0.01"),
-        ("MultiStream", "min_duration=300,min_query_count=700,target_latency=0.1"),
-        ("Server", "min_duration=300,target_qps=3000,target_latency=500"),
-        ("Offline", "min_duration=300,target_qps=50000"),
+        ("SingleStream", "min_duration=300ms,target_latency=0.01"),
+        ("MultiStream", "min_duration=300ms,min_query_count=700,target_latency=0.1"),
+        ("Server", "min_duration=300ms,target_qps=3000,target_latency=500"),
+        ("Offline", "min_duration=300ms,target_qps=50000"),
     ] {
         for route in Route::ALL {
             let opened = route.open();

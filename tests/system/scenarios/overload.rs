@@ -55,7 +55,7 @@ fn a_rate_beyond_capacity_is_overload_with_a_reason() {
 #[test]
 fn large_answers_to_large_samples_do_not_stand_in_each_others_way() {
     let node = SutNode::start("echoes", "synthetic:constant=0us,output=1000000", &["--max-batch", "16"]);
-    let settings = "target_qps=6000,min_duration=100,min_query_count=1";
+    let settings = "target_qps=6000,min_duration=100ms,min_query_count=1";
     for connections in ["1", "3"] {
         let run = TestRun::new("Offline").on(&node.address).set(settings).dataset("synthetic:u8[1000000]x8");
         let (finished, folder) = run.args(&["--connections", connections]).finish();
@@ -81,7 +81,7 @@ fn a_node_ten_times_slower_gets_a_tenth() {
         node("slow", "synthetic:constant=20ms"),
     ];
     let sut = sut(&nodes);
-    let settings = "target_qps=10000,min_duration=300,min_query_count=1";
+    let settings = "target_qps=10000,min_duration=300ms,min_query_count=1";
     let (finished, folder) = TestRun::new("Offline").on(&sut).set(settings).finish();
     assert_eq!(finished.code, Some(0), "{finished:?}");
     let by_node = samples_by_node(&folder.result());

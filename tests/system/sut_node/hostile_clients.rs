@@ -88,7 +88,7 @@ fn assert_healthy(node: &SutNode) {
 
 /// A run at 1000 queries a second, which has to be VALID. How late answers are is for quiet machines to say.
 fn assert_runs(node: &SutNode, transport: &str) {
-    let settings = "target_qps=1000,min_duration=700,min_query_count=1";
+    let settings = "target_qps=1000,min_duration=700ms,min_query_count=1";
     let patient = ["--wait-ready", "60s", "--transport", transport];
     gets_in("a run", || {
         let run = TestRun::new("Server").patient().on(&node.address).set(settings).args(&patient);

@@ -26,7 +26,7 @@ fn after_a_run_a_node_holds_what_it_held_before() {
         let before = holdings(pid);
         for _ in 0..2 {
             let run =
-                opened.on(TestRun::new("Server"), &nodes).set("target_qps=500,min_duration=200,min_query_count=1");
+                opened.on(TestRun::new("Server"), &nodes).set("target_qps=500,min_duration=200ms,min_query_count=1");
             let (finished, _folder) = run.args(&["--connections", "3"]).finish();
             // A lag that was too long on a busy machine is no matter here.
             assert!(matches!(finished.code, Some(0 | 3)), "{route:?}: {finished:?}");

@@ -189,7 +189,7 @@ fn a_bench_is_the_baseline_of_a_run_on_the_same_backend_only() {
     let with = |scenario: &str, sut: &str| {
         TestRun::digits(scenario)
             .on(sut)
-            .set("min_duration=200,min_query_count=1,Offline.target_qps=2000")
+            .set("min_duration=200ms,min_query_count=1,Offline.target_qps=2000")
             .args(&["--baseline", arg(&file)])
     };
     let result = answered(with("Offline", &node.address)).result();

@@ -200,6 +200,15 @@ impl EarlyStopping {
         }
     }
 
+    /// The judgement that takes most queries more.
+    pub fn furthest(&self) -> &Judgement {
+        match self {
+            Self::Latency(judgement) => judgement,
+            Self::Tokens { first_token, per_token } if first_token.missing > per_token.missing => first_token,
+            Self::Tokens { per_token, .. } => per_token,
+        }
+    }
+
     /// The estimated latency, ns, where early stopping is met.
     pub(crate) fn estimate_ns(&self) -> Option<f64> {
         let judgement = self.reported();

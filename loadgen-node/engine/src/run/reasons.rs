@@ -25,7 +25,14 @@ fn add_official_reasons(verdict: &mut Verdict, effective: &Effective, summary: &
         verdict.add_rule("min_duration", format!("the run was shorter than min_duration ({wanted:?})"));
     }
     if !checks.min_queries {
-        verdict.add_rule("min_queries", "fewer queries or samples than required were answered");
+        let Effective { min_query_count, min_sample_count, .. } = *effective;
+        let answered = summary.latency.count.saturating_sub(summary.latency.unanswered);
+        let told = format!(
+            "too few queries: {} were issued and {answered} samples answered, {min_query_count} queries and \
+             {min_sample_count} samples are required (min_query_count)",
+            summary.queries
+        );
+        verdict.add_rule("min_queries", told);
     }
     if !checks.early_stopping {
         let fraction = effective.target_latency_percentile;
@@ -36,7 +43,11 @@ fn add_official_reasons(verdict: &mut Verdict, effective: &Effective, summary: &
             false if checks.performance_constraints == Some(false) => {
                 "too many of them are over the limit, and more queries alone do not change that".to_owned()
             }
-            false => "run longer".to_owned(),
+            false => {
+                let judgement = summary.early_stopping.furthest();
+                let (late, missing) = (judgement.late, judgement.missing);
+                format!("with {late} of them over the limit it takes at least {missing} more that are not")
+            }
         };
         verdict.add_rule(
             "early_stopping",
@@ -74,5 +85,56 @@ fn over_limit(effective: &Effective, summary: &Summary) -> String {
             format!("the {percent}th percentile, estimated from so few queries, exceeds its limit")
         }
         over => over,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::Measured;
+    use crate::plan::Plan;
+    use crate::scenario::{Qsl, Scenario, TestSettings};
+
+    /// The reasons against a Server run of 1 ms answers, of which some took 1 s.
+    fn reasons(queries: u64, slow: usize) -> Vec<String> {
+        let settings = TestSettings {
+            scenario: Scenario::SERVER,
+            min_duration_ms: 0,
+            min_query_count: 600,
+            server_target_latency_ns: 100_000_000,
+            ..TestSettings::default()
+        };
+        let plan = Plan::new(settings, Qsl { total: 8, performance: 8 }).unwrap();
+        let mut latencies_ns = vec![1_000_000; queries as usize];
+        latencies_ns[..slow].fill(1_000_000_000);
+        let measured = Measured {
+            sample_latencies_ns: latencies_ns.into(),
+            queries_issued: queries,
+            max_latency_s: 1.0,
+            final_query_scheduled_s: 9.0,
+            final_query_issued_s: 9.0,
+            final_query_done_s: 9.0,
+            ..Measured::default()
+        };
+        let summary = plan.effective().judge(measured);
+        let verdict = verdict_of(plan.effective(), Some(&summary), &Counts::all_answered(queries));
+        verdict.reasons().iter().map(|reason| reason.text.clone()).collect()
+    }
+
+    #[test]
+    fn what_is_too_few_is_said_with_numbers() {
+        let few = reasons(500, 0);
+        let told = "too few queries: 500 were issued and 500 samples answered, 600 queries and 600 samples are required \
+                    (min_query_count)";
+        assert_eq!(few, [told], "459 are enough for early stopping");
+        // One late query takes 662, two take 838 (the official table of the rules' appendix on early stopping).
+        let late = reasons(700, 2);
+        assert_eq!(late.len(), 1, "{late:?}");
+        let told = "700 queries are too few to say anything of the 99th percentile (early stopping): with 2 of them over \
+                    the limit it takes at least 138 more that are not";
+        assert_eq!(late, [told]);
+        let least = reasons(400, 0);
+        assert!(least[1].ends_with("(early stopping): it takes 459 at least"), "{least:?}");
+        assert_eq!(reasons(662, 1), [""; 0]);
     }
 }

@@ -5,7 +5,7 @@
 
 use Slot::{Flag, Narrow, Real, Signed, Whole};
 use Truth::{NotZero, One};
-use Unit::{Ms, PerSecond, Percent, Percentile, Share};
+use Unit::{Ms, PerSecond, Percent, Percentile, RunMs, Share};
 use strsim::levenshtein;
 
 use crate::scenario::{Scenario, TestSettings};
@@ -41,6 +41,8 @@ pub(crate) enum Unit {
     Share,
     /// Time in milliseconds.
     Ms,
+    /// The same of a whole run, which people think of in seconds.
+    RunMs,
 }
 
 /// A setting that must be on for another to be read.
@@ -256,8 +258,8 @@ pub(crate) const KEYS: &[Key] = &[
     Key::new("max_async_queries", Narrow(|s| &mut s.server_max_async_queries))
         .field("server_max_async_queries")
         .only(Scenario::SERVER),
-    Key::new("min_duration", Whole(|s| &mut s.min_duration_ms, 1)).counts(Ms).field("min_duration_ms"),
-    Key::new("max_duration", Whole(|s| &mut s.max_duration_ms, 1)).counts(Ms).field("max_duration_ms"),
+    Key::new("min_duration", Whole(|s| &mut s.min_duration_ms, 1)).counts(RunMs).field("min_duration_ms"),
+    Key::new("max_duration", Whole(|s| &mut s.max_duration_ms, 1)).counts(RunMs).field("max_duration_ms"),
     Key::new("min_query_count", Whole(|s| &mut s.min_query_count, 1)),
     Key::new("max_query_count", Whole(|s| &mut s.max_query_count, 1)),
     Key::new("accuracy_log_rng_seed", Whole(|s| &mut s.accuracy_log_rng_seed, 1)),

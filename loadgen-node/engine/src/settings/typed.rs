@@ -34,9 +34,10 @@ impl Typed {
     pub(super) fn whole(self, text: &str) -> Result<u64, String> {
         // Exact, where it can be: numbers may have 64 bits.
         if let Ok(number) = text.parse::<u64>() {
+            self.refuse_short(number)?;
             return number.checked_mul(self.factor as u64).ok_or_else(|| self.wanted());
         }
-        if self.unit != Unit::Ms {
+        if !matches!(self.unit, Unit::Ms | Unit::RunMs) {
             return Err(self.wanted());
         }
         let number = self.time(text)?;
@@ -53,7 +54,7 @@ impl Typed {
     /// A real number for the field; an error says what was wanted.
     pub(super) fn real(self, text: &str) -> Result<f64, String> {
         match self.unit {
-            Unit::Ms => self.time(text),
+            Unit::Ms | Unit::RunMs => self.time(text),
             Unit::PerSecond => {
                 let number = number(text.strip_suffix("/s").unwrap_or(text).trim_end());
                 number.filter(|rate| *rate > 0.0).ok_or_else(|| self.wanted())
@@ -81,6 +82,14 @@ impl Typed {
             let percent = (number * 1e11).round() / 1e9;
             Err(format!("clear (config files have percent here, results a part of 1): write {number}% or {percent}%"))
         })
+    }
+
+    /// The duration of a run without a unit counts milliseconds, as in config files. One below a second was probably
+    /// meant in seconds, so it needs its unit.
+    fn refuse_short(self, number: u64) -> Result<(), String> {
+        let is_unclear = self.unit == Unit::RunMs && !self.is_field && (1..1_000).contains(&number);
+        let told = || format!("clear (config files have milliseconds here): write {number}s or {number}ms");
+        if is_unclear { Err(told()) } else { Ok(()) }
     }
 
     fn time(self, text: &str) -> Result<f64, String> {
@@ -122,8 +131,8 @@ impl Typed {
             (Unit::Percent, false) => "percent, from 0 to 100",
             (Unit::Percentile, false) => "percent, from 50 to below 100",
             (Unit::Percent | Unit::Percentile, true) => "a fraction, from 0 to 1",
-            (Unit::Ms, false) => "a time: milliseconds, or a number with ns, us, ms, s, m or h",
-            (Unit::Ms, true) => {
+            (Unit::Ms | Unit::RunMs, false) => "a time: milliseconds, or a number with ns, us, ms, s, m or h",
+            (Unit::Ms | Unit::RunMs, true) => {
                 return format!("a time: whole {}, or a number with ns, us, ms, s, m or h", self.grain());
             }
         };
@@ -179,6 +188,11 @@ mod tests {
             (Ok(60_000), Ok(60_000), Ok(1_500))
         );
         assert!(duration.whole("1us").unwrap_err().contains("whole milliseconds"));
+        for unclear in ["1", "3", "999"] {
+            assert!(duration.whole(unclear).unwrap_err().contains(&format!("write {unclear}s or {unclear}ms")));
+            assert_eq!(duration.whole(&format!("{unclear}ms")), Ok(unclear.parse().unwrap()));
+        }
+        assert_eq!((duration.whole("0"), duration.whole("1000")), (Ok(0), Ok(1_000)));
     }
 
     #[test]
@@ -187,6 +201,7 @@ mod tests {
         assert_eq!(field("target_latency", Scenario::SERVER).whole("15000000"), Ok(15_000_000));
         assert_eq!(field("target_latency", Scenario::SERVER).whole("15ms"), Ok(15_000_000));
         assert_eq!(field("min_duration", Scenario::SERVER).whole("60s"), Ok(60_000));
+        assert_eq!(field("min_duration", Scenario::SERVER).whole("60"), Ok(60), "its name ends in ms");
         let percentile = field("target_latency_percentile", Scenario::SERVER);
         assert_eq!(percentile.real("0.99"), Ok(0.99));
         assert_eq!(percentile.real("90%"), Ok(0.9));

@@ -143,7 +143,9 @@ fn verdict(detail: &Detail) -> Vec<String> {
         faults.push(format!("result_validity is {}: the run is not VALID", shown(detail.value("result_validity"))));
     }
     if detail.value("early_stopping_met").is_some_and(|met| *met != true) {
-        faults.push("early_stopping_met is not true: too few queries for the percentile".to_owned());
+        let keys = ["early_stopping_result", "early_stopping_ttft_result", "early_stopping_tpot_result"];
+        let said: Vec<&str> = keys.iter().filter_map(|key| detail.value(key)?.as_str()).map(str::trim).collect();
+        faults.push(format!("early_stopping_met is not true: too few queries for the percentile: {}", said.join(" ")));
     }
     faults
 }

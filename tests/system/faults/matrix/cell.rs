@@ -98,7 +98,7 @@ impl Cell {
         let latency_ms = if is_peak { 150 } else { 4_000 };
         // What the nodes answer well within the limits: two with one sample in 2 ms each.
         format!(
-            "min_duration={},min_query_count=64,SingleStream.target_latency=1.9,\
+            "min_duration={}ms,min_query_count=64,SingleStream.target_latency=1.9,\
              Server.target_qps=300,Server.target_latency={latency_ms},Server.target_latency_percentile=90,\
              MultiStream.target_latency=7,MultiStream.target_latency_percentile=90,Offline.target_qps=1000",
             lasts.as_millis()

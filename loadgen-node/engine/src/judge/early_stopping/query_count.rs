@@ -46,6 +46,12 @@ pub fn percent(fraction: f64) -> f64 {
     (fraction * 1e11).round() / 1e9
 }
 
+/// Steps in which the number of queries is found; each goes on from what the one before asked for.
+const MOST_STEPS: u32 = 1_000;
+
+/// Queries beyond which no run goes on for early stopping.
+const FAR: u64 = 1 << 40;
+
 /// The percentiles of the official table.
 pub const USUAL: [f64; 4] = [0.90, 0.95, 0.97, 0.99];
 
@@ -59,6 +65,29 @@ impl Rule {
             // None over the limit.
             Rule::Limit => bound.min_passing(0),
         }
+    }
+
+    /// Fewest queries, about, with which it is met where a share of them is over the limit, at a percentile between 0
+    /// and 1. None: no number of queries is enough.
+    pub fn queries_for(self, percentile: f64, late_share: f64) -> Option<u64> {
+        let mut queries = self.least_queries(percentile);
+        if self != Rule::Limit {
+            return Some(queries);
+        }
+        let bound = Bound::new(percentile, 0.0, CONFIDENCE);
+        // A number of queries asks for some more, and those for more again. Near the percentile itself there is no end.
+        for _ in 0..MOST_STEPS {
+            let late = (late_share * queries as f64).ceil() as u64;
+            let needed = bound.min_passing(late).saturating_add(late);
+            if needed <= queries {
+                return Some(queries);
+            }
+            if needed > FAR {
+                return None;
+            }
+            queries = needed;
+        }
+        None
     }
 }
 
@@ -85,5 +114,17 @@ mod tests {
         let estimate = Rule::Estimate { with_99th: false };
         assert_eq!((estimate.least_queries(0.9), estimate.least_queries(0.99)), (64, 662));
         assert_eq!((Rule::Limit.least_queries(0.99), Rule::None.least_queries(0.9)), (459, 0));
+    }
+
+    #[test]
+    fn a_share_of_late_queries_asks_for_more() {
+        let needed = |share| Rule::Limit.queries_for(0.99, share);
+        assert_eq!(needed(0.0), Some(459));
+        let some = needed(0.005).unwrap();
+        let late = (0.005 * some as f64).ceil() as u64;
+        assert!(Bound::new(0.99, 0.0, CONFIDENCE).min_passing(late) + late <= some && some > 459, "{some}");
+        assert!(needed(0.009).unwrap() > some);
+        assert_eq!([needed(0.01), needed(0.5)], [None; 2], "as many as the percentile leaves out");
+        assert_eq!(Rule::Estimate { with_99th: false }.queries_for(0.9, 0.5), Some(64));
     }
 }

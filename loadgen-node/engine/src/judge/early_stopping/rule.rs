@@ -47,6 +47,10 @@ pub struct Judgement {
     pub estimate_ns: i64,
     /// Estimate of the 99th percentile, ns; 0 when there is none.
     pub estimate_99th_ns: i64,
+    /// Queries over the limit; only [`Rule::Limit`] counts them.
+    pub late: u64,
+    /// Queries that the rule takes more, if none of them is over the limit; 0 when it is met.
+    pub missing: u64,
 }
 
 impl Rule {
@@ -68,7 +72,7 @@ fn estimate(subject: Subject<'_>, with_99th: bool) -> Judgement {
         let text = format!(
             " * Only processed {queries} queries.\n * Need to process at least {least} queries for early stopping."
         );
-        return Judgement { text, ..Judgement::default() };
+        return Judgement { text, missing: least - queries, ..Judgement::default() };
     };
     let mut judgement = Judgement { met: true, estimate_ns, ..Judgement::default() };
     judgement.text = format!(
@@ -116,14 +120,14 @@ fn limit(subject: Subject<'_>) -> Judgement {
     let needed = Bound::new(subject.percentile, 0.0, CONFIDENCE).min_passing(over) + over;
     let queries = subject.queries;
     if queries >= needed {
-        return Judgement { met: true, text: " * Run successful.".to_owned(), ..Judgement::default() };
+        return Judgement { met: true, text: " * Run successful.".to_owned(), late: over, ..Judgement::default() };
     }
+    let missing = needed - queries;
     let text = format!(
-        " * Run unsuccessful.\n * Processed {queries} queries.\n * Would need to run at least {} more queries,\n \
-         with the run being successful if every additional\n query were under latency.",
-        needed - queries
+        " * Run unsuccessful.\n * Processed {queries} queries.\n * Would need to run at least {missing} more queries,\n \
+         with the run being successful if every additional\n query were under latency."
     );
-    Judgement { text, ..Judgement::default() }
+    Judgement { text, late: over, missing, ..Judgement::default() }
 }
 
 #[cfg(test)]
@@ -156,5 +160,6 @@ mod tests {
         latencies[458] = 101;
         let judged = Rule::Limit.judge(subject(&latencies, 0.99));
         assert!(!judged.met && judged.text.contains("at least 203 more"), "662 - 459: {}", judged.text);
+        assert_eq!((judged.late, judged.missing), (1, 203));
     }
 }
