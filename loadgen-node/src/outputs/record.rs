@@ -80,7 +80,7 @@ pub(crate) fn record_shown(mut test: Claimed, place: &Place, ui: Ui, board: &Boa
         let told = format!("not everything was written: {}: the disk was too slow for {missed} samples", stages::FILE);
         finished.outcome.verdict.add("not_written", told);
     }
-    let mut files = Files { finished: &mut finished, folder: folder.path(), stages: stages.as_ref() };
+    let mut files = Files { finished: &mut finished, folder: folder.path(), stages: stages.as_ref(), without_page: false };
     let written = keep::keep(&mut files, log, &folder, &folder::fallbacks());
     drop(samples);
     // The nodes have told their counters and the verdict is known.
@@ -133,6 +133,8 @@ struct Files<'a> {
     finished: &'a mut Finished,
     folder: &'a Path,
     stages: Option<&'a StagePart>,
+    /// The folder does not take the page.
+    without_page: bool,
 }
 
 impl Contents for Files<'_> {
@@ -160,7 +162,7 @@ impl Contents for Files<'_> {
             system_desc::FILE => documents::write(out, &SystemDesc::from(finished)),
             diagram::FILE => out.write_all(diagram::svg(&SystemDesc::from(finished)).as_bytes()),
             find_peak::FILE => find_peak::write(out, &finished.setup.plan, &finished.outcome),
-            screen::FILE => out.write_all(screen::text(finished, self.folder, std::iter::empty()).as_bytes()),
+            screen::FILE => out.write_all(self.screen().as_bytes()),
             report::FILE => out.write_all(report::caught(|| Source::of(finished))?.as_bytes()),
             stages::FILE => self.write_stages(out),
             name => Logs::new(finished).write(name, out),
@@ -172,6 +174,7 @@ impl Contents for Files<'_> {
     }
 
     fn not_written(&mut self, name: &str, failure: &FolderError) {
+        self.without_page |= name == report::FILE;
         let why = match failure {
             FolderError::Write { source, .. } => source.to_string(),
             other => other.to_string(),
@@ -181,6 +184,13 @@ impl Contents for Files<'_> {
 }
 
 impl Files<'_> {
+    /// What the screen shows, as far as it is known before all files are written.
+    fn screen(&self) -> String {
+        let page = self.folder.join(report::FILE);
+        let page = Some(page.as_path()).filter(|_| !self.without_page);
+        screen::text(&*self.finished, self.folder, page, std::iter::empty())
+    }
+
     /// A row for each sample of the timeline.
     fn write_stages(&self, out: &mut dyn Write) -> io::Result<()> {
         let timeline = self.finished.outcome.performance().and_then(|phase| phase.timeline.as_ref());

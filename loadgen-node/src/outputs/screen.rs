@@ -6,7 +6,8 @@ use lon_shell::figures::{duration_ns as human, length_ns};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::documents::limits::LimitDocument;
 use super::documents::parts::LatencySpread;
@@ -18,14 +19,12 @@ use crate::division::Division;
 use crate::test_run::finished::{Finished, Judgement};
 use crate::verdict::limits::{LatencyLimit, Limited};
 use crate::verdict::stalls;
-use loadgen::judge::{Reason, Verdict};
-use loadgen::run::{Bracket, End, Trial};
+use loadgen::judge::{Counts, Reason, Verdict};
+use loadgen::run::{Bracket, End, PhaseOutcome, Trial};
+use loadgen::trace::PhaseMode;
 
 /// Name in the run folder of what the screen shows.
 pub(crate) const FILE: &str = "result.txt";
-
-/// How many broken rules of the Network division are shown; `result_summary.json` has all.
-const MARKS: usize = 3;
 
 /// How many reasons of one kind are shown; `result_summary.json` has all.
 const REASONS: usize = 5;
@@ -39,8 +38,21 @@ const STALLS: usize = 5;
 /// Prints the result of a run: the text that its folder has, with what was saved elsewhere.
 pub(crate) fn show(finished: &Finished, folder: &Path, written: &Result<(), NotWritten>) -> io::Result<()> {
     let saved = written.as_ref().err().into_iter().flat_map(|failed| &failed.saved);
-    let text = text(finished, folder, saved);
+    let text = text(finished, folder, page_at(folder, written).as_deref(), saved);
     paint::print(&text)
+}
+
+/// Where the page is; none where no folder took it.
+fn page_at(folder: &Path, written: &Result<(), NotWritten>) -> Option<PathBuf> {
+    let is_page = |name: &String| name == report::FILE;
+    match written {
+        Err(failed) if failed.missing.iter().any(is_page) => None,
+        Err(failed) => {
+            let elsewhere = failed.saved.iter().find(|saved| saved.files.iter().any(is_page));
+            Some(elsewhere.map_or(folder, |saved| saved.folder.as_path()).join(report::FILE))
+        }
+        Ok(()) => Some(folder.join(report::FILE)),
+    }
 }
 
 /// What a result says whose run was killed, or could not write everything.
@@ -105,8 +117,14 @@ fn asked(finished: &Finished) -> String {
     }
 }
 
-/// The result of a run in words: what stands in its folder, and on the screen.
-pub(crate) fn text<'a>(finished: &Finished, folder: &Path, saved: impl Iterator<Item = &'a Saved>) -> String {
+/// The result of a run in words: what stands in its folder, and on the screen. `page`: where the page is, if it is
+/// anywhere.
+pub(crate) fn text<'a>(
+    finished: &Finished,
+    folder: &Path,
+    page: Option<&Path>,
+    saved: impl Iterator<Item = &'a Saved>,
+) -> String {
     let mut lines: Vec<(&str, String)> = Vec::new();
     let outcome = &finished.outcome;
     lines.push(("Result", verdict(finished)));
@@ -123,6 +141,7 @@ pub(crate) fn text<'a>(finished: &Finished, folder: &Path, saved: impl Iterator<
     }
     lines.push(("SUT", format!("{} ({})", sut_name(finished), engines(finished))));
     lines.push(("Test", test(finished)));
+    lines.extend(settings(finished).map(|settings| ("Settings", settings)));
     if let Some(summary) = &outcome.summary {
         let metric = summary.metric;
         let value = metric.value.map(|value| of_unit(value, metric.unit));
@@ -180,10 +199,9 @@ pub(crate) fn text<'a>(finished: &Finished, folder: &Path, saved: impl Iterator<
     }
     lines.extend(lines::lines(finished));
     lines.extend(marks(&finished.judgement, finished.setup.division).into_iter().map(|mark| ("Mark", mark)));
+    lines.extend(finished.judgement.notes.iter().map(|note| ("Note", note.clone())));
     lines.push(("Files", folder.display().to_string()));
-    if finished.setup.report {
-        lines.push(("Page", folder.join(report::FILE).display().to_string()));
-    }
+    lines.extend(page.filter(|_| finished.setup.report).map(|page| ("Page", page.display().to_string())));
     for saved in saved {
         lines.push(("Saved", format!("{}: {}", saved.folder.display(), saved.files.join(", "))));
     }
@@ -218,18 +236,42 @@ fn peak(bracket: Bracket, trials: &[Trial]) -> String {
     format!("in [{low}, {high}) queries/s, {} trials", trials.len())
 }
 
-/// The first marks, and how many there are: a run that was never meant for the division breaks many of its rules.
+/// What is found of the rules of the Network division: all of it where the run is for the division. A run that is not
+/// breaks many of them, and one line names these.
 fn marks(judgement: &Judgement, division: Division) -> Vec<String> {
     let findings = &judgement.findings;
-    let mut shown = findings.marks();
-    // Who asks for the division wants to see all of it.
-    let left = (division == Division::Open && shown.len() > MARKS).then(|| {
-        let ids: Vec<&str> = findings.broken().skip(MARKS).map(|(finding, _)| finding.rule.id).collect();
-        shown.truncate(MARKS);
-        format!("not a Network result, by {} more rules: {}", ids.len(), ids.join(", "))
-    });
     let tally = format!("{} (division.rules in result_summary.json)", findings.tally().text());
-    shown.into_iter().chain(left).chain([tally]).chain(judgement.notes.iter().cloned()).collect()
+    if division == Division::Network {
+        return findings.marks().into_iter().chain([tally]).collect();
+    }
+    let ids: Vec<&str> = findings.broken().map(|(finding, _)| finding.rule.id).collect();
+    match ids.is_empty() {
+        true => vec![tally],
+        false => vec![format!("not a Network result ({}): {tally}", ids.join(", "))],
+    }
+}
+
+/// The settings that shape the measurement, beside the rate or the limit that stands in another line. None where
+/// nothing is measured, and where each trial of a search has its own.
+fn settings(finished: &Finished) -> Option<String> {
+    let effective = finished.setup.plan.effective();
+    if !effective.mode.has_performance() || finished.outcome.find_peak.is_some() {
+        return None;
+    }
+    let time = |name: &str, ms: u64| (ms > 0).then(|| format!("{name} {:?}", Duration::from_millis(ms)));
+    let count = |name: &str, count: u64| (count > 0).then(|| format!("{name} {count}"));
+    let is_asked_at_once = effective.scenario.pacing() == Pacing::Room;
+    let all = [
+        is_asked_at_once.then(|| format!("target_qps {}", effective.target_qps)),
+        time("min_duration", effective.min_duration_ms),
+        count("min_query_count", effective.min_query_count),
+        time("max_duration", effective.max_duration_ms),
+        count("max_query_count", effective.max_query_count),
+        count("samples_per_query", effective.samples_per_query)
+            .filter(|_| !is_asked_at_once && effective.samples_per_query > 1),
+        count("performance_sample_count", effective.performance_sample_count),
+    ];
+    Some(all.into_iter().flatten().collect::<Vec<String>>().join(", "))
 }
 
 fn verdict(finished: &Finished) -> String {
@@ -283,13 +325,27 @@ fn sut_name(finished: &Finished) -> String {
 }
 
 fn samples(finished: &Finished) -> String {
-    let counts = finished.outcome.counts();
     let reports = finished.nodes.reports.iter();
     let share: Vec<(&str, u64)> = reports.map(|report| (report.name.as_str(), report.counts.samples_sent)).collect();
     let share = shares(&share);
     let whose = if finished.outcome.find_peak.is_some() { " in all trials" } else { "" };
-    let (issued, failed) = (counts.issued, counts.failed + counts.lost);
-    format!("{issued} issued, {} answered, {failed} failed{whose} ({share})", counts.completed)
+    format!("{}{whose} ({share})", ended(&finished.outcome.phases))
+}
+
+/// How the samples of all phases ended; those of accuracy and of performance apart, where there are both.
+fn ended(phases: &[PhaseOutcome]) -> String {
+    let of = |mode: Option<PhaseMode>| {
+        let mut sum = Counts::default();
+        let wanted = phases.iter().filter(|phase| mode.is_none_or(|mode| phase.mode == mode));
+        wanted.for_each(|phase| sum.add(&phase.counts));
+        format!("{} issued, {} answered, {} failed", sum.issued, sum.completed, sum.failed + sum.lost)
+    };
+    let has = |mode: PhaseMode| phases.iter().any(|phase| phase.mode == mode);
+    let (accuracy, performance) = (PhaseMode::AccuracyOnly, PhaseMode::PerformanceOnly);
+    match has(accuracy) && has(performance) {
+        true => format!("accuracy {}; performance {}", of(Some(accuracy)), of(Some(performance))),
+        false => of(None),
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lon_qsl::accuracy::{Score, ScoreError};
 use lon_qsl::benchmark::Benchmark;
-use qdl::{Failure, NodeReport, SutName};
+use qdl::{Failure, NodeFailure, NodeReport, SutName};
 
 use super::bound::HeldBack;
 use super::lag::LagLimit;
@@ -23,6 +23,10 @@ pub(crate) const BUG: &str = "bug";
 
 /// The code of the reasons that speak of samples without an answer.
 const FAILED: &str = "failed_samples";
+
+/// Codes of the reasons that a run has because a lost node has ended it early.
+const OF_A_BREAK: [&str; 6] =
+    ["broken", "lost_samples", "performance_constraints", "min_duration", "min_queries", "early_stopping"];
 
 /// What the reasons are found in.
 pub(crate) struct Evidence<'a> {
@@ -63,7 +67,8 @@ pub(crate) fn add(outcome: &mut RunOutcome, evidence: &Evidence<'_>) {
     if let Some(bug) = bug {
         verdict.add(BUG, format!("this program has a bug: {bug}"));
     }
-    add_nodes(verdict, reports);
+    let lost: Vec<&NodeReport> = reports.iter().filter(|report| report.lost.is_some()).collect();
+    add_nodes(verdict, reports, if lost.len() == 1 && !searched { because_lost(tally) } else { 0 });
     // When a run is broken off, one end has counted samples under way that the other has not.
     if outcome.end == End::Completed {
         for difference in differences {
@@ -72,13 +77,18 @@ pub(crate) fn add(outcome: &mut RunOutcome, evidence: &Evidence<'_>) {
     }
     // In a search for the peak the failures are those of all trials, which are no fault of the reported one.
     if !searched {
-        add_failures(verdict, tally, held_back);
+        add_failures(verdict, tally, held_back, &lost);
     }
     for answers in tally.odd.empty_phases() {
         verdict.add("empty_answers", format!("all {answers} answers of a phase have not a byte"));
     }
-    for doubt in names.iter().filter_map(|name| name.doubt.as_ref()) {
+    // A node that was lost cannot say its name.
+    let is_silent = |doubt: &&String| !lost.iter().any(|node| doubt.contains(&format!("node {} did not say", node.name)));
+    for doubt in names.iter().filter_map(|name| name.doubt.as_ref()).filter(is_silent) {
         verdict.add("sut_name", doubt.clone());
+    }
+    if !lost.is_empty() && outcome.end == End::Broken {
+        verdict.explain(&OF_A_BREAK);
     }
     add_accuracy(verdict, benchmark, score);
     // When a run is broken off, what is wrong with it is said above.
@@ -115,11 +125,23 @@ fn add_lag(verdict: &mut Verdict, lag: LagStats, plan: &Plan, limit_ns: u64, hel
     }
 }
 
-fn add_nodes(verdict: &mut Verdict, reports: &[NodeReport]) {
+/// Samples that failed since a node was lost: its own, and those that had no node any more.
+fn because_lost(tally: &Tally) -> u64 {
+    let texts = [Failure::NodeLost, Failure::NoNode, Failure::RunEnded].map(|failure| failure.to_string());
+    texts.iter().filter_map(|text| tally.failures().get(text)).sum()
+}
+
+/// Adds what speaks against single nodes. `unanswered`: the samples that got no answer because of the one that was
+/// lost.
+fn add_nodes(verdict: &mut Verdict, reports: &[NodeReport], unanswered: u64) {
+    let told = |failure: &NodeFailure| match unanswered {
+        0 => failure.to_string(),
+        count => format!("{failure}; {} got no answer since", samples(count)),
+    };
     for report in reports {
         let NodeReport { name, counts, sut, lost, flushed, .. } = report;
         match (lost, sut) {
-            (Some(failure), _) => verdict.add("node_lost", format!("node {name} was lost: {failure}")),
+            (Some(failure), _) => verdict.add("node_lost", format!("node {name} was lost: {}", told(failure))),
             // Servers of other protocols have no counters. Reports say so; it is no reason against the result.
             (None, Err(_)) if report.peer_kind.no_counters.is_some() => {}
             (None, Err(reason)) => verdict.add("counters", format!("node {name} gave no counters: {reason}")),
@@ -146,8 +168,17 @@ fn samples(count: u64) -> String {
     if count == 1 { "1 sample".to_owned() } else { format!("{count} samples") }
 }
 
-fn add_failures(verdict: &mut Verdict, tally: &Tally, held_back: HeldBack<'_>) {
-    let (shown, others) = most_frequent(tally.failures());
+/// Adds why samples failed. Those that failed since one of the `lost` nodes was lost are told with that node, or, of
+/// several, together.
+fn add_failures(verdict: &mut Verdict, tally: &Tally, held_back: HeldBack<'_>, lost: &[&NodeReport]) {
+    let mut failures = tally.failures().clone();
+    let followed = if lost.is_empty() { 0 } else { because_lost(tally) };
+    if followed > 0 {
+        for failure in [Failure::NodeLost, Failure::NoNode, Failure::RunEnded] {
+            failures.remove(&failure.to_string());
+        }
+    }
+    let (shown, others) = most_frequent(&failures);
     let overload = Failure::Overload.to_string();
     let told = |(failure, count): &(&str, u64)| match *failure == overload {
         false => format!("{} failed: {failure}", samples(*count)),
@@ -159,6 +190,12 @@ fn add_failures(verdict: &mut Verdict, tally: &Tally, held_back: HeldBack<'_>) {
     let mut texts: Vec<String> = shown.iter().map(told).collect();
     if others > 0 {
         texts.push(format!("{} failed for other reasons", samples(others)));
+    }
+    if followed > 0 && lost.len() > 1 {
+        texts.push(format!("{} got no answer since nodes were lost", samples(followed)));
+    }
+    if texts.is_empty() && followed > 0 {
+        verdict.explain(&[FAILED]);
     }
     // The causes take the place of the engine's bare number.
     let reason = |text| Reason { code: FAILED.to_owned(), text, against: Against::Measurement };
@@ -196,8 +233,11 @@ mod tests {
     use loadgen::run::{RunOptions, Severity, run};
     use loadgen::settings::{Qsl, Scenario, TestSettings};
     use loadgen::sim::{SimOptions, SimWorld};
+    use loadgen::world::TimeNs;
+    use qdl::{NodeCounts, NodeRoom, NodeTraffic, PeerKind, SutCounts};
 
     use super::*;
+    use crate::network::cause::Evidence as CauseEvidence;
 
     #[test]
     fn a_lost_node_is_an_error_of_the_log_and_failed_samples_are_not_told_twice() {
@@ -217,6 +257,76 @@ mod tests {
         assert_eq!((last.key.as_ref(), last.severity), ("error_runtime", Severity::Error));
         assert_eq!(last.value, "node a was lost: it closed the connection".into());
         assert_eq!(detail::trailer(&plan, &outcome).errors, before + 1);
+    }
+
+    fn report(name: &str, lost: Option<NodeFailure>) -> NodeReport {
+        NodeReport {
+            name: name.to_owned(),
+            peer_kind: PeerKind::SUT_NODE,
+            counts_resends: false,
+            flushed: Ok(()),
+            counts: NodeCounts::default(),
+            traffic: NodeTraffic::default(),
+            room: NodeRoom::default(),
+            sut: lost.as_ref().map_or_else(|| Ok(SutCounts::default()), |failure| Err(failure.to_string())),
+            lost,
+            stalls: Vec::new(),
+            local: None,
+        }
+    }
+
+    /// The reasons against a run of which the SUT broke, with these nodes and these failures.
+    fn reasons_of(reports: &[NodeReport], failures: &[Failure]) -> Vec<String> {
+        let settings = TestSettings { scenario: Scenario::SERVER, server_target_qps: 1e3, ..TestSettings::default() };
+        let plan = Plan::new(settings, Qsl { total: 20, performance: 20 }).unwrap();
+        let sut = SimOptions { break_at: Some(TimeNs(500_000_000)), ..SimOptions::default() };
+        let mut outcome = run(&plan, &mut SimWorld::new(sut), &mut (), RunOptions::default());
+        assert_eq!(outcome.end, End::Broken);
+        let codes: Vec<&str> = outcome.verdict.reasons().iter().map(|reason| reason.code.as_str()).collect();
+        assert!(codes.contains(&"broken") && codes.contains(&"min_duration"), "{codes:?}");
+        let mut tally = Tally::default();
+        failures.iter().for_each(|failure| tally.failed(failure));
+        let good = SutName { text: "Network SUT: a, b".to_owned(), trips: Vec::new(), doubt: None };
+        let doubt = Some("SUT in doubt: node b did not say its name: gone".to_owned());
+        let after = SutName { doubt, ..good.clone() };
+        let evidence = CauseEvidence::default();
+        let held_back = HeldBack { evidence: &evidence, effective: plan.effective(), is_smaller: false };
+        add(
+            &mut outcome,
+            &Evidence {
+                plan: &plan,
+                benchmark: Benchmark::find("synthetic").unwrap(),
+                lag_limit: LagLimit::new(Some(Duration::from_secs(9)), plan.effective()),
+                reports,
+                differences: &[],
+                tally: &tally,
+                names: [&good, &after],
+                score: None,
+                stalls: &[],
+                bug: None,
+                findings: None,
+                held_back,
+            },
+        );
+        assert!(!outcome.verdict.is_valid() && outcome.verdict.official() == Some(false));
+        outcome.verdict.reasons().iter().map(|reason| reason.text.clone()).collect()
+    }
+
+    #[test]
+    fn a_lost_node_is_one_reason() {
+        let gone = || Some(NodeFailure::Connection("gone".to_owned()));
+        let failures = [Failure::NodeLost, Failure::NodeLost, Failure::NoNode, Failure::RunEnded];
+        let told = "node b was lost: the connection failed: gone; 4 samples got no answer since";
+        assert_eq!(reasons_of(&[report("a", None), report("b", gone())], &failures), [told]);
+        // What has another cause is told beside it.
+        let refused = [&failures[..], &[Failure::Refused("no".to_owned())]].concat();
+        let of_both = reasons_of(&[report("a", None), report("b", gone())], &refused);
+        assert_eq!(of_both, [told, "1 sample failed: refused by the node: no"]);
+        // Of several nodes nobody knows which of them a sample would have gone to.
+        let of_two = reasons_of(&[report("a", gone()), report("b", gone())], &failures);
+        let [a, b, rest] = &of_two[..] else { panic!("{of_two:?}") };
+        assert!(a.starts_with("node a was lost") && b.starts_with("node b was lost"), "{of_two:?}");
+        assert_eq!(rest, "4 samples got no answer since nodes were lost");
     }
 
     #[test]

@@ -1,15 +1,26 @@
 //! The log on standard error: text for people, or JSON for machines. `RUST_LOG` selects what is logged.
+//!
+//! Numbers are logged in the unit that ends the name of their field (`took_ms`, `sent_bytes`). Lines of text have them in
+//! the unit that fits (`took=1.5s`).
 
 use std::collections::VecDeque;
+use std::fmt::Debug;
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clap::ValueEnum;
+use lon_proto::text::on_lines;
+use tracing::field::Field;
+use tracing_subscriber::field::MakeExt as _;
 use tracing_subscriber::filter::{ParseError, Targets};
 use tracing_subscriber::fmt;
+use tracing_subscriber::fmt::FormatFields;
+use tracing_subscriber::fmt::format::{Writer, debug_fn};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::Registry;
 use tracing_subscriber::util::SubscriberInitExt as _;
+
+use crate::figures::{bytes, length_ns};
 
 /// How the log is written; the values of `--log-format`.
 ///
@@ -45,7 +56,7 @@ pub fn start(format: LogFormat, usual: &str) -> Result<(), LogError> {
     // A log that cannot be written is no reason to stop, and must not become a panic.
     let lines = fmt::layer().with_writer(|| Out).log_internal_errors(false);
     match format {
-        LogFormat::Text => registry.with(lines.with_ansi(has_colours())).init(),
+        LogFormat::Text => registry.with(lines.with_ansi(has_colours()).fmt_fields(fields())).init(),
         LogFormat::Json => registry.with(lines.json()).init(),
     }
     Ok(())
@@ -57,9 +68,45 @@ pub fn start(format: LogFormat, usual: &str) -> Result<(), LogError> {
 /// A `RUST_LOG` that cannot be read.
 pub fn start_if_none(usual: &str) -> Result<(), LogError> {
     let lines = fmt::layer().with_writer(|| Out).log_internal_errors(false).with_ansi(has_colours());
+    let lines = lines.fmt_fields(fields());
     // It fails where there is a log already.
     let _ = Registry::default().with(filter(usual)?).with(lines).try_init();
     Ok(())
+}
+
+/// How lines of text have the fields of an event.
+fn fields() -> impl for<'writer> FormatFields<'writer> + Send + Sync + 'static {
+    debug_fn(|out: &mut Writer<'_>, field: &Field, value: &dyn Debug| {
+        let text = on_lines(&format!("{value:?}"));
+        if field.name() == "message" {
+            return out.write_str(&text);
+        }
+        let (name, text) = fitting(field.name(), &text).unwrap_or((field.name(), text));
+        match out.has_ansi_escapes() {
+            true => write!(out, "\u{1b}[3m{name}\u{1b}[0m\u{1b}[2m=\u{1b}[0m{text}"),
+            false => write!(out, "{name}={text}"),
+        }
+    })
+    .delimited(" ")
+}
+
+/// A field whose name ends in the unit of its number: its name without the unit, and the number in one that fits.
+fn fitting<'a>(name: &'a str, text: &str) -> Option<(&'a str, String)> {
+    let number: u64 = text.parse().ok()?;
+    if name == "bytes" {
+        return Some((name, bytes(number)));
+    }
+    let (stem, unit) = name.rsplit_once('_').filter(|(stem, _)| !stem.ends_with("_per"))?;
+    let length = |ns: u64| Some(length_ns(number.checked_mul(ns)?));
+    let text = match unit {
+        "ns" => length(1),
+        "us" => length(1_000),
+        "ms" => length(1_000_000),
+        "s" => length(1_000_000_000),
+        "bytes" => Some(bytes(number)),
+        _ => None,
+    };
+    Some((stem, text?))
 }
 
 /// What is logged: levels, for all and by the start of a module's path. An empty `RUST_LOG` is as none.
@@ -171,6 +218,45 @@ mod tests {
             let told = selection(bad).unwrap_err().to_string();
             assert!(told.contains(bad), "{told}");
         }
+    }
+
+    #[test]
+    fn numbers_have_the_unit_that_fits() {
+        for (name, number, fits) in [
+            ("took_ms", "1500", Some(("took", "1.5s"))),
+            ("p99_ns", "2345678", Some(("p99", "2.3ms"))),
+            ("left_s", "90", Some(("left", "90.0s"))),
+            ("ram_bytes", "963400000", Some(("ram", "963.40 MB"))),
+            ("bytes", "12", Some(("bytes", "12 B"))),
+            ("rate_per_s", "250", None),
+            ("samples", "7", None),
+            ("lag_ms", "soon", None),
+            ("far_s", "18446744073709551615", None),
+        ] {
+            let made = fitting(name, number);
+            assert_eq!(made.as_ref().map(|(name, text)| (*name, text.as_str())), fits, "{name}");
+        }
+    }
+
+    #[test]
+    fn lines_of_text_have_fields_as_people_read_them() {
+        static LINES: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+        struct Kept;
+        impl Write for Kept {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                LINES.lock().unwrap().extend(bytes);
+                Ok(bytes.len())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let lines = fmt::layer().with_writer(|| Kept).with_ansi(false).without_time().fmt_fields(fields());
+        tracing::subscriber::with_default(Registry::default().with(lines), || {
+            tracing::info!(run = "a b", took_ms = 1_500, of = 3, none = None::<u64>, file = %"x\u{1b}y", "it is \u{1b}over");
+        });
+        let text = String::from_utf8(LINES.lock().unwrap().clone()).unwrap();
+        assert!(text.ends_with(": it is \u{fffd}over run=\"a b\" took=1.5s of=3 file=x\u{fffd}y\n"), "{text:?}");
     }
 
     #[test]

@@ -23,6 +23,12 @@ fn the_demo_does_the_main_job() {
     let words = std::fs::read_to_string(format!("{}/result.txt", folder.arg())).unwrap();
     assert!(words.contains("VALID") && words.contains("top1"), "{words}");
     assert!(words.contains("not an official MLPerf result"), "{words}");
+    let line = |name: &str| words.lines().filter(|line| line.starts_with(name)).collect::<Vec<&str>>().join("\n");
+    let samples = "Samples   accuracy 450 issued, 450 answered, 0 failed; performance ";
+    assert!(line("Samples").starts_with(samples), "{words}");
+    assert_eq!(line("Settings"), "Settings  min_duration 10s, min_query_count 1000, performance_sample_count 450");
+    let mark = "Mark      not a Network result (suite, separate_hosts): 2 of 38 rules of the Network division broken, ";
+    assert!(line("Mark").starts_with(mark) && line("Mark").lines().count() == 1, "{words}");
     // The folder can be scored again by itself.
     let scored = LoadGen::run(&["accuracy", "--json", folder.arg()]);
     assert_eq!(scored.code, Some(0), "{scored:?}");

@@ -93,7 +93,7 @@ fn a_second_signal_later_ends_a_run_at_once_and_loses_nothing_measured() {
     let (mut loadgen, folder) = run.begin_until_answered(ANSWERED);
     folder.wait_until_written("timeline.bin");
     loadgen.signal(Signal::SIGINT);
-    loadgen.wait_for_log("interrupted: waits for answers to what is under way grace_s=10");
+    loadgen.wait_for_log("interrupted: waits for answers to what is under way grace=10.0s");
     // Signals within a second of the first are one with it: one of these comes later.
     let begun = Instant::now();
     while !loadgen.has_ended() {
@@ -104,7 +104,7 @@ fn a_second_signal_later_ends_a_run_at_once_and_loses_nothing_measured() {
     let told = loadgen.finish();
     assert_eq!(told.code, Some(5), "{told:?}");
     for said in
-        ["interrupted: waits for answers to what is under way grace_s=10", "interrupted once more: ended at once"]
+        ["interrupted: waits for answers to what is under way grace=10.0s", "interrupted once more: ended at once"]
     {
         assert!(told.stderr.contains(said), "{said}: {told:?}");
     }

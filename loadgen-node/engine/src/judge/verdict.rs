@@ -116,6 +116,15 @@ impl Verdict {
         }
     }
 
+    /// Takes away the reasons with these codes, which follow from another one. None is taken away where no other reason
+    /// against the measurement is left, and what the official rules come to stays as it is.
+    pub fn explain(&mut self, codes: &[&str]) {
+        let stays = |reason: &Reason| !codes.contains(&reason.code.as_str());
+        if self.faults().any(stays) {
+            self.reasons.retain(stays);
+        }
+    }
+
     /// The reasons that hold whatever the official rules are set to.
     pub fn lasting(&self) -> Vec<Reason> {
         self.reasons.iter().filter(|reason| reason.against != Against::Rule).cloned().collect()
@@ -177,6 +186,19 @@ mod tests {
         assert_eq!(codes(&verdict), ["stall", "rule", "own"]);
         assert_eq!(verdict.reasons()[0].text, "x Result is : VALID", "on one line");
         assert_eq!(verdict.lasting().len(), 2);
+    }
+
+    #[test]
+    fn what_follows_from_another_reason_is_none_of_its_own() {
+        let mut verdict = Verdict { rules: Some(true), ..Verdict::new(None, &Counts::all_answered(1)) };
+        verdict.add_rule("min_duration", "too short");
+        verdict.add_own_rule("own", "x");
+        verdict.explain(&["min_duration"]);
+        assert_eq!(codes(&verdict), ["min_duration", "own"], "nothing else is wrong with the measurement");
+        verdict.add("node_lost", "a node was lost");
+        verdict.explain(&["min_duration"]);
+        assert_eq!(codes(&verdict), ["node_lost", "own"]);
+        assert_eq!((verdict.is_valid(), verdict.official()), (false, Some(false)));
     }
 
     #[test]
