@@ -7,7 +7,7 @@ less than 2 MiB. Charts, tables and whatever the keyboard reaches have names; wh
 headings follow each other without a level left out. Each chart has a row of values and a place for the pointer for
 every point, and draws every value inside its frame; both axes have marks, and no two of them say the same. No text is
 what is written of a number that is none. With --pictures DIR the pages are also written as PNG and, as they are
-printed, as PDF.
+printed, as PDF. A chart is as wide as its room, and its texts have nine pixels or more.
 """
 import argparse
 import html
@@ -50,6 +50,10 @@ function drawn(figure) {
   const svg = figure.querySelector("svg");
   const id = figure.closest("section")?.id;
   if (!svg) { said.push(`${id}: there is no picture`); return; }
+  if (figure.scrollWidth > figure.clientWidth + 1) said.push(`${id}: it is wider than its room`);
+  const scale = svg.getBoundingClientRect().width / Number(svg.getAttribute("width"));
+  const sizes = [...svg.querySelectorAll("text")].map(text => scale * Number(text.getAttribute("font-size")));
+  if (Math.min(...sizes) < 9) said.push(`${id}: a text of ${Math.min(...sizes).toFixed(1)} pixels`);
   const [width, height] = ["width", "height"].map(name => Number(svg.getAttribute(name)));
   const curves = [...svg.querySelectorAll('polyline[stroke-width="2"]')];
   const points = curves.flatMap(curve => (curve.getAttribute("points") ?? "").trim().split(/\s+/).filter(Boolean))

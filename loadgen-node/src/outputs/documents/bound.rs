@@ -31,7 +31,7 @@ pub struct BoundDocument {
     pub threads_waited: Option<f64>,
     /// The same and the time in which it ran; null where the system does not say, or that thread spins.
     pub threads_restless: Option<f64>,
-    /// Samples a second that the links carry, by what they carried while they were full, or by the probe; null where
+    /// Samples a second that the links carry, by what the sockets took while they were full, or the probe; null where
     /// that is not known.
     pub links_fit_per_s: Option<f64>,
 }

@@ -125,7 +125,7 @@ pub struct BandwidthDocument {
     pub samples_per_s: Option<f64>,
     /// By the formula of Appendix B of the rules.
     pub required: ByDirection<Option<f64>>,
-    /// Dispatch messages of the run.
+    /// Bits of Dispatch messages a second, as of the layer `messages`: no heads of the transport, no TLS.
     pub carried: ByDirection<Option<f64>>,
     /// Goodput that a probe found before the run.
     pub probed: ByDirection<Option<f64>>,
@@ -155,9 +155,10 @@ pub struct BandwidthDocument {
 pub struct LinkDocument {
     /// The node at its other end; null: the links to all nodes together.
     pub node: Option<String>,
-    /// What the run carried.
+    /// Bits of Dispatch messages a second, as in `bandwidth_gbit_s`.
     pub carried: ByDirection<Option<f64>>,
-    /// What it can carry: by the probe, or by what it carried while it was full; null where neither is known.
+    /// The most that is possible: by the probe, or by what the sockets took while the link was full; null where neither
+    /// is known.
     pub possible: ByDirection<Option<f64>>,
     /// Share that was used, to a thousandth; null where it is not known.
     pub used: ByDirection<Option<f64>>,
@@ -170,9 +171,9 @@ pub struct NicDocument {
     /// What it is.
     #[serde(flatten)]
     pub interface: InterfaceDocument,
-    /// What it carried during the run, other programs' bytes included.
+    /// Bytes that crossed it during the run, those of other programs included.
     pub bytes: ByDirection<u64>,
-    /// The share of these bytes that the run's sockets do not account for, to a thousandth; null when it carried none.
+    /// The share of these bytes that the run's sockets do not account for, to a thousandth; null when there are none.
     pub unexplained_share: ByDirection<Option<f64>>,
 }
 

@@ -9,20 +9,20 @@ use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
-/// Pixels of a chart.
-pub(super) const SIZE: (u32, u32) = (720, 320);
+/// Pixels of a chart. It is shown as wide as there is room: 360 pixels on a telephone, where its texts can still be
+/// read.
+pub(super) const SIZE: (u32, u32) = (480, 280);
 /// Room for the marks of the axes.
-const BELOW: u32 = 46;
-const BESIDE: u32 = 88;
-const RIGHT: u32 = 28;
-/// How far from a place that is alone its values are shown, pixels.
-const ALONE: i32 = 200;
+const BELOW: u32 = 44;
+const BESIDE: u32 = 86;
+const RIGHT: u32 = 24;
 /// Size of the texts in a chart, in the unit of `plotters`, which makes 0.8 pixels of it.
-const TEXT: u32 = 16;
+const TEXT: u32 = 15;
 /// A span of decades in which round numbers of a log scale are too few.
 const NARROW: f64 = 0.6;
-/// Most marks of an axis.
-const TICKS: f64 = 8.0;
+/// Most marks of an axis: texts beside each other take more room than texts above each other.
+const ACROSS: f64 = 5.0;
+const UP: f64 = 8.0;
 /// A curve of at most so many values has a dot on each. Else a value without neighbours could not be seen.
 const DOTTED: usize = 40;
 /// Radius of a dot, pixels.
@@ -110,21 +110,21 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 impl Chart {
-    /// The chart with its table; a sentence where it cannot be drawn.
+    /// The chart with its table; a sentence where it cannot be drawn. A single place has values, and no curve.
     pub(crate) fn markup(&self) -> Markup {
         let mut svg = String::new();
-        let drawn = self.draw(&mut svg);
+        let drawn = (self.places.len() != 1).then(|| self.draw(&mut svg));
         html! {
             section id=(self.id) {
                 h2 { (self.title) }
                 p { (self.about) }
-                @match &drawn {
+                @if let Some(drawn) = &drawn { @match drawn {
                     Ok(zones) => figure role="img" tabindex="0" aria-label=(format!("{}. {}", self.title, self.about)) {
                         (PreEscaped(svg.replacen("</svg>", &format!("{zones}</svg>"), 1)))
                         (self.legend())
                     },
                     Err(error) => p { "It cannot be drawn: " (error) },
-                }
+                } }
                 (self.table())
             }
         }
@@ -137,9 +137,12 @@ impl Chart {
         curves.chain(limits).collect()
     }
 
-    /// The chart alone, without places for the pointer. None: it cannot be drawn.
+    /// The chart alone, without places for the pointer. None: it cannot be drawn, or has a single place.
     pub(super) fn svg(&self) -> Option<String> {
         let mut svg = String::new();
+        if self.places.len() == 1 {
+            return None;
+        }
         self.draw(&mut svg).ok().map(|_| svg)
     }
 
@@ -158,7 +161,7 @@ impl Chart {
 
     fn table(&self) -> Markup {
         html! {
-            details {
+            details open[self.places.len() == 1] {
                 summary { "Values" }
                 div class="scroll" role="region" tabindex="0" aria-label=(format!("{}: values", self.title)) { table {
                     thead { tr { th { (self.x.title) } @for curve in &self.curves { th { (curve.name) } } } }
@@ -181,13 +184,10 @@ impl Chart {
     fn draw(&self, svg: &mut String) -> Result<String> {
         let (low, high) = self.span().ok_or("there is no value")?;
         let (first, last) = self.places.first().zip(self.places.last()).ok_or("there is no value")?;
-        let (first, last) = (self.x.scaled(*first), self.x.scaled(*last));
-        // A place alone stands in the middle.
-        let beside = if last > first { 0.0 } else { 1.0 };
-        let (left, right) = (first - beside, last + beside);
+        let (left, right) = (self.x.scaled(*first), self.x.scaled(*last));
         let root: Area<'_> = SVGBackend::with_string(svg, SIZE).into_drawing_area();
         let places: Vec<f64> = match self.marks.is_empty() {
-            true => self.x.ticks(first, last),
+            true => self.x.ticks(left, right, ACROSS),
             false => self.marks.iter().map(|(place, _)| self.x.scaled(*place)).collect(),
         };
         let mut chart = ChartBuilder::on(&root)
@@ -195,7 +195,7 @@ impl Chart {
             .margin_right(RIGHT)
             .x_label_area_size(BELOW)
             .y_label_area_size(BESIDE)
-            .build_cartesian_2d(Scale::new(left, right, places), Scale::new(low, high, self.y.ticks(low, high)))?;
+            .build_cartesian_2d(Scale::new(left, right, places), Scale::new(low, high, self.y.ticks(low, high, UP)))?;
         chart
             .configure_mesh()
             .disable_x_mesh()
@@ -207,7 +207,9 @@ impl Chart {
             .x_label_formatter(&|scaled| self.place_text(*scaled))
             .y_label_formatter(&|scaled| (self.y.text)(self.y.unscaled(*scaled)))
             .draw()?;
-        for (curve, colour) in self.curves.iter().zip(COLOURS) {
+        // The first on top: where the largest value is the 99th percentile, that is what is seen.
+        let curves: Vec<(&Curve, RGBColor)> = self.curves.iter().zip(COLOURS).collect();
+        for (curve, colour) in curves.into_iter().rev() {
             let points = self.places.iter().zip(&curve.values);
             let points = points.filter_map(|(x, y)| Some((self.x.scaled(*x), self.y.scaled((*y)?))));
             let points: Vec<(f64, f64)> = points.collect();
@@ -232,9 +234,8 @@ impl Chart {
     fn zones(&self, pixels: &[i32]) -> String {
         let mut zones = String::new();
         for (at, pixel) in pixels.iter().enumerate() {
-            let beside = if pixels.len() == 1 { ALONE } else { 4 };
-            let before = at.checked_sub(1).map_or(*pixel - beside, |before| (pixels[before] + pixel) / 2);
-            let after = pixels.get(at + 1).map_or(*pixel + beside, |after| (after + pixel) / 2);
+            let before = at.checked_sub(1).map_or(*pixel - 4, |before| (pixels[before] + pixel) / 2);
+            let after = pixels.get(at + 1).map_or(*pixel + 4, |after| (after + pixel) / 2);
             let values: Vec<String> =
                 self.curves.iter().map(|curve| format!("{}: {}", curve.name, self.value(curve, at))).collect();
             let text = html! { ((self.x.text)(self.places[at])) "\n" (values.join("\n")) }.into_string();
@@ -291,21 +292,21 @@ impl Axis {
 
     /// Round places between two others, as they are drawn. No two say the same: where the text has too few digits for a
     /// step, the first place that it fits stands alone.
-    fn ticks(&self, low: f64, high: f64) -> Vec<f64> {
-        let mut ticks = self.round(low, high);
+    fn ticks(&self, low: f64, high: f64, most: f64) -> Vec<f64> {
+        let mut ticks = self.round(low, high, most);
         ticks.dedup_by_key(|tick| (self.text)(self.unscaled(*tick)));
         ticks
     }
 
-    /// Round places between two others, as they are drawn.
-    fn round(&self, low: f64, high: f64) -> Vec<f64> {
+    /// Round places between two others, as they are drawn; about as many as `most`.
+    fn round(&self, low: f64, high: f64, most: f64) -> Vec<f64> {
         if !(low.is_finite() && high.is_finite() && high - low > 1e-6 * high.abs().max(1e-6)) {
             return vec![low];
         }
         let between = |ticks: Vec<f64>| ticks.into_iter().filter(|tick| (low..=high).contains(tick)).collect();
         if self.is_log && high - low < NARROW {
             let straight = Axis { is_log: false, ..*self };
-            let ticks = straight.round(self.unscaled(low), self.unscaled(high));
+            let ticks = straight.round(self.unscaled(low), self.unscaled(high), most);
             return ticks.into_iter().map(|tick| self.scaled(tick)).collect();
         }
         if self.is_log {
@@ -314,12 +315,12 @@ impl Axis {
             let of = |decade: i32| digits.iter().map(move |digit| f64::from(decade) + digit.log10());
             return between(decades.flat_map(of).collect());
         }
-        let rough = (high - low) / TICKS;
+        let rough = (high - low) / most;
         let decade = 10f64.powf(rough.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0].map(|digit| digit * decade).into_iter().find(|step| *step >= rough);
         let step = step.unwrap_or(rough).max(if self.is_whole { 1.0 } else { f64::MIN_POSITIVE });
         let first = (low / step).floor();
-        between((0..=(2.0 * TICKS) as u32).map(|number| (first + f64::from(number)) * step).collect())
+        between((0..=(2.0 * most) as u32).map(|number| (first + f64::from(number)) * step).collect())
     }
 }
 
@@ -348,29 +349,57 @@ mod tests {
         let made = chart(vec![Some(1.0), None, Some(100.0)]);
         assert_eq!((made.matches("class=\"zone\"").count(), made.matches("<tr>").count()), (3, 4));
         assert!(made.contains("&lt;curve&gt;: none") && !made.contains("<curve>"), "{made}");
-        assert!(chart(vec![Some(3.0)]).contains("<svg"));
-        assert!(chart(vec![]).contains("cannot be drawn") && chart(vec![Some(f64::NAN)]).contains("<svg"));
+        assert!(chart(vec![]).contains("cannot be drawn") && chart(vec![Some(f64::NAN); 2]).contains("<svg"));
+    }
+
+    #[test]
+    fn a_single_place_has_values_and_no_curve() {
+        let made = chart(vec![Some(3.0)]);
+        assert!(!made.contains("<svg") && !made.contains("cannot be drawn"), "{made}");
+        assert!(made.contains("<details open>") && made.contains("<td>3</td>"), "{made}");
+    }
+
+    #[test]
+    fn the_first_curve_lies_on_the_others() {
+        let curve = |name: &str, value| Curve { name: name.to_owned(), values: vec![Some(value); 2] };
+        let (id, title, about) = ("a", "A", "See.".to_owned());
+        let curves = vec![curve("p99", 5.0), curve("max", 5.0)];
+        let chart = Chart {
+            id,
+            title,
+            about,
+            x: axis(false),
+            y: axis(true),
+            places: vec![0.0, 1.0],
+            curves,
+            limits: Vec::new(),
+            marks: Vec::new(),
+        };
+        let svg = chart.svg().unwrap();
+        // Colours as plotters writes them.
+        let at = |colour: RGBColor| svg.rfind(&format!("#{:02X}{:02X}{:02X}", colour.0, colour.1, colour.2)).unwrap();
+        assert!(at(COLOURS[0]) > at(COLOURS[1]), "what is drawn last is seen: {svg}");
     }
 
     #[test]
     fn ticks_are_round() {
-        assert_eq!(axis(false).ticks(0.0, 73.0), [0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0]);
+        assert_eq!(axis(false).ticks(0.0, 73.0, UP), [0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0]);
         let whole = Axis { is_whole: true, ..axis(false) };
-        assert_eq!(whole.ticks(0.0, 3.2), [0.0, 1.0, 2.0, 3.0]);
-        assert_eq!(axis(true).ticks(0.0, 4.0), [0.0, 1.0, 2.0, 3.0, 4.0]);
-        assert_eq!(axis(true).ticks(0.0, 0.75).len(), 3);
-        assert_eq!(axis(true).ticks(0.0, 0.3).len(), 5);
+        assert_eq!(whole.ticks(0.0, 3.2, UP), [0.0, 1.0, 2.0, 3.0]);
+        assert_eq!(axis(true).ticks(0.0, 4.0, UP), [0.0, 1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(axis(true).ticks(0.0, 0.75, UP).len(), 3);
+        assert_eq!(axis(true).ticks(0.0, 0.3, UP).len(), 5);
         assert_eq!(axis(true).scaled(0.0), 0.0);
-        assert_eq!(axis(false).ticks(1e9, 1e9), [1e9]);
-        assert_eq!(axis(false).ticks(0.0, f64::INFINITY), [0.0]);
+        assert_eq!(axis(false).ticks(1e9, 1e9, UP), [1e9]);
+        assert_eq!(axis(false).ticks(0.0, f64::INFINITY, UP), [0.0]);
     }
 
     #[test]
     fn no_two_ticks_say_the_same() {
         let tenths = Axis { text: |value| format!("{value:.1}"), ..axis(true) };
-        assert!(tenths.round(0.0, 0.1).len() > 3, "steps of less than a tenth");
+        assert!(tenths.round(0.0, 0.1, UP).len() > 3, "steps of less than a tenth");
         let texts: Vec<String> =
-            tenths.ticks(0.0, 0.1).into_iter().map(|tick| (tenths.text)(10f64.powf(tick))).collect();
+            tenths.ticks(0.0, 0.1, UP).into_iter().map(|tick| (tenths.text)(10f64.powf(tick))).collect();
         assert!(texts.len() >= 3 && texts.windows(2).all(|two| two[0] != two[1]), "{texts:?}");
     }
 }

@@ -227,7 +227,7 @@ fn lag(source: &Source) -> Option<Chart> {
     })
 }
 
-/// What the sockets carried, with what is required of the network, and what it gives.
+/// What crossed the sockets, with what is required of the network, and what it gives.
 fn bytes(source: &Source) -> Option<Chart> {
     let network = source.network.as_ref()?;
     let steps = &network.per_second;
@@ -259,7 +259,7 @@ fn bytes(source: &Source) -> Option<Chart> {
     let is_near = |(_, rate): &(String, f64)| *rate > most / NEAR && *rate < most * NEAR;
     Some(Chart {
         id: "bytes",
-        title: "What the network carried over time",
+        title: "Bits on the sockets over time",
         about: "Bits per second on the sockets of all nodes, headers of this program's messages included. Lines that \
                 are far from it are not drawn; the table of the network has them."
             .to_owned(),

@@ -14,7 +14,7 @@ const COLUMNS: u32 = 2;
 /// Most charts of a picture.
 const MOST: usize = 4;
 /// Letters of an answer that have room in the picture.
-const LETTERS: usize = 150;
+const LETTERS: usize = 95;
 
 /// The picture: the verdict, the answers, and the first charts.
 pub(crate) fn picture(source: &Source) -> String {

@@ -182,7 +182,7 @@ pub(super) fn network(source: &Source) -> Markup {
         egress: network.total.socket_bytes.egress.loadgen,
     };
     let rows = vec![
-        row("carried", &of.carried),
+        row("carried, in messages", &of.carried),
         row("required by the rules", &of.required),
         row("probed before the run", &of.probed),
         row("claimed by the interfaces", &of.nic_claim),
