@@ -17,6 +17,15 @@ use loadgen::run::RunOptions;
 /// group, as terminals and shells do. A later one ends the program at once.
 const INSISTS_AFTER: Duration = Duration::from_secs(1);
 
+/// What a program leaves that a second signal ends at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leaves {
+    /// A run folder, of which a result can be made.
+    Folder,
+    /// Nothing but what was printed.
+    Nothing,
+}
+
 /// The flags that the signal handlers set and read.
 pub(crate) struct Signals {
     /// A signal ends the program at once, because nothing has been measured yet or because it is a second request.
@@ -26,7 +35,7 @@ pub(crate) struct Signals {
 
 impl Signals {
     /// From here on a signal ends the program with exit code 5, which the log says.
-    pub(crate) fn catch() -> io::Result<Signals> {
+    pub(crate) fn catch(leaves: Leaves) -> io::Result<Signals> {
         let (at_once, stop) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicBool::new(false)));
         // Receives a byte with each signal.
         let (told, tell) = UnixStream::pair()?;
@@ -37,7 +46,7 @@ impl Signals {
         // A file that may not grow any more is an error of its write, and no end of the program.
         flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
         let ends = Arc::clone(&at_once);
-        let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(move || end_when_told(told, &ends));
+        let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(move || end_when_told(told, &ends, leaves));
         thread.map_err(|error| io::Error::new(error.kind(), format!("cannot start a thread: {error}")))?;
         Ok(Signals { at_once, stop })
     }
@@ -45,7 +54,11 @@ impl Signals {
 
 /// Ends the program at the first signal that comes while it is to end at once. This thread ends with the program at the
 /// latest.
-fn end_when_told(mut told: UnixStream, at_once: &AtomicBool) {
+fn end_when_told(mut told: UnixStream, at_once: &AtomicBool, leaves: Leaves) {
+    let next = match leaves {
+        Leaves::Folder => "one more signal ends it at once, and leaves the folder to loadgen-node recover",
+        Leaves::Nothing => "one more signal ends it at once",
+    };
     let mut has_stopped = false;
     while told.read_exact(&mut [0]).is_ok() {
         if at_once.load(SeqCst) {
@@ -59,7 +72,7 @@ fn end_when_told(mut told: UnixStream, at_once: &AtomicBool) {
         let grace_s = RunOptions::default().drain_grace_ns / 1_000_000_000;
         tracing::warn!(
             grace_s,
-            next = "one more signal ends it at once, and leaves the folder to loadgen-node recover",
+            next,
             "interrupted: waits for answers to what is under way"
         );
         std::thread::sleep(INSISTS_AFTER);

@@ -65,7 +65,7 @@ fn act(on: &FleetOn, action: &Action) -> Outcome {
         let report = FleetReport::new(action.name(), flags, plan::commands(&fleet, action).or_exit(Exit::Usage)?);
         return print_in(on.form.check(), &report, || print_text(&pasted(&report)), || table(&report.nodes));
     }
-    let signals = Signals::catch().context("cannot listen to signals").or_exit(Exit::Bug)?;
+    let signals = Signals::catch(Leaves::Nothing).context("cannot listen to signals").or_exit(Exit::Bug)?;
     let stop = signals.test_begins().context("cannot listen to signals").or_exit(Exit::Bug)?;
     let report =
         FleetReport::new(action.name(), flags, plan::act(&fleet, action, USUAL_TRANSPORT, &stop).or_exit(Exit::Usage)?);

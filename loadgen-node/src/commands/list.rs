@@ -12,6 +12,7 @@ use lon_shell::figures::duration_ns;
 use super::io::{print_in, print_text, shown};
 use crate::cli::{Format, ListArgs};
 use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::outputs::documents::result_read::of_official;
 use crate::outputs::documents::result_summary::{FILE as RESULT, MetricDocument, Validity};
 use crate::outputs::documents::run_list::{ListedRun, RunList};
 use crate::outputs::recover::goes_on;
@@ -47,6 +48,7 @@ fn runs(args: &ListArgs) -> Outcome<RunList> {
     let entries = entries.with_context(|| format!("cannot read {}", shown(&args.folder))).or_exit(Exit::Usage)?;
     let (mut runs, mut unreadable) = (Vec::new(), Vec::new());
     let folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    unreadable.extend(folders.iter().filter_map(|folder| of_official(folder)));
     for folder in folders.iter().filter(|folder| folder.join(RESULT).exists()) {
         match own_result::read(folder) {
             Ok(result) => {
@@ -111,7 +113,7 @@ fn table(runs: &[ListedRun]) -> Table {
 }
 
 fn unreadable(folders: &[String]) -> String {
-    folders.iter().map(|folder| format!("  cannot be read: {}\n", on_one_line(folder))).collect()
+    folders.iter().map(|folder| format!("  not listed: {}\n", on_one_line(folder))).collect()
 }
 
 /// Opens the page of the last run, with the user's browser.

@@ -21,7 +21,7 @@ use crate::outputs::{documents, folder};
 use crate::probe::carries::Selection;
 use crate::probe::needs::{Need, Rate};
 use crate::probe::{ProbeError, carries, failed, matrix, measure, needs, watch};
-use crate::signals::Signals;
+use crate::signals::{Leaves, Signals};
 use crate::test_run::kserve;
 
 /// What an error of a probe means for the command.
@@ -37,10 +37,13 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
     if let Some(path) = args.accept.save.as_deref().filter(|path| path.exists()) {
         return Err(anyhow!("--save {}: it is there already", shown(path))).or_exit(Exit::Usage);
     }
-    let signals = Signals::catch().context("cannot handle signals").or_exit(Exit::Bug)?;
+    let signals = Signals::catch(Leaves::Nothing).context("cannot handle signals").or_exit(Exit::Bug)?;
     let asked = args.check()?;
     if let Some(interval) = args.plan.watch {
         return watched(args, &asked, interval, &signals);
+    }
+    if args.plan.matrix.matrix {
+        asked.targets.iter().try_for_each(|target| matrix::check(target, &asked.plan))?;
     }
     let (fabrics, mut outcome) = measured(&asked, &signals)?;
     let mut matrices = Vec::new();

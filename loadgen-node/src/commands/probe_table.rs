@@ -115,6 +115,7 @@ mod tests {
             codec: "zstd:1".to_owned(),
             ratio: 1.25,
             samples_per_s: 99.5,
+            last_round: None,
         };
         let document = ProbeDocument {
             fabric: FabricDocument::from(&fabric),

@@ -20,7 +20,7 @@ use crate::outputs::documents::result_summary::{self, ResultSummary};
 use crate::outputs::folder::{Place, write_file};
 use crate::outputs::record::{self, Recorded};
 use crate::outputs::{own_result, screen};
-use crate::signals::Signals;
+use crate::signals::{Leaves, Signals};
 use crate::test_run::{Test, TestSpec};
 use loadgen::settings::Mode;
 
@@ -126,7 +126,7 @@ impl Begun {
         let (ui, board) = (live.ui.available(), Board::default());
         let metrics = live.metrics.start(board.clone()).context("--metrics-listen").or_exit(Exit::Usage)?;
         let looks = spec.wants_a_look()?;
-        let signals = Signals::catch().context("cannot handle signals").or_exit(Exit::Bug)?;
+        let signals = Signals::catch(Leaves::Folder).context("cannot handle signals").or_exit(Exit::Bug)?;
         let spec = match looks {
             true => spec.look(&signals)?,
             false => spec,

@@ -7,6 +7,7 @@
 
 use std::fmt::Write as _;
 
+use loadgen::conf::rules::RULES;
 use lon_proto::sample::DType;
 use lon_qsl::Codec;
 use lon_qsl::advice::{self, Figures};
@@ -48,26 +49,40 @@ pub(crate) struct Row {
     pub(crate) codec: Codec,
     pub(crate) ratio: f64,
     pub(crate) samples_per_s: f64,
+    /// The last round whose suite has the benchmark; none: that of the selected round has it.
+    pub(crate) last_round: Option<&'static str>,
 }
 
 /// All rows of a fabric with this goodput towards the SUT and back; none where it is not known both ways.
 pub(crate) fn table(up_bits_per_s: Option<f64>, down_bits_per_s: Option<f64>, selection: &Selection) -> Vec<Row> {
     let (Some(up), Some(down)) = (up_bits_per_s, down_bits_per_s) else { return Vec::new() };
-    let is_there =
-        |benchmark: &&Benchmark| benchmark.membership(selection.suite, selection.round) != Membership::Absent;
-    let benchmarks = selection.more.iter().copied().chain(Benchmark::all().iter().filter(is_there));
-    let rows = |benchmark: &'static Benchmark| {
+    let of_suite = Benchmark::all().iter().filter(|benchmark| is_in(benchmark, selection.suite, selection.round));
+    let benchmarks = selection.more.iter().copied().chain(of_suite).map(|benchmark| (benchmark, None));
+    let former = Benchmark::all().iter().filter_map(|benchmark| Some((benchmark, Some(last_round(benchmark, selection)?))));
+    let rows = |(benchmark, last_round): (&'static Benchmark, Option<&'static str>)| {
         let typed = move |(dtype, formula): (Option<DType>, Formula)| {
             let row = move |(codec, ratio): (Codec, f64)| {
                 let samples_per_s = formula.samples_per_s(up, down, ratio);
-                let row = Row { benchmark: benchmark.name, dtype, codec, ratio, samples_per_s };
+                let row = Row { benchmark: benchmark.name, dtype, codec, ratio, samples_per_s, last_round };
                 samples_per_s.is_finite().then_some(row)
             };
             ratios(benchmark, dtype, selection).into_iter().filter_map(row)
         };
         formulas(benchmark, selection).into_iter().flat_map(typed)
     };
-    benchmarks.flat_map(rows).collect()
+    benchmarks.chain(former).flat_map(rows).collect()
+}
+
+fn is_in(benchmark: &Benchmark, suite: Suite, round: &str) -> bool {
+    benchmark.membership(suite, round) != Membership::Absent
+}
+
+/// The last round before the selected one whose suite had the benchmark; none where that of the selected one has it, or
+/// none had. People go on to measure such benchmarks.
+fn last_round(benchmark: &Benchmark, selection: &Selection) -> Option<&'static str> {
+    let Selection { suite, round, .. } = *selection;
+    let rounds = RULES.iter().map(|rules| rules.round.name).take_while(|name| *name != round);
+    rounds.filter(|name| is_in(benchmark, suite, name)).last().filter(|_| !is_in(benchmark, suite, round))
 }
 
 /// The formula as it stands, then that of each selected type that the benchmark's model takes.
@@ -133,7 +148,10 @@ pub(crate) fn text(rows: &[Row], selection: &Selection) -> String {
     }
     let codecs: Vec<String> = [Codec::None].iter().chain(&selection.codecs).map(ToString::to_string).collect();
     let heads: String = codecs.iter().map(|codec| format!("{codec:>15}")).collect();
-    let name = |row: &Row| row.dtype.map_or(row.benchmark.to_owned(), |dtype| format!("{} {dtype}", row.benchmark));
+    let name = |row: &Row| {
+        let typed = row.dtype.map_or(row.benchmark.to_owned(), |dtype| format!("{} {dtype}", row.benchmark));
+        row.last_round.map_or(typed.clone(), |round| format!("{typed} (until {round})"))
+    };
     let width = rows.iter().map(|row| name(row).chars().count()).fold(26, usize::max);
     let _ = writeln!(text, "  {:<width$}{heads}", "benchmark");
     for group in rows.chunk_by(|a, b| (a.benchmark, a.dtype) == (b.benchmark, b.dtype)) {
@@ -186,8 +204,14 @@ pub(crate) mod tests {
         assert_eq!(of("gptj").len(), 1, "no codec is allowed");
         assert!(of("rgat").is_empty(), "negligible");
         assert!(text(&rows, &v5).contains("round v5.0") && text(&rows, &v5).contains("resnet50"));
-        let newer = table(Some(1_204_224_000.0), Some(1e9), &selection("v5.1"));
-        assert!(newer.iter().all(|row| row.benchmark != "resnet50"), "it is in no Datacenter suite any more");
+        assert!(rows.iter().all(|row| row.last_round.is_none()), "no round was before");
+        let v6 = selection("v6.1");
+        let newer = table(Some(1_204_224_000.0), Some(1e9), &v6);
+        let resnet50 = newer.iter().find(|row| row.benchmark == "resnet50").unwrap();
+        assert_eq!((resnet50.samples_per_s, resnet50.last_round), (1000.0, Some("v5.0")));
+        assert!(newer[0].last_round.is_none() && text(&newer, &v6).contains("  resnet50 (until v5.0) "));
+        let dlrm = newer.iter().find(|row| row.benchmark == "dlrm-v2").unwrap();
+        assert_eq!(dlrm.last_round, Some("v5.1"));
         assert_eq!(table(Some(1e9), None, &selection("v6.1")), []);
     }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use qdl::{Driver, NodeDescription, NodeIndex, PeerFound, PeerOrder, Peers, Policy, Qdl, RunConfig};
 
 use super::ProbeError;
@@ -29,6 +29,31 @@ const MOST_AT_ONCE: usize = 64;
 
 /// How long a node is waited for that is still busy with what came before. All have answered by then.
 const BUSY_WAIT: Duration = Duration::from_secs(2);
+
+/// How long a node measures another one to show that it may, and how many bytes.
+const MOMENT: (Duration, u64) = (Duration::from_millis(1), 1 << 16);
+
+/// Checks that each node which is to measure may measure the next one, so that what is missing is known before anything
+/// is measured. How good the ways are is not looked at.
+///
+/// # Errors
+/// A node cannot be reached, or refuses to measure (exit code 4).
+pub(crate) fn check(target: &Target, plan: &ProbePlan) -> Outcome<()> {
+    let nodes = target.connect()?.nodes().to_vec();
+    let (time, bytes) = MOMENT;
+    let plan = &ProbePlan::new(time, bytes, vec![plan.most_connections()], vec![64], NonZeroUsize::MIN);
+    let asking = Asking { target, plan, nodes: &nodes, stop: &Arc::default() };
+    let pairs = (0..nodes.len().saturating_sub(1)).map(|from| (from, from + 1));
+    // No node is claimed by two at a time.
+    let (even, odd): (Vec<Pair>, Vec<Pair>) = pairs.partition(|(from, _)| from % 2 == 0);
+    for round in even.chunks(MOST_AT_ONCE).chain(odd.chunks(MOST_AT_ONCE)) {
+        for ((from, _), found) in asking.asked(round) {
+            let node = || format!("--matrix: node {} cannot measure the others", nodes[from].name);
+            found.map_err(|why| anyhow!(why)).with_context(node).or_exit(Exit::Network)?;
+        }
+    }
+    Ok(())
+}
 
 /// Measures every pair of nodes, `at_once` of them at the same time at most; then once more those that are slower than
 /// usual by more than `tolerance`, since other programs may have been in the way. What was measured comes back also
@@ -90,19 +115,23 @@ impl Asking<'_> {
         Ok(())
     }
 
-    /// All pairs of one round at the same time, each on a thread that waits for it.
+    /// What all pairs of one round have found; one that could not be asked has an error.
     fn one_round(&self, round: &[Pair]) -> Vec<(Pair, PeerFound)> {
         let failed = |why: String| PeerFound { error: Some(why), ..PeerFound::default() };
-        let gone = |_| failed("the thread that waited for it is gone".to_owned());
+        self.asked(round).into_iter().map(|(pair, found)| (pair, found.unwrap_or_else(failed))).collect()
+    }
+
+    /// All pairs of one round at the same time, each on a thread that waits for it.
+    fn asked(&self, round: &[Pair]) -> Vec<(Pair, Result<PeerFound, String>)> {
+        let gone = |_| Err("the thread that waited for it is gone".to_owned());
         std::thread::scope(|threads| {
             let ask = |pair: &Pair| {
                 let pair = *pair;
-                let body = move || self.ask(pair).unwrap_or_else(failed);
-                (pair, std::thread::Builder::new().spawn_scoped(threads, body))
+                (pair, std::thread::Builder::new().spawn_scoped(threads, move || self.ask(pair)))
             };
             let waiting: Vec<_> = round.iter().map(ask).collect();
-            let none = |error: io::Error| failed(format!("no thread to wait for it: {error}"));
-            let found = |thread: io::Result<ScopedJoinHandle<'_, PeerFound>>| {
+            let none = |error: io::Error| Err(format!("no thread to wait for it: {error}"));
+            let found = |thread: io::Result<ScopedJoinHandle<'_, Result<PeerFound, String>>>| {
                 thread.map_or_else(none, |thread| thread.join().unwrap_or_else(gone))
             };
             waiting.into_iter().map(|(pair, thread)| (pair, found(thread))).collect()

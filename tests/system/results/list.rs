@@ -82,7 +82,25 @@ fn runs_are_listed_by_time_and_filtered() {
         assert_eq!(runs.len(), all.runs.iter().filter(|run| run.result == verdict).count(), "{word}");
     }
     let none = list(&above.path, &["--benchmark", "bert"]);
-    assert!(none.stdout.contains("cannot be read: ") && none.code == Some(0), "{none:?}");
+    assert!(none.stdout.contains("not listed: ") && none.code == Some(0), "{none:?}");
     let missing = list(&at("nowhere"), &[]);
     assert!(missing.code == Some(2) && missing.stderr.contains("nowhere"), "{missing:?}");
+}
+
+/// The folder of a run that an official LoadGen led has logs, and no result of this program.
+#[test]
+fn commands_for_run_folders_lead_to_the_one_for_official_logs() {
+    let above = RunFolder::new();
+    let folder = above.path.join("official");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("mlperf_log_detail.txt"), ":::MLLOG {}\n").unwrap();
+    let arg = folder.to_str().unwrap();
+    let told = format!("{arg} has the logs of an official LoadGen, which `loadgen-node replay --official {arg}` judges");
+    for command in ["show", "report", "accuracy"] {
+        let refused = LoadGen::run(&[command, arg]);
+        assert!(refused.code == Some(2) && refused.stderr.contains(&told), "{command}: {refused:?}");
+    }
+    let found = listed(&above.path, &[]);
+    assert!(found.runs.is_empty() && found.unreadable == [told.clone()], "{found:?}");
+    assert!(list(&above.path, &[]).stdout.contains(&format!("not listed: {told}")));
 }

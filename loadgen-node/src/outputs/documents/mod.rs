@@ -55,7 +55,7 @@ pub mod parts;
 pub mod probe;
 pub mod qdl_result;
 pub mod repeats;
-mod result_read;
+pub(crate) mod result_read;
 pub mod result_summary;
 pub mod run_list;
 pub mod saturation;

@@ -199,6 +199,9 @@ pub struct CarriedDocument {
     pub ratio: f64,
     /// Samples per second that the fabric allows.
     pub samples_per_s: f64,
+    /// The last round whose suite has the benchmark; null: that of the selected round has it, or it is one of the user's.
+    #[serde(default)]
+    pub last_round: Option<String>,
 }
 
 impl ProbeDocument {
@@ -323,6 +326,7 @@ impl From<&Row> for CarriedDocument {
             codec: row.codec.to_string(),
             ratio: to_thousandths(row.ratio),
             samples_per_s: row.samples_per_s,
+            last_round: row.last_round.map(str::to_owned),
         }
     }
 }
@@ -436,7 +440,7 @@ pub(crate) mod tests {
                 "other_transports": [],
                 "carries": [{
                     "benchmark": first.benchmark, "dtype": null, "codec": "none", "ratio": 1.0,
-                    "samples_per_s": first.samples_per_s,
+                    "samples_per_s": first.samples_per_s, "last_round": null,
                 }],
                 "needs": null,
                 "matrix": [],

@@ -3,11 +3,21 @@
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
+use loadgen::official::DETAIL_FILE;
 use lon_proto::files::{self, Limit};
 use lon_proto::text::on_one_line;
 use lon_shell::documents::of_text;
 
 use super::result_summary::{FILE, ResultSummary, SCHEMA, Validity};
+
+/// Of a folder with the logs of an official LoadGen, and without a result of this program: which command reads it.
+pub(crate) fn of_official(folder: &Path) -> Option<String> {
+    let is_official = folder.join(DETAIL_FILE).exists() && !folder.join(FILE).exists();
+    let shown = || on_one_line(&folder.display().to_string());
+    is_official.then(|| {
+        format!("{0} has the logs of an official LoadGen, which `loadgen-node replay --official {0}` judges", shown())
+    })
+}
 
 impl ResultSummary {
     /// Reads the file of a run folder.
@@ -24,6 +34,9 @@ impl ResultSummary {
     /// As of [`Self::of_folder`].
     pub(crate) fn with_text(folder: &Path) -> anyhow::Result<(ResultSummary, String)> {
         let (path, shown) = (folder.join(FILE), |path: &Path| on_one_line(&path.display().to_string()));
+        if let Some(told) = of_official(folder) {
+            bail!("{told}");
+        }
         let no_run = || format!("{} is not a run folder: it has no readable {FILE}", shown(folder));
         let text = files::text(&path, Limit::DOCUMENT).with_context(no_run)?;
         let not_written = || format!("{} is not what a run writes", shown(&path));
