@@ -13,7 +13,7 @@ use lon_shell::duration::parse_duration;
 
 use super::entry::Entry;
 use super::file::{BenchmarkTable, SubmissionFile, Texts};
-use super::flags;
+use super::{flags, template};
 use crate::division::Division;
 use crate::test_run::stated::is_official;
 
@@ -50,6 +50,8 @@ pub(crate) struct Submission {
     pub(crate) description: BTreeMap<String, String>,
     pub(crate) texts: Texts,
     pub(crate) entries: Vec<Entry>,
+    /// Lines of the file that have still to be filled in, each with what belongs there.
+    pub(crate) fill_in: Vec<String>,
 }
 
 impl Submission {
@@ -67,7 +69,7 @@ impl Submission {
         if let Some(name) = flags::from_environment() {
             bail!("{name} is set in the environment, and would change every run: unset it");
         }
-        Submission::of(file).with_context(shown)
+        Ok(Submission { fill_in: template::left(&text), ..Submission::of(file).with_context(shown)? })
     }
 
     fn of(file: SubmissionFile) -> Result<Submission> {
@@ -122,6 +124,7 @@ impl Submission {
             description: file.system_description,
             texts: file.texts,
             entries,
+            fill_in: Vec::new(),
         })
     }
 }
@@ -157,7 +160,6 @@ fn folder_name(key: &str, word: &str) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::template;
     use super::*;
     use crate::audit::AuditTest;
 

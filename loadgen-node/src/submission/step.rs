@@ -19,6 +19,9 @@ const USER_CONF: &str = "user.conf";
 /// Flags that the programs with the official LoadGen have themselves; others are options of the network library.
 const OFFICIAL_FLAGS: [&str; 7] = ["sut", "benchmark", "scenario", "mode", "out", "user-conf", "audit-conf"];
 
+/// A value of a flag is found in an error by so many letters; shorter ones are everywhere.
+const NAMED: usize = 4;
+
 /// One run of a submission.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step<'a> {
@@ -148,6 +151,23 @@ impl<'a> Step<'a> {
         flag("out", self.folder().display().to_string());
         words.extend(self.submission.flags.iter().chain(self.entry.flags(self.kind)).cloned());
         words
+    }
+
+    /// Where the submission's file has what an error of this run is about: the table of the benchmark, with the key whose
+    /// flag or value the error names.
+    pub(crate) fn place_of(&self, error: &str) -> String {
+        let Step { submission, entry, .. } = self;
+        let is_named = |flag: &&String| {
+            let (key, value) = flag.split_once('=').unwrap_or((flag, ""));
+            error.contains(key) || (value.len() >= NAMED && error.contains(value))
+        };
+        let key = |flag: &String| flag.trim_start_matches("--").split('=').next().unwrap_or_default().to_owned();
+        let table = format!("[[benchmark]] {}", entry.folder);
+        match (entry.flags(self.kind).iter().find(is_named), submission.flags.iter().find(is_named)) {
+            (Some(flag), _) => format!("{table}: run.{}", key(flag)),
+            (None, Some(flag)) => format!("[run] {}", key(flag)),
+            (None, None) => format!("{table}, {} {}", self.scenario.name(), self.kind.name()),
+        }
     }
 
     /// The words that judge a compliance test; none for other runs.

@@ -3,7 +3,7 @@
 //! Numbers are logged in the unit that ends the name of their field (`took_ms`, `sent_bytes`). Lines of text have them in
 //! the unit that fits (`took=1.5s`).
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fmt::Debug;
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -168,12 +168,46 @@ impl Drop for Diverted {
     }
 }
 
+/// What was logged since lines are written once; none as long as each is written whenever it comes.
+static SAID: Mutex<Option<HashSet<String>>> = Mutex::new(None);
+
+fn said() -> MutexGuard<'static, Option<HashSet<String>>> {
+    SAID.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A line that says the same as one before is left out as long as this lives: for a program that looks at several things
+/// of which the same can be wrong.
+pub struct Once(());
+
+/// Writes each line once from now on.
+pub fn once() -> Once {
+    said().get_or_insert_default();
+    Once(())
+}
+
+impl Drop for Once {
+    fn drop(&mut self) {
+        *said() = None;
+    }
+}
+
+/// Whether a line is to be left out.
+fn is_repeated(line: &[u8]) -> bool {
+    let mut said = said();
+    let Some(said) = said.as_mut() else { return false };
+    let line = String::from_utf8_lossy(line);
+    // Without the time: a line of text begins with it, a JSON object has it before the level.
+    let words = line.split_once("\"level\"").or_else(|| line.split_once(' ')).map_or(&*line, |(_, words)| words);
+    !said.insert(words.to_owned())
+}
+
 /// Where the log goes: each event is one write.
 struct Out;
 
 impl Write for Out {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match kept().as_mut() {
+            _ if is_repeated(bytes) => {}
             Some(kept) => kept.add(bytes),
             None => return io::stderr().write(bytes),
         }
@@ -257,6 +291,23 @@ mod tests {
         });
         let text = String::from_utf8(LINES.lock().unwrap().clone()).unwrap();
         assert!(text.ends_with(": it is \u{fffd}over run=\"a b\" took=1.5s of=3 file=x\u{fffd}y\n"), "{text:?}");
+    }
+
+    #[test]
+    fn a_line_that_was_written_is_not_written_again() {
+        assert!(!is_repeated(b"2026-01-01T00:00:00Z  WARN a: x\n") && !is_repeated(b"2026-01-01T00:00:00Z  WARN a: x\n"));
+        let once = once();
+        for (line, repeated) in [
+            ("2026-01-01T00:00:01Z  WARN a: x\n", false),
+            ("2026-01-01T00:00:02Z  WARN a: x\n", true),
+            ("2026-01-01T00:00:02Z  WARN a: y\n", false),
+            ("{\"timestamp\":\"1\",\"level\":\"WARN\",\"fields\":1}\n", false),
+            ("{\"timestamp\":\"2\",\"level\":\"WARN\",\"fields\":1}\n", true),
+        ] {
+            assert_eq!(is_repeated(line.as_bytes()), repeated, "{line}");
+        }
+        drop(once);
+        assert!(!is_repeated(b"2026-01-01T00:00:03Z  WARN a: x\n"));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use clap::Parser as _;
 use super::super::io::{print_in, print_text};
 use crate::cli::{Asked, Cli, Command, Format};
 use crate::division::{Division, Findings};
-use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::exit::{Exit, Failure, OrExit as _, Outcome};
 use crate::outputs::documents::submission_plan::{BrokenRule, PlannedRun, SCHEMA, SubmissionPlan};
 use crate::submission::checked::Submission;
 use crate::submission::kind::Kind;
@@ -22,16 +22,23 @@ pub(super) fn plan(submission: &Submission, form: Format) -> Outcome {
         rehearsal: submission.rehearsal.is_some(),
         runs: Vec::new(),
         broken_rules: Vec::new(),
+        fill_in: submission.fill_in.clone(),
     };
+    // What is to be said of a benchmark is to be said of each of its runs.
+    let once = lon_shell::log::once();
     for step in submission.steps() {
         step.write_inputs().or_exit(Exit::Usage)?;
-        let test = Test::new(spec(&step)?)?;
+        let test = spec(&step).and_then(Test::new).map_err(|failure| {
+            let place = step.place_of(&failure.one_line());
+            Failure { error: failure.error.context(place), ..failure }
+        })?;
         plan.runs.push(planned(&step, test.duration_s()?));
         // Compliance runs have settings that no result may have.
         if submission.division == Division::Network && !matches!(step.kind, Kind::Compliance(_)) {
             add_broken(&mut plan.broken_rules, &step, &test.findings());
         }
     }
+    drop(once);
     print_in(form, &plan, || print_text(&plan.text()), || plan.table())?;
     Ok(if plan.broken_rules.is_empty() || plan.rehearsal { Exit::Ok } else { Exit::Invalid })
 }

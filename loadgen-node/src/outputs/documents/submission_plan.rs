@@ -26,6 +26,9 @@ pub struct SubmissionPlan {
     pub runs: Vec<PlannedRun>,
     /// Rules of the division that are broken already. Empty in the open division.
     pub broken_rules: Vec<BrokenRule>,
+    /// Lines of the file that are marked FILL IN and as `submission init` wrote them, each with what belongs there.
+    #[serde(default)]
+    pub fill_in: Vec<String>,
 }
 
 /// One run of a submission.
@@ -71,6 +74,7 @@ impl SubmissionPlan {
         for BrokenRule { run, id, section, why } in &self.broken_rules {
             table.row([run, "rule broken", "", &format!("{id} (rules v5, {section}): {why}"), ""]);
         }
+        self.fill_in.iter().for_each(|open| table.row(["", "fill in", "", open, ""]));
         table
     }
 
@@ -91,6 +95,9 @@ impl SubmissionPlan {
         for rule in &self.broken_rules {
             let BrokenRule { run, id, section, why } = rule;
             let _ = writeln!(text, "BROKEN {id} (rules v5, {section}): {why} [{run}]");
+        }
+        for open in &self.fill_in {
+            let _ = writeln!(text, "FILL IN {open}");
         }
         text
     }
@@ -133,10 +140,12 @@ mod tests {
                 section: "3".to_owned(),
                 why: "too short".to_owned(),
             }],
+            fill_in: vec!["line 12, system: its name".to_owned()],
         };
         let text = plan.text();
         assert!(text.contains("2 of 3 runs to do, about 1 h 01 min") && text.contains("a rehearsal"), "{text}");
-        assert!(text.ends_with("BROKEN run_duration (rules v5, 3): too short [b]\n"), "{text}");
+        let end = "BROKEN run_duration (rules v5, 3): too short [b]\nFILL IN line 12, system: its name\n";
+        assert!(text.ends_with(end), "{text}");
         assert_eq!(reads_back(&plan)["runs"][1]["duration_s"], 600.0);
         assert_eq!((minutes(59.6), minutes(605.0)), ("1 min 00 s".to_owned(), "10 min 05 s".to_owned()));
     }
