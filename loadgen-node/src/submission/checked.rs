@@ -13,7 +13,7 @@ use lon_shell::duration::parse_duration;
 
 use super::entry::Entry;
 use super::file::{BenchmarkTable, SubmissionFile, Texts};
-use super::{flags, template};
+use super::{blanks, flags};
 use crate::division::Division;
 use crate::test_run::stated::is_official;
 
@@ -69,7 +69,7 @@ impl Submission {
         if let Some(name) = flags::from_environment() {
             bail!("{name} is set in the environment, and would change every run: unset it");
         }
-        Ok(Submission { fill_in: template::left(&text), ..Submission::of(file).with_context(shown)? })
+        Ok(Submission { fill_in: blanks::left(&text), ..Submission::of(file).with_context(shown)? })
     }
 
     fn of(file: SubmissionFile) -> Result<Submission> {
@@ -160,6 +160,7 @@ fn folder_name(key: &str, word: &str) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::template;
     use super::*;
     use crate::audit::AuditTest;
 

@@ -19,9 +19,10 @@
 //! | `layout` | where a round has its files |
 //! | `tree` | writes the folders |
 //! | `check` | looks at the folders, more strictly than the official checker |
-//! | `template` | the file that `submission init` writes |
+//! | `template`, `blanks` | the file that `submission init` writes; what is still to be filled in |
 //! | `truncated` | an accuracy log with both ends and its sum |
 
+mod blanks;
 pub(crate) mod check;
 pub(crate) mod checked;
 mod entry;

@@ -5,12 +5,11 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use super::blanks::HEAD;
 use super::system::must_have_a_text;
 use crate::outputs::documents::system_desc::{SystemDesc, wanted};
 use crate::test_run::stated::{NETWORK_KEYS, SYSTEM_KEYS};
 
-/// The file up to the description of the system.
-const HEAD: &str = include_str!("template.toml");
 /// The line of the SUT nodes in it.
 const NODES: &str = "sut = \"10.0.0.2:8000,10.0.0.3:8000\"";
 /// Keys that other parts of the file give.
@@ -59,24 +58,6 @@ pub(crate) fn text(found: Option<&SystemDesc>, flags: &[(&str, Value)]) -> Strin
     text
 }
 
-/// The mark of a line that a person has to write.
-const MARK: &str = "# FILL IN: ";
-
-/// Lines of a file that are marked, and empty or as [`text`] has them: each with its number, its key and what belongs
-/// there.
-pub(super) fn left(text: &str) -> Vec<String> {
-    let (mut found, mut wanted) = (Vec::new(), None);
-    for (number, line) in (1..).zip(text.lines().map(str::trim)) {
-        if line.is_empty() || line.starts_with('#') {
-            wanted = line.strip_prefix(MARK);
-        } else if let (Some(wanted), Some((key, value))) = (wanted, line.split_once('=')) {
-            let is_as_written = value.trim() == "\"\"" || HEAD.lines().any(|own| own == line);
-            found.extend(is_as_written.then(|| format!("line {number}, {}: {wanted}", key.trim())));
-        }
-    }
-    found
-}
-
 /// Whether a run has not found what belongs under the key, and a person has to say it.
 fn is_missing(found: &SystemDesc, key: &str) -> bool {
     must_have_a_text(key) && found.to_be_stated.iter().any(|(missing, _)| missing == key)
@@ -105,20 +86,6 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_to_be_filled_in_is_left_until_it_is() {
-        let whole = text(None, &[]);
-        let open = left(&whole);
-        let keys: Vec<&str> = open.iter().filter_map(|line| line.split(", ").nth(1)?.split(':').next()).collect();
-        assert_eq!(keys[..5], ["submitter", "system", "sut", "code", "calibration"], "{open:?}");
-        assert!(keys.contains(&"system_name") && !keys.contains(&"division") && !keys.contains(&"cooling"), "{keys:?}");
-        assert!(open[0].ends_with(", submitter: name of your organisation, and of the system: names of folders, without blanks."), "{open:?}");
-        let filled = whole.replace("\"ORGANISATION\"", "\"Acme\"").replace("system_name = \"\"", "system_name = \"two\"");
-        let keys: Vec<String> = left(&filled).iter().map(|line| line.split(':').next().unwrap().to_owned()).collect();
-        assert!(!keys.iter().any(|key| key.ends_with(" submitter") || key.ends_with("system_name")), "{keys:?}");
-        assert_eq!(keys.len() + 2, open.len());
-    }
 
     #[test]
     fn every_key_is_there_once_with_what_belongs_there() {
