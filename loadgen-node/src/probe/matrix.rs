@@ -102,7 +102,8 @@ impl Asking<'_> {
             return Ok(());
         }
         let each = self.plan.trips_time() + self.plan.duration.mul_f64(2.0 * self.plan.repeats().0 as f64);
-        let mut steps = Steps::new(rounds.len(), each * u32::try_from(rounds.len()).unwrap_or(u32::MAX));
+        let takes = each * u32::try_from(rounds.len()).unwrap_or(u32::MAX);
+        let mut steps = Steps::new(rounds.len(), [takes; 2]);
         for (number, round) in rounds.iter().enumerate() {
             steps.next(&format!("nodes {what}: round {} of {}", number + 1, rounds.len()));
             for (pair, found) in self.one_round(round) {

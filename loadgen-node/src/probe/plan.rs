@@ -92,11 +92,12 @@ impl ProbePlan {
         nodes * alone + together
     }
 
-    /// About how long it takes with so many nodes.
-    pub(crate) fn time(&self, nodes: usize) -> Duration {
+    /// About how long it takes with so many nodes: when every mean is known soon, and when all repeats are made.
+    pub(crate) fn time(&self, nodes: usize) -> [Duration; 2] {
         let trips = nodes * self.sizes.len();
         let floods = self.steps(nodes) - trips;
-        self.trips_time() * trips as u32 + self.duration * floods as u32
+        let (least, most) = self.repeats();
+        [floods, floods / least * most].map(|floods| self.trips_time() * trips as u32 + self.duration * floods as u32)
     }
 }
 
@@ -121,9 +122,11 @@ mod tests {
     #[test]
     fn the_length_is_known_before() {
         let usual = ProbePlan::usual(NonZeroUsize::MIN);
-        assert_eq!((usual.steps(1), usual.time(1)), (4 + 3, Duration::from_secs(4 * 2 / 4 + 3 * 2)));
+        assert_eq!((usual.steps(1), usual.time(1)), (4 + 3, [Duration::from_secs(4 * 2 / 4 + 3 * 2); 2]));
         assert_eq!(usual.steps(3), 3 * 7 + 3);
         let swept = ProbePlan::new(Duration::from_secs(1), 1, counts(&[1, 2, 4, 8]), vec![64], counts(&[5])[0]);
         assert_eq!(swept.steps(1), 1 + 9 * 5);
+        let quarter = Duration::from_millis(250);
+        assert_eq!(swept.time(1), [45, 135].map(|floods| quarter + Duration::from_secs(floods)));
     }
 }

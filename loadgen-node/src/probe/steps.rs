@@ -14,12 +14,13 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    /// Nothing is done yet of so many steps, which take about this long.
-    pub(super) fn new(steps: usize, takes: Duration) -> Steps {
+    /// Nothing is done yet of so many steps, which take about this long, and at most about that.
+    pub(super) fn new(steps: usize, [about, most]: [Duration; 2]) -> Steps {
         let bar = ProgressBar::new(steps as u64);
         let style = ProgressStyle::with_template("probe [{elapsed_precise}] {pos}/{len} {msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        tracing::info!(measurements = steps, about_ms = takes.as_millis(), "probing");
+        let [about_ms, most_ms] = [about, most].map(|time| time.as_millis() as u64);
+        tracing::info!(measurements = steps, about_ms, most_ms = (most_ms > about_ms).then_some(most_ms), "probing");
         Steps { bar, last_line: Instant::now() }
     }
 
