@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use lon_shell::figures::bytes;
+use lon_shell::figures::{bytes, length_ns};
 use serde_json::{Map, Value};
 
 use super::documents::conf::{ConfDocument, PredictedDocument};
@@ -24,12 +24,12 @@ pub(crate) fn text(document: &ConfDocument) -> String {
     }
     heading(&mut text, "Settings, as requested");
     for (name, setting) in &document.settings {
-        let _ = writeln!(text, "  {name:<42} {:<22} {}", plain(&setting.value), setting.origin);
+        let _ = writeln!(text, "  {name:<42} {:<22} {}", with_unit(name, &setting.value), setting.origin);
     }
     if document.effective.is_some() {
         heading(&mut text, "In force, as worked out from these");
         for (name, value) in in_force(document) {
-            let _ = writeln!(text, "  {name:<42} {value}");
+            let _ = writeln!(text, "  {name:<42} {}", with_unit(&name, &value));
         }
     }
     if let Some(lines) = prediction(&document.predicted, document.samples_known) {
@@ -58,7 +58,7 @@ pub(crate) fn table(document: &ConfDocument) -> Table {
     for (name, setting) in &document.settings {
         table.row(["settings", name, &plain(&setting.value), &setting.origin]);
     }
-    in_force(document).for_each(|(name, value)| table.row(["in force", &name, &value, ""]));
+    in_force(document).for_each(|(name, value)| table.row(["in force", &name, &plain(&value), ""]));
     for (name, value) in prediction(&document.predicted, document.samples_known).into_iter().flatten() {
         table.row(["predicted", name, &value, ""]);
     }
@@ -76,13 +76,13 @@ pub(crate) fn table(document: &ConfDocument) -> Table {
 }
 
 /// What the settings come to: name and value.
-fn in_force(document: &ConfDocument) -> impl Iterator<Item = (String, String)> {
+fn in_force(document: &ConfDocument) -> impl Iterator<Item = (String, Value)> {
     let effective = document.effective.as_ref().and_then(|effective| serde_json::to_value(effective).ok());
     let fields = match effective {
         Some(Value::Object(fields)) => fields,
         _ => Map::new(),
     };
-    fields.into_iter().map(|(name, value)| (name, plain(&value)))
+    fields.into_iter()
 }
 
 fn heading(text: &mut String, title: &str) {
@@ -129,7 +129,40 @@ fn division_rules(text: &mut String, rules: &[RuleDocument]) {
     }
 }
 
+/// The value; a time, whose name ends in its unit, with the unit that fits beside it.
+fn with_unit(name: &str, value: &Value) -> String {
+    let text = plain(value);
+    let unit_ns = match name.rsplit_once('_') {
+        Some((_, "ns")) => 1.0,
+        Some((_, "ms")) => 1e6,
+        _ => return text,
+    };
+    let ns = value.as_f64().map(|number| number * unit_ns).filter(|ns| (1.0..1e18).contains(ns));
+    ns.map_or_else(|| text.clone(), |ns| format!("{text} ({})", length_ns(ns as u64)))
+}
+
 /// A JSON value without the quotes of a text.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn times_have_the_unit_that_fits_beside_them() {
+        for (name, value, shown) in [
+            ("server_target_latency_ns", json!(15_000_000), "15000000 (15.0ms)"),
+            ("min_duration_ms", json!(600_000), "600000 (600.0s)"),
+            ("single_stream_expected_latency_ns", json!(1e6), "1000000.0 (1.0ms)"),
+            ("max_duration_ms", json!(0), "0"),
+            ("min_query_count", json!(100), "100"),
+            ("mode", json!("PerformanceOnly"), "PerformanceOnly"),
+        ] {
+            assert_eq!(with_unit(name, &value), shown, "{name}");
+        }
+    }
 }
