@@ -46,7 +46,8 @@ impl Signals {
         // A file that may not grow any more is an error of its write, and no end of the program.
         flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
         let ends = Arc::clone(&at_once);
-        let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(move || end_when_told(told, &ends, leaves));
+        let thread =
+            std::thread::Builder::new().name("signals".to_owned()).spawn(move || end_when_told(told, &ends, leaves));
         thread.map_err(|error| io::Error::new(error.kind(), format!("cannot start a thread: {error}")))?;
         Ok(Signals { at_once, stop })
     }
@@ -70,11 +71,7 @@ fn end_when_told(mut told: UnixStream, at_once: &AtomicBool, leaves: Leaves) {
         }
         has_stopped = true;
         let grace_s = RunOptions::default().drain_grace_ns / 1_000_000_000;
-        tracing::warn!(
-            grace_s,
-            next,
-            "interrupted: waits for answers to what is under way"
-        );
+        tracing::warn!(grace_s, next, "interrupted: waits for answers to what is under way");
         std::thread::sleep(INSISTS_AFTER);
         if drain(&mut told).is_err() {
             return;

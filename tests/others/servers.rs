@@ -120,7 +120,8 @@ fn server_and_offline_run_on_two_mlservers_and_two_kserves() {
         let servers = [(kind.start)(), (kind.start)()];
         let sut = format!("{},{}", servers[0].named("a"), servers[1].named("b"));
         for scenario in ["Server", "Offline"] {
-            let run = kind.digits(scenario, &sut).set("min_duration=500ms,Server.target_qps=100,Offline.target_qps=300");
+            let run =
+                kind.digits(scenario, &sut).set("min_duration=500ms,Server.target_qps=100,Offline.target_qps=300");
             let (finished, folder) = run.args(&["--connections", "2"]).finish();
             // VALID or not is the machine's business.
             assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");

@@ -472,7 +472,10 @@ mod tests {
         let above = tempfile::tempdir().unwrap();
         let place = Place::Numbered(above.path().join(std::ffi::OsStr::from_bytes(b"r\xffn")));
         let [first, second] = [(); 2].map(|()| RunFolder::create(&place).unwrap().path().to_owned());
-        assert_eq!((first.file_name().unwrap().as_bytes(), second.file_name().unwrap().as_bytes()), (&b"r\xffn"[..], &b"r\xffn-2"[..]));
+        assert_eq!(
+            (first.file_name().unwrap().as_bytes(), second.file_name().unwrap().as_bytes()),
+            (&b"r\xffn"[..], &b"r\xffn-2"[..])
+        );
         let told = write_file(&first, |_| Ok(())).unwrap_err().to_string();
         assert!(told.ends_with("its name is not UTF-8"), "{told}");
     }

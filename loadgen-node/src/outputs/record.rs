@@ -80,7 +80,8 @@ pub(crate) fn record_shown(mut test: Claimed, place: &Place, ui: Ui, board: &Boa
         let told = format!("not everything was written: {}: the disk was too slow for {missed} samples", stages::FILE);
         finished.outcome.verdict.add("not_written", told);
     }
-    let mut files = Files { finished: &mut finished, folder: folder.path(), stages: stages.as_ref(), without_page: false };
+    let mut files =
+        Files { finished: &mut finished, folder: folder.path(), stages: stages.as_ref(), without_page: false };
     let written = keep::keep(&mut files, log, &folder, &folder::fallbacks());
     drop(samples);
     // The nodes have told their counters and the verdict is known.

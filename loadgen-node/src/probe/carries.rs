@@ -58,7 +58,8 @@ pub(crate) fn table(up_bits_per_s: Option<f64>, down_bits_per_s: Option<f64>, se
     let (Some(up), Some(down)) = (up_bits_per_s, down_bits_per_s) else { return Vec::new() };
     let of_suite = Benchmark::all().iter().filter(|benchmark| is_in(benchmark, selection.suite, selection.round));
     let benchmarks = selection.more.iter().copied().chain(of_suite).map(|benchmark| (benchmark, None));
-    let former = Benchmark::all().iter().filter_map(|benchmark| Some((benchmark, Some(last_round(benchmark, selection)?))));
+    let former =
+        Benchmark::all().iter().filter_map(|benchmark| Some((benchmark, Some(last_round(benchmark, selection)?))));
     let rows = |(benchmark, last_round): (&'static Benchmark, Option<&'static str>)| {
         let typed = move |(dtype, formula): (Option<DType>, Formula)| {
             let row = move |(codec, ratio): (Codec, f64)| {

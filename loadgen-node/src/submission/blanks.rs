@@ -27,7 +27,8 @@ mod tests {
 
     #[test]
     fn a_line_is_left_until_it_is_filled_in() {
-        let whole = format!("{HEAD}# FILL IN: The name of the system.\nsystem_name = \"\"\n# Air, water.\ncooling = \"air\"\n");
+        let whole =
+            format!("{HEAD}# FILL IN: The name of the system.\nsystem_name = \"\"\n# Air, water.\ncooling = \"air\"\n");
         let open = left(&whole);
         let keys: Vec<&str> = open.iter().filter_map(|line| line.split(", ").nth(1)?.split(':').next()).collect();
         assert_eq!(keys, ["submitter", "system", "sut", "code", "calibration", "system_name"], "{open:?}");
@@ -35,7 +36,8 @@ mod tests {
         let filled = whole.replace("ORGANISATION", "Acme").replace("system_name = \"\"", "system_name = \"two\"");
         // A line that is right as it is has no mark any more.
         let filled = filled.replace("# FILL IN: the SUT nodes.\n", "");
-        let keys: Vec<String> = left(&filled).iter().filter_map(|line| Some(line.split(", ").nth(1)?.to_owned())).collect();
+        let keys: Vec<String> =
+            left(&filled).iter().filter_map(|line| Some(line.split(", ").nth(1)?.to_owned())).collect();
         let begins: Vec<&str> = keys.iter().filter_map(|key| key.split(':').next()).collect();
         assert_eq!(begins, ["system", "code", "calibration"], "{keys:?}");
     }

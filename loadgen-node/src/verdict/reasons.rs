@@ -83,7 +83,8 @@ pub(crate) fn add(outcome: &mut RunOutcome, evidence: &Evidence<'_>) {
         verdict.add("empty_answers", format!("all {answers} answers of a phase have not a byte"));
     }
     // A node that was lost cannot say its name.
-    let is_silent = |doubt: &&String| !lost.iter().any(|node| doubt.contains(&format!("node {} did not say", node.name)));
+    let is_silent =
+        |doubt: &&String| !lost.iter().any(|node| doubt.contains(&format!("node {} did not say", node.name)));
     for doubt in names.iter().filter_map(|name| name.doubt.as_ref()).filter(is_silent) {
         verdict.add("sut_name", doubt.clone());
     }

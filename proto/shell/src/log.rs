@@ -295,7 +295,9 @@ mod tests {
 
     #[test]
     fn a_line_that_was_written_is_not_written_again() {
-        assert!(!is_repeated(b"2026-01-01T00:00:00Z  WARN a: x\n") && !is_repeated(b"2026-01-01T00:00:00Z  WARN a: x\n"));
+        assert!(
+            !is_repeated(b"2026-01-01T00:00:00Z  WARN a: x\n") && !is_repeated(b"2026-01-01T00:00:00Z  WARN a: x\n")
+        );
         let once = once();
         for (line, repeated) in [
             ("2026-01-01T00:00:01Z  WARN a: x\n", false),

@@ -95,7 +95,8 @@ fn commands_for_run_folders_lead_to_the_one_for_official_logs() {
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("mlperf_log_detail.txt"), ":::MLLOG {}\n").unwrap();
     let arg = folder.to_str().unwrap();
-    let told = format!("{arg} has the logs of an official LoadGen, which `loadgen-node replay --official {arg}` judges");
+    let told =
+        format!("{arg} has the logs of an official LoadGen, which `loadgen-node replay --official {arg}` judges");
     for command in ["show", "report", "accuracy"] {
         let refused = LoadGen::run(&[command, arg]);
         assert!(refused.code == Some(2) && refused.stderr.contains(&told), "{command}: {refused:?}");

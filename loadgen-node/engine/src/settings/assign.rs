@@ -236,7 +236,8 @@ mod tests {
     #[test]
     fn units_are_those_of_the_config_files() {
         let mut settings = server();
-        for text in ["target_qps=500.5", "Server.target_latency=15", "target_latency_percentile=95", "min_duration=60ms"]
+        for text in
+            ["target_qps=500.5", "Server.target_latency=15", "target_latency_percentile=95", "min_duration=60ms"]
         {
             assert!(matches!(settings.set(text), Ok(Assigned::Here(_))), "{text}");
         }

@@ -214,7 +214,8 @@ fn pictures_are_turned_as_their_exif_segment_says() {
         assert_eq!((header.width, header.height), size, "{value}");
         assert_near(rgb_at(&pixels, 3, 3), first, &format!("first corner of {value}"));
         assert_near(rgb_at(&pixels, size.0 - 4, size.1 - 4), last, &format!("last corner of {value}"));
-        let more = header.decoding_bytes - jpeg_size(&lying(&file, 1)).unwrap().decoding_bytes.min(header.decoding_bytes);
+        let more =
+            header.decoding_bytes - jpeg_size(&lying(&file, 1)).unwrap().decoding_bytes.min(header.decoding_bytes);
         assert_eq!(more > 0, matches!(value, 3 | 6 | 8), "turning {value} takes a copy");
     }
 }
