@@ -50,8 +50,8 @@ fn shown(form: Format) -> Outcome<Shown> {
         Format::Text => Ok(Shown::Words),
         Format::Json => Ok(Shown::Json),
         Format::Csv | Format::Md => {
-            let told = "--format csv and md are for the tables of --compression auto and --repeat; list prints runs as a \
-                        table";
+            let told = "--format csv and md are for the tables of --compression auto and --repeat; list prints runs as \
+                        a table";
             Err(anyhow!(told)).or_exit(Exit::Usage)
         }
     }

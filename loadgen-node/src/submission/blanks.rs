@@ -6,8 +6,8 @@ pub(super) const HEAD: &str = include_str!("template.toml");
 /// The mark of a line that a person has to write.
 const MARK: &str = "# FILL IN: ";
 
-/// Lines of a file that are marked, and empty or as the template has them: each with its number, its key and what belongs
-/// there.
+/// Lines of a file that are marked, and empty or as the template has them: each with its number, its key and what
+/// belongs there.
 pub(super) fn left(text: &str) -> Vec<String> {
     let (mut found, mut wanted) = (Vec::new(), None);
     for (number, line) in (1..).zip(text.lines().map(str::trim)) {

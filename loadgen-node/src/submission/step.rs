@@ -153,8 +153,8 @@ impl<'a> Step<'a> {
         words
     }
 
-    /// Where the submission's file has what an error of this run is about: the table of the benchmark, with the key whose
-    /// flag or value the error names.
+    /// Where the submission's file has what an error of this run is about: the table of the benchmark, with the key
+    /// whose flag or value the error names.
     pub(crate) fn place_of(&self, error: &str) -> String {
         let Step { submission, entry, .. } = self;
         let is_named = |flag: &&String| {

@@ -15,9 +15,11 @@ use crate::pixels::{ImageError, Pixels, within_limit};
 /// Decodes a JPEG file to RGB.
 ///
 /// It reads baseline and progressive files in RGB, YCbCr, greyscale (each value is taken three times), CMYK and YCCK
-/// (as Adobe writes them: inverted, multiplied with the black). The picture is turned as the file's EXIF segment says. A
-/// file whose data end before the last pixel is an error, not a grey area. Damage in the middle of a file is an error where it can be noticed: a scan of a progressive
-/// file, or the data between two restart markers, can end early without a trace.
+/// (as Adobe writes them: inverted, multiplied with the black). The picture is turned as the file's EXIF segment says.
+///
+/// A file whose data end before the last pixel is an error, not a grey area. Damage in the middle of a file is an error
+/// where it can be noticed: a scan of a progressive file, or the data between two restart markers, can end early without
+/// a trace.
 ///
 /// # Errors
 /// See [`ImageError`]. Any bytes may be given.

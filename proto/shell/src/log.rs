@@ -1,7 +1,7 @@
 //! The log on standard error: text for people, or JSON for machines. `RUST_LOG` selects what is logged.
 //!
-//! Numbers are logged in the unit that ends the name of their field (`took_ms`, `sent_bytes`). Lines of text have them in
-//! the unit that fits (`took=1.5s`).
+//! Numbers are logged in the unit that ends the name of their field (`took_ms`, `sent_bytes`). Lines of text have them
+//! in the unit that fits (`took=1.5s`).
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt::Debug;
@@ -175,8 +175,8 @@ fn said() -> MutexGuard<'static, Option<HashSet<String>>> {
     SAID.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A line that says the same as one before is left out as long as this lives: for a program that looks at several things
-/// of which the same can be wrong.
+/// A line that says the same as one before is left out as long as this lives: for a program that looks at several
+/// things of which the same can be wrong.
 pub struct Once(());
 
 /// Writes each line once from now on.
@@ -287,7 +287,8 @@ mod tests {
         }
         let lines = fmt::layer().with_writer(|| Kept).with_ansi(false).without_time().fmt_fields(fields());
         tracing::subscriber::with_default(Registry::default().with(lines), || {
-            tracing::info!(run = "a b", took_ms = 1_500, of = 3, none = None::<u64>, file = %"x\u{1b}y", "it is \u{1b}over");
+            let (none, file) = (None::<u64>, "x\u{1b}y");
+            tracing::info!(run = "a b", took_ms = 1_500, of = 3, none, %file, "it is \u{1b}over");
         });
         let text = String::from_utf8(LINES.lock().unwrap().clone()).unwrap();
         assert!(text.ends_with(": it is \u{fffd}over run=\"a b\" took=1.5s of=3 file=x\u{fffd}y\n"), "{text:?}");

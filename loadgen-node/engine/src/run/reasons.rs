@@ -124,14 +124,14 @@ mod tests {
     #[test]
     fn what_is_too_few_is_said_with_numbers() {
         let few = reasons(500, 0);
-        let told = "too few queries: 500 were issued and 500 samples answered, 600 queries and 600 samples are required \
-                    (min_query_count)";
+        let told = "too few queries: 500 were issued and 500 samples answered, 600 queries and 600 samples are \
+                    required (min_query_count)";
         assert_eq!(few, [told], "459 are enough for early stopping");
         // One late query takes 662, two take 838 (the official table of the rules' appendix on early stopping).
         let late = reasons(700, 2);
         assert_eq!(late.len(), 1, "{late:?}");
-        let told = "700 queries are too few to say anything of the 99th percentile (early stopping): with 2 of them over \
-                    the limit it takes at least 138 more that are not";
+        let told = "700 queries are too few to say anything of the 99th percentile (early stopping): with 2 of them \
+                    over the limit it takes at least 138 more that are not";
         assert_eq!(late, [told]);
         let least = reasons(400, 0);
         assert!(least[1].ends_with("(early stopping): it takes 459 at least"), "{least:?}");

@@ -199,7 +199,8 @@ pub struct CarriedDocument {
     pub ratio: f64,
     /// Samples per second that the fabric allows.
     pub samples_per_s: f64,
-    /// The last round whose suite has the benchmark; null: that of the selected round has it, or it is one of the user's.
+    /// The last round whose suite has the benchmark; null: that of the selected round has it, or it is one of the
+    /// user's.
     #[serde(default)]
     pub last_round: Option<String>,
 }

@@ -16,8 +16,8 @@ pub struct RunList {
     pub schema: u32,
     /// The runs that were asked for, the oldest first.
     pub runs: Vec<ListedRun>,
-    /// Folders whose result cannot be read, each with the reason; of those with logs of an official LoadGen, the command
-    /// that reads them.
+    /// Folders whose result cannot be read, each with the reason; of those with logs of an official LoadGen, the
+    /// command that reads them.
     pub unreadable: Vec<String>,
 }
 

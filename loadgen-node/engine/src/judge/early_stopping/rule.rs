@@ -124,7 +124,8 @@ fn limit(subject: Subject<'_>) -> Judgement {
     }
     let missing = needed - queries;
     let text = format!(
-        " * Run unsuccessful.\n * Processed {queries} queries.\n * Would need to run at least {missing} more queries,\n \
+        " * Run unsuccessful.\n * Processed {queries} queries.\n * Would need to run at least {missing} more \
+         queries,\n \
          with the run being successful if every additional\n query were under latency."
     );
     Judgement { text, late: over, missing, ..Judgement::default() }
