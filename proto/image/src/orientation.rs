@@ -59,7 +59,7 @@ impl Orientation {
     /// The upright picture.
     ///
     /// # Errors
-    /// None for pixels that are a picture already.
+    /// As of [`Pixels::new`], which takes all pixels of a picture.
     pub(crate) fn upright(self, pixels: Pixels) -> Result<Pixels, ImageError> {
         if self == Orientation::default() {
             return Ok(pixels);

@@ -351,7 +351,8 @@ mod tests {
         use rustls::pki_types::UnixTime;
         use rustls::server::ParsedCertificate;
         let refused = |is_ca: IsCa| {
-            let params = CertificateParams { is_ca, ..CertificateParams::new(["n.lab".to_owned()]).unwrap() };
+            let mut params = CertificateParams::new(["n.lab".to_owned()]).unwrap();
+            params.is_ca = is_ca;
             let own = params.self_signed(&KeyPair::generate().unwrap()).unwrap().der().clone();
             let mut roots = rustls::RootCertStore::empty();
             roots.add(own.clone()).unwrap();

@@ -294,8 +294,12 @@ mod tests {
         assert!(text.ends_with(": it is \u{fffd}over run=\"a b\" took=1.5s of=3 file=x\u{fffd}y\n"), "{text:?}");
     }
 
+    /// Taken by tests that write to the log of the process.
+    static ALONE: Mutex<()> = Mutex::new(());
+
     #[test]
     fn a_line_that_was_written_is_not_written_again() {
+        let _alone = ALONE.lock().unwrap();
         assert!(
             !is_repeated(b"2026-01-01T00:00:00Z  WARN a: x\n") && !is_repeated(b"2026-01-01T00:00:00Z  WARN a: x\n")
         );
@@ -315,6 +319,7 @@ mod tests {
 
     #[test]
     fn lines_are_kept_while_the_log_is_diverted() {
+        let _alone = ALONE.lock().unwrap();
         let diverted = divert();
         Out.write_all(b"one\ntwo\n").unwrap();
         Out.write_all(b"three\n").unwrap();

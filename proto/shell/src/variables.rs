@@ -9,7 +9,7 @@ use clap::{Command, Error};
 
 /// The error, with a tip for each flag it names that was not typed: the variable that stands for it. Where an argument
 /// should be text, the tips name those that are none.
-pub fn told(mut error: Error, command: &Command, args: &[OsString]) -> Error {
+pub fn told(error: Error, command: &Command, args: &[OsString]) -> Error {
     if error.kind() == ErrorKind::InvalidUtf8 {
         return with_tips(error, not_text(command, args));
     }

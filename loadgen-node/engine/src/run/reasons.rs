@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use crate::judge::Measured;
     use crate::plan::Plan;
-    use crate::scenario::{Qsl, Scenario, TestSettings};
+    use crate::settings::{Qsl, Scenario, TestSettings};
 
     /// The reasons against a Server run of 1 ms answers, of which some took 1 s.
     fn reasons(queries: u64, slow: usize) -> Vec<String> {
