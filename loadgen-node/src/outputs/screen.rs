@@ -260,7 +260,7 @@ fn settings(finished: &Finished) -> Option<String> {
     }
     let time = |name: &str, ms: u64| (ms > 0).then(|| format!("{name} {:?}", Duration::from_millis(ms)));
     let count = |name: &str, count: u64| (count > 0).then(|| format!("{name} {count}"));
-    let is_asked_at_once = effective.scenario.pacing() == Pacing::Room;
+    let is_asked_at_once = effective.shape.is_pulled();
     let all = [
         is_asked_at_once.then(|| format!("target_qps {}", effective.target_qps)),
         time("min_duration", effective.min_duration_ms),

@@ -147,7 +147,7 @@ impl Plan {
     pub(crate) fn at_rate(&self, qps: f64, query: QuerySeq, sample: SampleSeq) -> Result<Self, PlanError> {
         let scenario = self.effective.scenario;
         let requested = scenario.traffic().at_rate(&self.requested, qps);
-        let requested = requested.ok_or_else(|| PlanError::no_peak(scenario.name(), scenario.pacing()))?;
+        let requested = requested.ok_or_else(|| PlanError::no_peak(scenario.name(), scenario.traffic().expected()))?;
         let mut plan = Self { profile: self.profile, ..Self::for_judging(requested, self.qsl)? };
         for phase in &self.phases {
             let (set, integers) = (phase.set.clone(), self.profile.integers);
@@ -160,7 +160,7 @@ impl Plan {
     fn check_search(&self) -> Result<(), PlanError> {
         let scenario = self.effective.scenario;
         if scenario.traffic().at_rate(&self.requested, self.effective.target_qps).is_none() {
-            return Err(PlanError::no_peak(scenario.name(), scenario.pacing()));
+            return Err(PlanError::no_peak(scenario.name(), scenario.traffic().expected()));
         }
         let step_size = self.requested.server_find_peak_qps_boundary_step_size;
         if !(MIN_STEP_SIZE..=MAX_STEP_SIZE).contains(&step_size) {

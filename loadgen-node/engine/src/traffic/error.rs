@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use thiserror::Error;
 
-use super::shape::Pacing;
+use super::shape::Expected;
 
 /// Why settings cannot be run; found before anything is loaded or sent.
 #[derive(Clone, Debug, Error, PartialEq)]
@@ -67,13 +67,15 @@ impl PlanError {
     }
 
     /// A search for the peak in a scenario that has no rate to search for.
-    pub(crate) fn no_peak(scenario: &'static str, pacing: Pacing) -> Self {
-        let why = match pacing {
-            Pacing::Room => "all its samples are due at once, so PerformanceOnly measures the highest rate already",
-            Pacing::Reply { .. } => {
+    pub(crate) fn no_peak(scenario: &'static str, expected: Expected) -> Self {
+        let why = match expected {
+            Expected::SampleRate => {
+                "all its samples are due at once, so PerformanceOnly measures the highest rate already"
+            }
+            Expected::Latency => {
                 "its queries wait for answers, so PerformanceOnly measures how fast the SUT answers already"
             }
-            Pacing::Schedule => "it has no rate to search for",
+            Expected::QueryRate => "it has no rate to search for",
         };
         Self::FindPeak { scenario, why }
     }

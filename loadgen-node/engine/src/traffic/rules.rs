@@ -1,7 +1,7 @@
 //! The contract of a scenario's file in this folder: from requested settings to what is asked.
 
 use super::error::PlanError;
-use super::shape::Shape;
+use super::shape::{Expected, Shape};
 use crate::requested::{Qsl, Requested};
 use crate::value::Entry;
 
@@ -40,17 +40,6 @@ pub trait Traffic<S>: Sync {
     fn without_effect(&self, _settings: &Requested<S>) -> Option<String> {
         None
     }
-}
-
-/// The setting that says how fast the SUT is expected to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expected {
-    /// `target_qps`: the rate at which queries are due.
-    QueryRate,
-    /// `target_qps`: the rate at which all samples together are answered.
-    SampleRate,
-    /// `target_latency`: the latency of a query.
-    Latency,
 }
 
 /// What a scenario sees when it works out effective values.

@@ -47,6 +47,17 @@ pub enum LatencyStart {
     Phase,
 }
 
+/// The setting that says how fast the SUT is expected to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// `target_qps`: the rate at which queries are due.
+    QueryRate,
+    /// `target_qps`: the rate at which all samples together are answered.
+    SampleRate,
+    /// `target_latency`: the latency of a query.
+    Latency,
+}
+
 /// The queries of a scenario with its settings: samples, issue, latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {

@@ -2,8 +2,8 @@
 
 use super::checks::check_expected_latency;
 use super::error::PlanError;
-use super::rules::{Expected, Request, Sanitised, Traffic};
-use super::shape::{Gap, LatencyStart, Layout, Shape, Trigger};
+use super::rules::{Request, Sanitised, Traffic};
+use super::shape::{Expected, Gap, LatencyStart, Layout, Shape, Trigger};
 use crate::requested::Requested;
 use crate::value::Entry;
 
