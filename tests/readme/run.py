@@ -40,13 +40,13 @@ LIMIT_S = 600
 SIGN = "\x1e"
 # A job that the reader's shell has before the first block.
 BEFORE = f"trap 'printf \"\\n{SIGN}%s\\n\" \"exit code $?\"' EXIT\nsleep 1000000 & readers_job=$!\n"
-# The variable is this program's own.
-LEFT = (
-    "jobs -rp | grep -vx $readers_job | sed 's/^/still running: /'; "
-    "compgen -v LON_ | grep -vx LON_BUILT | sed 's/^/still set: /'; "
-    "kill -0 $readers_job || echo \"the reader's job was ended\""
-)
-AFTER = f"printf '\\n{SIGN}%s\\n' \"$({{ {LEFT}; }} 2>/dev/null | paste -sd ';')\"\n"
+# What a block left behind. `jobs` knows the shell's jobs only in a substitution of its own. LON_BUILT is this program's.
+LEFT = [
+    "jobs -rp | grep -vx $readers_job | sed 's/^/still running: /'",
+    "compgen -v LON_ | grep -vx LON_BUILT | sed 's/^/still set: /'",
+    "kill -0 $readers_job 2>/dev/null || echo \"the reader's job was ended\"",
+]
+AFTER = f"printf '\\n{SIGN}%s\\n' \"$(echo {' '.join(f'$({command})' for command in LEFT)})\"\n"
 # A port that a command of a block listens on.
 LISTENS = r"(?:-listen \S*:|--port |address = \"\S*:)(\d+)"
 # What is written beside the programs.
@@ -195,6 +195,7 @@ def paste(tried, binaries):
         return len(tried)
     finally:
         end(shell)
+        shell.stdout.close()
 
 
 def end(shell):
