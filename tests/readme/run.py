@@ -38,8 +38,8 @@ FENCE = re.compile(r"(?ms)(?:^<!-- (?P<mark>[^\n]*) -->\n+)?^```(?P<language>\w*
 LIMIT_S = 600
 # Begins a line that no program prints.
 SIGN = "\x1e"
-# A job that the reader's shell has before the first block.
-BEFORE = f"trap 'printf \"\\n{SIGN}%s\\n\" \"exit code $?\"' EXIT\nsleep 1000000 & readers_job=$!\n"
+# A job that the reader's shell has before the first block. It begins before the trap, which it would take along.
+BEFORE = f"sleep 1000000 & readers_job=$!\ntrap 'printf \"\\n{SIGN}%s\\n\" \"exit code $?\"' EXIT\n"
 # What a block left behind. `jobs` knows the shell's jobs only in a substitution of its own. LON_BUILT is this program's.
 LEFT = [
     "jobs -rp | grep -vx $readers_job | sed 's/^/still running: /'",
