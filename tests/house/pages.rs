@@ -63,7 +63,7 @@ fn resolved(page: &str, link: &str) -> String {
     parts.join("/")
 }
 
-/// What is wrong with a link of a page, if anything is.
+/// The fault of a link of a page, if it has one.
 fn fault(page: &str, link: &str, pages: &BTreeMap<String, Page>) -> Option<String> {
     if link.contains("://") || link.starts_with("mailto:") {
         return None;

@@ -40,7 +40,7 @@ LIMIT_S = 600
 SIGN = "\x1e"
 # A job that the reader's shell has before the first block. It begins before the trap, which it would take along.
 BEFORE = f"sleep 1000000 & readers_job=$!\ntrap 'printf \"\\n{SIGN}%s\\n\" \"exit code $?\"' EXIT\n"
-# What a block left behind. `jobs` knows the shell's jobs only in a substitution of its own. LON_BUILT is this program's.
+# Processes and variables that a block left behind. `jobs` knows the shell's jobs only in a substitution of its own. LON_BUILT is this program's.
 LEFT = [
     "jobs -rp | grep -vx $readers_job | sed 's/^/still running: /'",
     "compgen -v LON_ | grep -vx LON_BUILT | sed 's/^/still set: /'",
@@ -49,7 +49,7 @@ LEFT = [
 AFTER = f"printf '\\n{SIGN}%s\\n' \"$(echo {' '.join(f'$({command})' for command in LEFT)})\"\n"
 # A port that a command of a block listens on.
 LISTENS = r"(?:-listen \S*:|--port |address = \"\S*:)(\d+)"
-# What is written beside the programs.
+# Files beside the programs.
 TARGET = re.compile(r"(?<![\w./-])(?:\$PWD/)?target/")
 UNITS = r"(?:ns|µs|us|ms|s|min|[kMGT]?(?:B|bit)(?:/s)?)\b"
 MASKS = [
@@ -121,7 +121,7 @@ def shape(text):
 
 
 def fits(shown, printed):
-    """Whether what was printed has the shape that is shown."""
+    """True where the printed text has the shape of the shown one."""
     lines = [re.escape(line).replace(r"\.\.\.", ".*") + "\n" for line in shape(shown).splitlines()]
     pattern = "".join(r"(?:.*\n)*" if line == ".*\n" else line for line in lines)
     return re.fullmatch(pattern, shape(printed)) is not None
@@ -135,7 +135,7 @@ def target_folder():
 
 
 def output(shell):
-    """What the shell prints until the next sign, shown here as well, and what comes with the sign."""
+    """The text that the shell prints until the next sign, shown here as well, and the words of the sign."""
     printed = ""
     for line in shell.stdout:
         if line.startswith(SIGN):
@@ -213,7 +213,7 @@ def end(shell):
 
 
 def too_late(*_):
-    """What the alarm does."""
+    """The alarm."""
     raise TimeoutError
 
 

@@ -12,7 +12,7 @@ signal.signal(signal.SIGALRM, too_late)
 
 
 def pasted(script, shown="", then="true\n"):
-    """How many of two blocks passed, and the text of the run."""
+    """The number of two blocks that passed, and the text of the run."""
     text = io.StringIO()
     with contextlib.redirect_stdout(text):
         done = paste([Block("p.md", "first", script, shown), Block("p.md", "second", then)], "target/debug")

@@ -131,7 +131,7 @@ impl Shape {
     }
 }
 
-/// Whether a type derives this trait.
+/// True where a type derives this trait.
 fn derives(attributes: &[Attribute], name: &str) -> bool {
     let mut found = false;
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("derive")) {
@@ -173,7 +173,7 @@ fn docs(attributes: &[Attribute]) -> String {
     }
 }
 
-/// What serde is told of a field, a variant or a type.
+/// The attributes for serde of a field, a variant or a type.
 fn serde(attributes: &[Attribute]) -> BTreeMap<String, Option<String>> {
     let mut told = BTreeMap::new();
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {

@@ -130,7 +130,7 @@ pub struct SettingKey {
     pub scenario: Option<Scenario>,
     /// The unit of a number without one; empty where it is a count, a switch or a name.
     pub unit: &'static str,
-    /// Whether config files of users may not set it.
+    /// True where config files of users may not set it.
     pub is_reserved: bool,
 }
 
