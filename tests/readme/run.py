@@ -40,7 +40,8 @@ LIMIT_S = 600
 SIGN = "\x1e"
 # A job that the reader's shell has before the first block. It begins before the trap, which it would take along.
 BEFORE = f"sleep 1000000 & readers_job=$!\ntrap 'printf \"\\n{SIGN}%s\\n\" \"exit code $?\"' EXIT\n"
-# Processes and variables that a block left behind. `jobs` knows the shell's jobs only in a substitution of its own. LON_BUILT is this program's.
+# Processes and variables that a block left behind. `jobs` knows the shell's jobs only in a substitution of its own, and
+# LON_BUILT is this program's.
 LEFT = [
     "jobs -rp | grep -vx $readers_job | sed 's/^/still running: /'",
     "compgen -v LON_ | grep -vx LON_BUILT | sed 's/^/still set: /'",
