@@ -348,6 +348,15 @@ mod tests {
 
     /// Every field but the scenario, which is no setting of its own.
     #[test]
+    fn keys_are_listed_with_their_fields_and_units() {
+        let listed: Vec<_> = setting_keys().filter(|key| key.key == "target_latency").collect();
+        let fields: Vec<_> = listed.iter().map(|key| (key.field, key.scenario.map(Scenario::name), key.unit)).collect();
+        assert!(fields.contains(&("server_target_latency_ns", Some("Server"), "ms")), "{fields:?}");
+        assert_eq!(fields.len(), 3, "{fields:?}");
+        assert!(setting_keys().any(|key| key.key == "qsl_rng_seed" && key.is_reserved && key.scenario.is_none()));
+    }
+
+    #[test]
     fn every_field_can_be_set() {
         let settings = serde_json::to_value(TestSettings::default()).unwrap();
         for name in settings.as_object().unwrap().keys().filter(|name| *name != "scenario") {
