@@ -61,7 +61,8 @@ Datasets (--dataset), and where their labels are:
                      above
   FILE.jsonl         a line {\"prompt\":\"...\"} or {\"input_ids\":[1,2]} for each;
                      may have attention_mask, token_type_ids, max_tokens, and
-                     label (a class) or answers (a list of texts)
+                     label (a class) or answers (a list of texts); part names
+                     the part of the dataset, where each is scored apart
   FILE.toml          raw little-endian tensors; also a folder with
                      dataset.toml. labels, sha256 are optional, and
                      files = [..] is a file for each sample:

@@ -258,4 +258,16 @@ mod tests {
         assert_eq!(mixtral(160.0), Verdict::not_seen(told));
         assert!(matches!(mixtral(160.5), Verdict::Broken(_)));
     }
+
+    /// The checker has 0.7286 x 0.99 for R-GAT and reads what the script prints, which is percent. The table of
+    /// benchmarks in the rules has 99 % of 72.86 %.
+    #[test]
+    fn a_bound_in_another_unit_than_the_score_says_nothing() {
+        let rgat = Benchmark::find("rgat").unwrap();
+        let official = rgat.official("v6.1")[0];
+        let judged = |score| within(official, &rgat.quality, &Scores::Own(vec![("acc", score)]), "v6.1");
+        assert_eq!(judged(72.14), Verdict::Kept);
+        let told = "acc is 72.13: the official checker has 0.721314 for it, the rules' text 72.131400";
+        assert_eq!(judged(72.13), Verdict::not_seen(told));
+    }
 }

@@ -99,10 +99,7 @@ fn names(entry: &Entry) -> Vec<&'static str> {
 
 /// Sentences are looked for when the score is made; then it is known whether it is the official one.
 fn name(metric: Metric) -> &'static str {
-    match metric {
-        Metric::RougeLsum => "ROUGELSUM",
-        metric => metric.checker_name().unwrap_or(metric.name()),
-    }
+    metric.checker_name_with_sentences().unwrap_or(metric.name())
 }
 
 /// What the official script wrote into the run folder, for the log that is there.
@@ -129,8 +126,9 @@ fn line(entry: &Entry, score: &Scored) -> Option<String> {
         let name = other.official.clone().unwrap_or_else(|| other.metric.clone());
         Some((name, other.value?))
     });
-    // Without sentences it is another score.
-    let others = others.filter(|(name, _)| name != Metric::RougeLsum.name());
+    // Without sentences they are other scores.
+    let is_other = |name: &str| [Metric::RougeLsum, Metric::LongExactMatch].iter().any(|metric| metric.name() == name);
+    let others = others.filter(|(name, _)| !is_other(name));
     let scores: Vec<(String, f64)> = std::iter::once((first.to_owned(), score.value)).chain(others).collect();
     official_text(&scores, score.samples)
 }

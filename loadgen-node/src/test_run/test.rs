@@ -240,7 +240,7 @@ fn check_labels(plan: &Plan, benchmark: &Benchmark, dataset: &Dataset) -> Outcom
     if dataset.truths().is_none() {
         tracing::warn!(dataset = dataset.name(), "no labels: answers are logged, but not scored");
     }
-    dataset.fits_metric(target.metric).or_exit(Exit::Usage)
+    dataset.fits_metric(target).or_exit(Exit::Usage)
 }
 
 #[cfg(test)]

@@ -107,7 +107,8 @@ pub(super) struct TokenArgs {
     #[arg(long, default_value = "128", value_parser = up_to::<1048576>, env = "LON_MAX_TOKENS",
           help_heading = ANSWERS, hide_short_help = true)]
     pub(super) max_tokens: NonZeroUsize,
-    /// Tokens of an answer at least, if it may have as many: until then --eos is not taken.
+    /// Tokens of an answer at least, if it may have as many: until then --eos is not taken. A server of openai:URL is
+    /// asked for them by min_tokens, which vLLM knows.
     #[arg(long, default_value = "0", value_parser = some_tokens, env = "LON_MIN_TOKENS",
           help_heading = ANSWERS, hide_short_help = true)]
     pub(super) min_tokens: usize,

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use lon_sut::backend::openai::OpenAiOptions;
 use lon_sut::backend::stream::{Event, Output, What};
-use lon_sut::backend::{Backend, BackendOptions, Backends, Sample, Streamer};
+use lon_sut::backend::{Backend, BackendOptions, Backends, Sample, Streamer, TokenOptions};
 use lon_sut::tensor::{DType, Tensor};
-use lon_tests::chat::{Act, ChatServer, DONE, FINISH, ROLE, cut_stream, stream, text, usage, whole};
+use lon_tests::chat::{Act, ChatServer, DONE, FINISH, ROLE, cut_stream, models, stream, text, usage, whole};
 use lon_tests::prompts::{prompt, streamer};
 mod node;
 mod start;
@@ -246,6 +246,35 @@ fn a_prompt_that_nobody_waits_for_leaves_the_server() {
     assert_eq!((first, end.unwrap().bytes), (Some("b".into()), Bytes::from("b")));
 }
 
+/// Source: vLLM's chat completions, which take `min_tokens` beside `max_tokens`.
+#[test]
+fn the_least_tokens_of_an_answer_are_asked_for_and_told() {
+    let tokens = TokenOptions { min_tokens: 30, ..TokenOptions::default() };
+    let options = BackendOptions { tokens, ..BackendOptions::default() };
+    let open = |server: &ChatServer| Backends::new().open(&server.backend("tiny"), &options);
+    let server = ChatServer::raw(|asked| {
+        vec![Act::Send(match asked.prompt() {
+            "" => models(&["tiny"]),
+            "short" => stream(&[&text("a"), FINISH, &usage(29), DONE]),
+            _ => stream(&[&text("a"), FINISH, &usage(asked.body["min_tokens"].as_u64().unwrap()), DONE]),
+        })]
+    });
+    let backend = open(&server).unwrap();
+    let told = |name: &str| backend.info().settings.iter().find(|setting| setting.name == name).unwrap().clone();
+    assert_eq!((told("min_tokens").value.as_str(), told("min_tokens").shapes_answers), ("30", true));
+    let mut streamer = streamer(backend.as_ref());
+    for (tensors, least) in [(prompt("one", None), 30), (prompt("two", Some(3)), 3)] {
+        assert_eq!(ask(streamer.as_mut(), tensors).1.unwrap().n_tokens, least);
+        assert_eq!(server.asked().pop().unwrap().body["min_tokens"], least);
+    }
+    let error = ask(streamer.as_mut(), prompt("short", None)).1.unwrap_err();
+    assert!(error.contains("counts 29 tokens, 30 were asked for at least"), "{error}");
+    // One that heeds nothing is found before the first sample: its first answer has one token.
+    let heedless = ChatServer::start(|_| Vec::new());
+    let error = open(&heedless).map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("counts 1 tokens, 8 were asked for at least"), "{error}");
+}
+
 #[test]
 fn a_sample_says_how_long_its_answer_may_be() {
     let server = ChatServer::start(|_| vec![Act::Send(stream(&[&text("a"), FINISH, DONE]))]);
@@ -259,6 +288,7 @@ fn a_sample_says_how_long_its_answer_may_be() {
         assert_eq!((&body["max_tokens"], &body["temperature"]), (&limit.into(), &0.into()), "{body}");
         assert_eq!((&body["stream"], &body["stream_options"]["include_usage"]), (&true.into(), &true.into()), "{body}");
     }
+    assert!(server.asked().iter().all(|asked| asked.body.get("min_tokens").is_none()), "nobody asks for it");
     let requests = server.asked().len();
     let bytes = Bytes::from_static(&[b'a', 0xff]);
     let (_, end) = ask(streamer.as_mut(), vec![Tensor::new(DType::U8, &[2], bytes).unwrap()]);

@@ -142,6 +142,12 @@ pub enum ScoreError {
     /// There is no model by which the sentences of a text are found.
     #[error("{0} needs the model that finds sentences: put the folder punkt_tab of NLTK's data beside the right texts")]
     Sentences(&'static str),
+    /// No sample belongs to the parts of the dataset that a metric is for.
+    #[error("no sample is of part {0}: name the part of each sample beside its right answers (\"part\")")]
+    NoPart(String),
+    /// Answers are programs.
+    #[error("answers are programs, which are not run here: accuracy --scorer CMD scores the log with a command")]
+    Programs,
     /// The right texts have no words, of which a share could be wrong.
     #[error("the right texts have no words")]
     NoWords,

@@ -1,6 +1,7 @@
 //! The ways to score answers.
 
 use super::gsm8k;
+use super::long_context;
 use super::rouge::{self, Rouge};
 use super::squad;
 use super::truth::{Truth, Truths};
@@ -33,6 +34,11 @@ pub enum Metric {
     RougeLsum,
     /// The share of samples whose text ends with the right number, as MLPerf judges answers to GSM8K.
     Gsm8k,
+    /// The mean of the points for answers to questions about long contexts, as MLPerf judges them: the part of each
+    /// sample says by which rule (see [`long_context`]).
+    LongExactMatch,
+    /// The share of answers that are right programs. Programs are not run here, so that there is no score.
+    Mbxp,
     /// The word error rate: wrong words of all samples for each word of the right texts. Lower is better.
     Wer,
     /// The mean of DICE over samples and over all classes but the first. An answer is the class of each voxel, as a
@@ -58,6 +64,8 @@ enum Needs {
     Class,
     /// A class of each item.
     Classes,
+    /// Texts of a part that has a rule for long contexts.
+    LongContext,
     /// Texts, of which one is to be given.
     Texts,
     /// One text, and no other.
@@ -70,7 +78,7 @@ enum Needs {
 
 impl Metric {
     /// All metrics, in the order in which messages list them.
-    pub const ALL: [Metric; 15] = [
+    pub const ALL: [Metric; 17] = [
         Metric::Top1,
         Metric::Top5,
         Metric::F1,
@@ -80,6 +88,8 @@ impl Metric {
         Metric::RougeL,
         Metric::RougeLsum,
         Metric::Gsm8k,
+        Metric::LongExactMatch,
+        Metric::Mbxp,
         Metric::Wer,
         Metric::Dice,
         Metric::Auc,
@@ -100,6 +110,8 @@ impl Metric {
             Metric::RougeL => "rougeL",
             Metric::RougeLsum => "rougeLsum",
             Metric::Gsm8k => "gsm8k",
+            Metric::LongExactMatch => "long_exact_match",
+            Metric::Mbxp => "mbxp",
             Metric::Wer => "wer",
             Metric::Dice => "dice",
             Metric::Auc => "auc",
@@ -125,7 +137,17 @@ impl Metric {
             Metric::GenLen => Some("GEN_LEN"),
             Metric::TokensPerSample => Some("TOKENS_PER_SAMPLE"),
             // Sentences are found otherwise, or texts are brought into another form before.
-            Metric::RougeLsum | Metric::Wer | Metric::ExactMatch | Metric::Top5 => None,
+            Metric::RougeLsum | Metric::LongExactMatch | Metric::Wer | Metric::ExactMatch => None,
+            Metric::Top5 | Metric::Mbxp => None,
+        }
+    }
+
+    /// Returns the same for texts whose sentences were found with the model of the official scripts.
+    pub fn checker_name_with_sentences(self) -> Option<&'static str> {
+        match self {
+            Metric::RougeLsum => Some("ROUGELSUM"),
+            Metric::LongExactMatch => Some("exact_match"),
+            metric => metric.checker_name(),
         }
     }
 
@@ -154,25 +176,30 @@ impl Metric {
         if self.unit() == "%" { 100.0 } else { 1.0 }
     }
 
-    /// Returns the index of the first sample without a right answer that this metric can use; none when all have one.
-    pub fn first_lacking(self, truths: &Truths) -> Option<usize> {
-        match truths {
-            Truths::Samples(samples) | Truths::Decoded(samples, _) => {
-                let lacks = |truth: &Option<Truth>| !truth.as_ref().is_some_and(|truth| self.takes(truth));
-                samples.iter().position(lacks).filter(|_| self.needs() != Needs::Nothing)
-            }
-            Truths::Boxes(_) => (self.needs() != Needs::Boxes).then_some(0),
-            Truths::Questions(_) => (!matches!(self, Metric::F1 | Metric::ExactMatch)).then_some(0),
-        }
-    }
-
-    fn takes(self, truth: &Truth) -> bool {
+    /// Tells whether it can use this right answer to a sample.
+    pub(super) fn takes(self, truth: &Truth) -> bool {
         match (self.needs(), truth) {
             (Needs::Nothing, _) | (Needs::Class | Needs::Classes, Truth::Class(_)) => true,
             (Needs::Classes, Truth::Classes(labels)) => !labels.is_empty(),
-            (Needs::Texts, Truth::Texts(_)) | (Needs::Mask, Truth::Mask(_)) => true,
-            (Needs::Text, Truth::Texts(texts)) => texts.len() == 1,
+            (Needs::Mask, Truth::Mask(_)) => true,
+            (Needs::Texts, truth) => truth.texts().is_some(),
+            (Needs::Text, truth) => truth.texts().is_some_and(|texts| texts.len() == 1),
+            (Needs::LongContext, truth) => truth.texts().is_some() && truth.part().is_some_and(long_context::has_rule),
             _ => false,
+        }
+    }
+
+    /// Tells whether it needs right answers.
+    pub(super) fn needs_truths(self) -> bool {
+        self.needs() != Needs::Nothing
+    }
+
+    /// Tells whether it can use the right answers to a dataset that is not scored sample by sample; none: it is.
+    pub(super) fn takes_all(self, truths: &Truths) -> Option<bool> {
+        match truths {
+            Truths::Samples(_) | Truths::Decoded(..) => None,
+            Truths::Boxes(_) => Some(self.needs() == Needs::Boxes),
+            Truths::Questions(_) => Some(matches!(self, Metric::F1 | Metric::ExactMatch)),
         }
     }
 
@@ -183,7 +210,8 @@ impl Metric {
             Metric::Wer => Needs::Text,
             Metric::Dice => Needs::Mask,
             Metric::Map => Needs::Boxes,
-            Metric::GenLen | Metric::TokensPerSample => Needs::Nothing,
+            Metric::GenLen | Metric::TokensPerSample | Metric::Mbxp => Needs::Nothing,
+            Metric::LongExactMatch => Needs::LongContext,
             Metric::F1 | Metric::ExactMatch | Metric::Gsm8k => Needs::Texts,
             Metric::Rouge1 | Metric::Rouge2 | Metric::RougeL | Metric::RougeLsum => Needs::Texts,
         }
@@ -191,12 +219,19 @@ impl Metric {
 
     /// Tells whether it compares texts, and not classes.
     pub(super) fn compares_texts(self) -> bool {
-        matches!(self.needs(), Needs::Texts | Needs::Text)
+        matches!(self.needs(), Needs::Texts | Needs::Text | Needs::LongContext)
     }
 
-    /// Returns the points for a text, from 0 to 1. None when it does not give points to single texts.
-    pub(super) fn points_of_text(self, text: &str, right: &[String]) -> Option<f64> {
+    /// Tells whether the script that computes it first puts each sentence of a text on a line of its own.
+    pub(super) fn reads_sentences(self) -> bool {
+        matches!(self, Metric::RougeLsum | Metric::LongExactMatch)
+    }
+
+    /// Returns the points for a text, from 0 to 1; `part` is the part of its sample, where it has one. None when it does
+    /// not give points to such single texts.
+    pub(super) fn points_of_text(self, text: &str, right: &[String], part: Option<&str>) -> Option<f64> {
         Some(match self {
+            Metric::LongExactMatch => return long_context::points(part?, text, right),
             Metric::ExactMatch => f64::from(squad::is_exact_match(text, right)),
             Metric::F1 => squad::f1(text, right),
             Metric::Rouge1 => rouge::rouge(Rouge::Words(1), text, right),
@@ -205,7 +240,7 @@ impl Metric {
             Metric::RougeLsum => rouge::rouge(Rouge::LongestByLine, text, right),
             Metric::Gsm8k => f64::from(gsm8k::is_right(text, right)),
             Metric::Top1 | Metric::Top5 | Metric::Wer | Metric::Dice | Metric::Auc | Metric::Map => return None,
-            Metric::GenLen | Metric::TokensPerSample => return None,
+            Metric::GenLen | Metric::TokensPerSample | Metric::Mbxp => return None,
         })
     }
 }

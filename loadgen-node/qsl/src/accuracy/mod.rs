@@ -12,6 +12,7 @@
 //! - `spans`: the texts to which start and end logits point;
 //! - [`rouge`]: how many words of two texts are the same; `porter`: the stems of words;
 //! - [`gsm8k`]: the number that a text ends with;
+//! - [`long_context`]: answers to questions about long contexts;
 //! - [`wer`]: how many words of a text are wrong;
 //! - `tokenizer`: from token ids to text; `punkt`: the sentences of a text; `words`: its words;
 //! - `reader`: both together;
@@ -35,6 +36,7 @@ mod error;
 mod fit;
 pub mod gsm8k;
 mod logits;
+pub mod long_context;
 mod map;
 mod metric;
 mod porter;

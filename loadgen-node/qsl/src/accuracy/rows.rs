@@ -170,12 +170,13 @@ fn first_spec(outputs: &str) -> Option<(TensorSpec, &str)> {
 }
 
 /// Returns the layout of an answer when the SUT does not say it; `known` is the number of classes. It is a row of f32,
-/// or 1 to 5 classes of i64 when the length allows it, else of i32.
+/// or 1 to 5 classes of i64 when the length allows it, else of i32, or one class of a byte.
 pub(super) fn guessed(answer: &[u8], known: Option<usize>) -> Option<Rows> {
     let dtype = match answer.len() {
         bytes if known.is_none_or(|classes| bytes == 4 * classes) => DType::F32,
         8 | 16 | 24 | 32 | 40 => DType::I64,
         4 | 12 | 20 => DType::I32,
+        1 => DType::U8,
         _ => return None,
     };
     Some(Rows::untold(dtype))

@@ -34,6 +34,15 @@ pub struct Target {
     pub at_most: Option<f64>,
     /// The number of classes that a model tells apart, when it is known.
     pub classes: Option<usize>,
+    /// The parts of the dataset whose samples are scored; empty: all samples are.
+    pub parts: &'static [&'static str],
+}
+
+/// A metric over all samples, without bounds.
+impl From<Metric> for Target {
+    fn from(metric: Metric) -> Target {
+        Target { metric, at_least: None, at_most: None, classes: None, parts: &[] }
+    }
 }
 
 /// A score, and the number of samples behind it.
@@ -41,7 +50,7 @@ pub struct Target {
 pub struct Score {
     /// The score in the metric's unit.
     pub value: f64,
-    /// The number of distinct samples that were scored.
+    /// The number of distinct samples that were answered, those of parts that are not scored included.
     pub samples: usize,
     /// The number of questions that they answer; none when each sample is a question of its own.
     pub questions: Option<usize>,
@@ -82,6 +91,14 @@ impl Target {
         self.is_between(score.value) && score.missed().next().is_none()
     }
 
+    /// Returns the parts that are scored, for people: ` (part GSM8K)`; empty where all samples are.
+    pub fn of_parts(&self) -> String {
+        match self.parts {
+            [] => String::new(),
+            parts => format!(" (part {})", parts.join(", ")),
+        }
+    }
+
     /// Tells whether a number is between the bounds. All are rounded to five significant digits (half to even), by the
     /// rules.
     pub fn is_between(&self, value: f64) -> bool {
@@ -101,6 +118,26 @@ impl Target {
         }
     }
 
+    /// Returns the index of the first sample without a right answer that the metric can use; none when all have one.
+    /// Where parts are scored, every sample has to name its own.
+    pub fn first_lacking(&self, truths: &Truths) -> Option<usize> {
+        let (Truths::Samples(samples) | Truths::Decoded(samples, _)) = truths else {
+            return (self.metric.takes_all(truths) == Some(false)).then_some(0);
+        };
+        let is_known = |truth: &Truth| match self.parts {
+            [] => self.metric.takes(truth),
+            parts => truth.part().is_some_and(|part| !parts.contains(&part) || self.metric.takes(truth)),
+        };
+        let lacking = samples.iter().position(|truth| !truth.as_ref().is_some_and(is_known));
+        lacking.filter(|_| self.metric.needs_truths() || !self.parts.is_empty())
+    }
+
+    /// Tells whether a sample is scored.
+    fn scores(&self, truth: Option<&Truth>) -> bool {
+        let is_of = |part: &str| self.parts.contains(&part);
+        self.parts.is_empty() || truth.and_then(Truth::part).is_some_and(is_of)
+    }
+
     /// Scores answers (sample index and bytes) against the right ones. `rows` is the layout of the answers, when it is
     /// known. Every sample must have an answer. Of several answers to one sample the first counts.
     ///
@@ -112,10 +149,8 @@ impl Target {
         truths: &Truths,
         rows: Option<Rows>,
     ) -> Result<Score, ScoreError> {
-        if let Truths::Questions(_) | Truths::Boxes(_) = truths
-            && let Some(index) = self.metric.first_lacking(truths)
-        {
-            return Err(ScoreError::Label { index, metric: self.metric.name() });
+        if self.metric.takes_all(truths) == Some(false) {
+            return Err(ScoreError::Label { index: 0, metric: self.metric.name() });
         }
         if let Some(rows) = rows {
             self.fits(truths, rows).map_err(ScoreError::Unfit)?;
@@ -140,9 +175,11 @@ impl Target {
         let questions = reading.questions();
         let points = questions.iter().map(|question| {
             let text = spans::answer(reading, question, &spans);
-            self.metric.points_of_text(text, &question.answers).unwrap_or(0.0)
+            self.metric.points_of_text(text, &question.answers, None).unwrap_or(0.0)
         });
-        Ok(Score { value: mean(self.metric, points), samples, questions: Some(questions.len()), others: Vec::new() })
+        let points: Vec<f64> = points.collect();
+        let value = mean(self.metric, &points);
+        Ok(Score { value, samples, questions: Some(questions.len()), others: Vec::new() })
     }
 
     /// Returns the first `most` classes that an answer names, the likeliest first.
@@ -173,39 +210,40 @@ impl Form<'_> {
         answers: impl Iterator<Item = (usize, &'a [u8])>,
         truths: &[Option<Truth>],
     ) -> Result<Score, ScoreError> {
-        let (samples, truth) = (truths.len(), |index: usize| truths[index].as_ref());
+        let (each, truth) = (Each { target, truths }, |index: usize| truths[index].as_ref());
         let scale = target.metric.scale();
         let value = match target.metric {
+            Metric::Mbxp => return Err(ScoreError::Programs),
             Metric::Wer => {
-                let errors = of_each(answers, samples, |index, answer| self.word_errors(index, answer, truth(index)))?;
+                let errors = each.judge(answers, |index, answer| self.word_errors(index, answer, truth(index)))?;
                 let sum = |of: fn(&WordErrors) -> usize| errors.iter().map(of).sum::<usize>();
                 match sum(|errors| errors.words) {
                     0 => return Err(ScoreError::NoWords),
                     words => scale * sum(|errors| errors.errors) as f64 / words as f64,
                 }
             }
-            Metric::GenLen => of_each(answers, samples, |index, answer| self.characters(index, answer))?.iter().sum(),
+            Metric::GenLen => each.judge(answers, |index, answer| self.characters(index, answer))?.iter().sum(),
             Metric::TokensPerSample => {
-                mean(target.metric, of_each(answers, samples, |index, answer| self.tokens(index, answer))?.into_iter())
+                mean(target.metric, &each.judge(answers, |index, answer| self.tokens(index, answer))?)
             }
             Metric::Auc => {
-                let items = of_each(answers, samples, |index, answer| self.items(index, answer, truth(index)))?;
+                let items = each.judge(answers, |index, answer| self.items(index, answer, truth(index)))?;
                 scale * auc::auc(items.into_iter().flatten().collect()).ok_or(ScoreError::OneClass)?
             }
             _ => {
                 let all_in_order = Cell::new(matches!(target.metric, Metric::Top1 | Metric::Top5));
-                let points = of_each(answers, samples, |index, answer| {
+                let points = each.judge(answers, |index, answer| {
                     let in_order = |rows: Rows| rows.may_be_in_order(answer, target.classes);
                     all_in_order.set(all_in_order.get() && self.rows.is_some_and(in_order));
                     self.points(target, index, answer, truth(index))
                 })?;
-                if all_in_order.get() && samples > 0 {
+                if all_in_order.get() && !points.is_empty() {
                     return Err(ScoreError::InOrder);
                 }
-                mean(target.metric, points.into_iter())
+                mean(target.metric, &points)
             }
         };
-        Ok(Score { value, samples, questions: None, others: Vec::new() })
+        Ok(Score { value, samples: truths.len(), questions: None, others: Vec::new() })
     }
 
     /// Returns the points for one answer, from 0 to 1.
@@ -220,15 +258,15 @@ impl Form<'_> {
                     files::bytes(path, Limit::bytes(MAX_SAMPLE_BYTES)).map_err(|error| told(error.to_string()))?;
                 self.dice(index, answer, &mask, target.classes.unwrap_or(dice::KITS_CLASSES))
             }
-            (metric, Some(Truth::Texts(texts))) if metric.compares_texts() => {
-                let text = self.text(index, answer)?;
-                let points = match (&self.reader.sentences, metric) {
-                    (Some(sentences), Metric::RougeLsum) => {
+            (metric, Some(truth)) if metric.compares_texts() => {
+                let (text, part) = (self.text(index, answer)?, truth.part());
+                let points = truth.texts().and_then(|texts| match &self.reader.sentences {
+                    Some(sentences) if metric.reads_sentences() => {
                         let right: Vec<String> = texts.iter().map(|text| sentences.lines(text)).collect();
-                        metric.points_of_text(&sentences.lines(&text), &right)
+                        metric.points_of_text(&sentences.lines(&text), &right, part)
                     }
-                    _ => metric.points_of_text(&text, texts),
-                };
+                    _ => metric.points_of_text(&text, texts, part),
+                });
                 points.ok_or(ScoreError::Label { index, metric: metric.name() })
             }
             (metric, _) => Err(ScoreError::Label { index, metric: metric.name() }),
@@ -272,10 +310,8 @@ impl Form<'_> {
     }
 
     fn word_errors(&self, index: usize, answer: &[u8], truth: Option<&Truth>) -> Result<WordErrors, ScoreError> {
-        match truth {
-            Some(Truth::Texts(texts)) if texts.len() == 1 => {
-                Ok(wer::word_errors(&self.text(index, answer)?, &texts[0]))
-            }
+        match truth.and_then(Truth::texts) {
+            Some([right]) => Ok(wer::word_errors(&self.text(index, answer)?, right)),
             _ => Err(ScoreError::Label { index, metric: Metric::Wer.name() }),
         }
     }
@@ -309,6 +345,32 @@ impl Form<'_> {
             (is_whole && scored.iter().all(|(score, _)| !score.is_nan())).then_some(scored)
         });
         scored.ok_or(ScoreError::Items { index, bytes, items, dtype: rows.dtype() })
+    }
+}
+
+/// The samples that a target scores.
+struct Each<'t> {
+    target: &'t Target,
+    truths: &'t [Option<Truth>],
+}
+
+impl Each<'_> {
+    /// Returns the results of `judge` on the first answer to each of them, in their order. The other samples have to be
+    /// answered, too.
+    fn judge<'a, T: Clone>(
+        &self,
+        answers: impl Iterator<Item = (usize, &'a [u8])>,
+        judge: impl Fn(usize, &[u8]) -> Result<T, ScoreError>,
+    ) -> Result<Vec<T>, ScoreError> {
+        let Each { target, truths } = self;
+        let judged = of_each(answers, truths.len(), |index, answer| {
+            let is_scored = target.scores(truths[index].as_ref());
+            is_scored.then(|| judge(index, answer)).transpose()
+        })?;
+        match judged.into_iter().flatten().collect::<Vec<T>>() {
+            none if none.is_empty() && !target.parts.is_empty() => Err(ScoreError::NoPart(target.parts.join(", "))),
+            judged => Ok(judged),
+        }
     }
 }
 
@@ -348,9 +410,8 @@ fn of_each<'a, T: Clone>(
 }
 
 /// Returns the mean of points from 0 to 1, in the metric's unit. It divides once, so that whole points add up exactly.
-fn mean(metric: Metric, points: impl ExactSizeIterator<Item = f64>) -> f64 {
-    let count = points.len();
-    metric.scale() * points.sum::<f64>() / count as f64
+fn mean(metric: Metric, points: &[f64]) -> f64 {
+    metric.scale() * points.iter().sum::<f64>() / points.len() as f64
 }
 
 /// Returns the likeliest span of one window, by its logits. None when the window has no spans.

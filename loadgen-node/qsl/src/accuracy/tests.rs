@@ -4,6 +4,7 @@ use half::{bf16, f16};
 use lon_proto::sample::DType;
 
 use super::*;
+use crate::benchmark::Benchmark;
 
 fn row(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
@@ -22,7 +23,7 @@ fn classes(labels: &[i64]) -> Vec<Option<Truth>> {
 }
 
 fn target(metric: Metric, classes: Option<usize>) -> Target {
-    Target { metric, at_least: Some(50.0), at_most: None, classes }
+    Target { at_least: Some(50.0), classes, ..Target::from(metric) }
 }
 
 fn score(target: Target, answers: &[Vec<u8>], truths: &[Option<Truth>]) -> Result<Score, ScoreError> {
@@ -92,7 +93,7 @@ fn what_cannot_be_scored_is_said() {
 
 #[test]
 fn five_digits_decide() {
-    let target = Target { metric: Metric::Top1, at_least: Some(75.6954), at_most: None, classes: None };
+    let target = Target { at_least: Some(75.6954), ..Target::from(Metric::Top1) };
     for (value, reached) in [(75.6954, true), (75.695, true), (75.6946, true), (75.6945, false), (75.694, false)] {
         assert_eq!(
             target.is_reached_by(&Score { value, samples: 1, questions: None, others: Vec::new() }),
@@ -105,7 +106,7 @@ fn five_digits_decide() {
 #[test]
 fn bounds_on_both_sides() {
     let within = |at_least, at_most| {
-        let target = Target { metric: Metric::Wer, at_least, at_most, classes: None };
+        let target = Target { at_least, at_most, ..Target::from(Metric::Wer) };
         let reaches = |value| target.is_reached_by(&Score { value, samples: 1, questions: None, others: Vec::new() });
         ([4.0, 5.0, 5.00004, 6.0].map(reaches), target.wanted())
     };
@@ -250,4 +251,98 @@ fn answers_that_cannot_be_scored_are_refused_before_a_run() {
     refused(target(Metric::F1, None), &texts, "y f32[N,8]", "not by 8 f32");
     refused(target(Metric::F1, None), &texts, "y u32[N,?]", "no tokenizer.json");
     refused(target(Metric::TokensPerSample, None), &texts, "y u8[N,?]", "how many tokens");
+}
+
+/// Right texts of parts of a dataset.
+fn parted(parts: &[(&str, &[&str])]) -> Vec<Option<Truth>> {
+    let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    let truth = |(part, right): &(&str, &[&str])| Some(Truth::Part { part: (*part).to_owned(), texts: texts(right) });
+    parts.iter().map(truth).collect()
+}
+
+/// Source: `evaluate-accuracy.py` of Mixtral 8x7B, which tells the parts apart by the column `dataset`.
+#[test]
+fn parts_of_mixtral_are_scored_apart() {
+    let truths: [(&str, &[&str]); 4] =
+        [("OpenOrca", &["one two"]), ("GSM8K", &["18"]), ("MBXP", &[]), ("GSM8K", &["7"])];
+    let texts = ["one two", "The answer is 18", "def f(): pass", "8"].map(|text| text.as_bytes().to_vec());
+    let answers = || texts.iter().enumerate().map(|(index, answer)| (index, answer.as_slice()));
+    let mixtral = Benchmark::find("mixtral-8x7b").unwrap();
+    let score = mixtral.score(answers(), &Truths::Samples(parted(&truths)), None).unwrap().unwrap();
+    assert_eq!((score.value, score.samples), (100.0, 4));
+    let of = |name: &str| score.others.iter().find(|other| other.target.metric.name() == name).unwrap();
+    assert_eq!(["rouge2", "rougeL", "gsm8k"].map(|name| of(name).value.clone()), [Ok(100.0), Ok(100.0), Ok(50.0)]);
+    assert_eq!((of("gsm8k").official, of("mbxp").official), (Some("gsm8k_accuracy"), None));
+    assert_eq!(of("mbxp").value, Err(ScoreError::Programs));
+    assert!(!of("mbxp").is_reached() && of("rouge2").is_reached());
+    let missing = mixtral.score(answers().take(3), &Truths::Samples(parted(&truths)), None).unwrap();
+    assert_eq!(missing, Err(ScoreError::Missing { index: 3, answered: 3, count: 4 }));
+    let none = mixtral.score(answers(), &Truths::Samples(parted(&[("GSM8K", &["1"]); 4])), None).unwrap();
+    assert_eq!(none, Err(ScoreError::NoPart("OpenOrca".to_owned())));
+}
+
+/// Source: `evaluate-accuracy.py` of Llama 3.1 405B, which tells the parts apart by the column `metric`: the mean of
+/// `rougeL` is over those that have it, and that of `exact_match` over the others.
+#[test]
+fn parts_of_llama_405b_are_scored_apart() {
+    const ID: &str = "0a1b2c3d-0000-1111-2222-0123456789ab";
+    let truths: [(&str, &[&str]); 5] = [
+        ("rouge", &["one two three"]),
+        ("niah_em", &[ID]),
+        ("qa_em", &["Luna|the moon"]),
+        ("rouge", &["four"]),
+        ("qa_em", &["yes"]),
+    ];
+    let texts = ["one two", ID, "Answer: The Moon.", "four", "Answer: no"].map(|text| text.as_bytes().to_vec());
+    let answers = || texts.iter().enumerate().map(|(index, answer)| (index, answer.as_slice()));
+    let score = |truths: &Truths| {
+        let benchmark = Benchmark::find("llama3_1-405b").unwrap();
+        let score = benchmark.score(answers(), truths, None).unwrap().unwrap();
+        (score.value, score.others[0].value.clone().unwrap(), score.others[0].official)
+    };
+    let (rouge, exact, official) = score(&Truths::Samples(parted(&truths)));
+    assert!((rouge - 100.0 * (0.8 + 1.0) / 2.0).abs() < 1e-9, "{rouge}");
+    assert!((exact - 200.0 / 3.0).abs() < 1e-9, "{exact}");
+    assert_eq!(official, None, "the script puts sentences on lines");
+    let sentences = Some(Sentences::of_files(["", "", "", ""]).unwrap());
+    let with = Truths::Decoded(parted(&truths), Arc::new(Reader { tokenizer: None, sentences }));
+    assert_eq!(score(&with), (rouge, exact, Some("exact_match")));
+}
+
+/// Source: `accuracy_igbh.py` of R-GAT: the first number of an answer is the class, a byte unless it is told otherwise,
+/// and of several answers to a node the first counts.
+#[test]
+fn classes_of_nodes_are_scored_by_their_labels() {
+    let rgat = Benchmark::find("rgat").unwrap();
+    let score = |told: Option<&str>, answers: &[(usize, Vec<u8>)]| {
+        let answers = answers.iter().map(|(index, answer)| (*index, answer.as_slice()));
+        let truths = Truths::Samples(classes(&[7, 255, 2982, 3]));
+        rgat.score(answers, &truths, told.and_then(Rows::from_text)).unwrap().unwrap().value
+    };
+    let each = |class: fn(i64) -> Vec<u8>| [7, 255, 2982, 4].map(class).into_iter().enumerate().collect::<Vec<_>>();
+    assert_eq!(score(None, &each(|class| vec![class as u8])), 50.0, "a byte has no 2982");
+    assert_eq!(score(None, &each(|class| i64s(&[class]))), 75.0);
+    assert_eq!(score(None, &each(|class| i32s(&[class as i32]))), 75.0);
+    assert_eq!(score(Some("y i64[N,1]"), &each(|class| i64s(&[class]))), 75.0);
+    let logits = |class: i64| row(&(0..2983).map(|place| f32::from(place == class)).collect::<Vec<_>>());
+    let all: Vec<_> = [7, 255, 2982, 4].map(logits).into_iter().enumerate().collect();
+    assert_eq!(score(Some("y f32[N,2983]"), &all), 75.0);
+    let twice = [&[(3, vec![3])][..], &each(|class| vec![class as u8])].concat();
+    assert_eq!(score(None, &twice), 75.0);
+}
+
+#[test]
+fn samples_name_their_part_where_parts_are_scored() {
+    let target = Target { parts: &["GSM8K"], ..Target::from(Metric::Gsm8k) };
+    let lacking = |truths: Vec<Option<Truth>>| target.first_lacking(&Truths::Samples(truths));
+    let good = parted(&[("GSM8K", &["1"]), ("MBXP", &[])]);
+    assert_eq!(lacking(good.clone()), None);
+    assert_eq!(lacking([good.clone(), parted(&[("GSM8K", &[])])].concat()), Some(2), "no right text");
+    let without = Some(Truth::Texts(vec!["1".to_owned()]));
+    assert_eq!(lacking([good.clone(), vec![without.clone()]].concat()), Some(2), "no part");
+    assert_eq!(lacking([good, vec![None]].concat()), Some(2));
+    // Without parts of its own a metric takes texts of any.
+    let texts = Truths::Samples([parted(&[("x", &["1"])]), vec![without]].concat());
+    assert_eq!(Target::from(Metric::Gsm8k).first_lacking(&texts), None);
+    assert_eq!(Target::from(Metric::LongExactMatch).first_lacking(&texts), Some(0), "x has no rule");
 }

@@ -16,8 +16,34 @@ pub enum Truth {
     Classes(Vec<i64>),
     /// The right texts, of which an answer must be one.
     Texts(Vec<String>),
+    /// The right texts of a sample of a part of the dataset, where parts are scored apart. There are none where nothing
+    /// here scores the part.
+    Part {
+        /// The name of the part.
+        part: String,
+        /// The right texts, of which an answer must be one.
+        texts: Vec<String>,
+    },
     /// The path of a file with the class of each voxel, a byte each. It is read when the sample is scored.
     Mask(PathBuf),
+}
+
+impl Truth {
+    /// Returns the right texts, of whatever part; none where there are none.
+    pub(crate) fn texts(&self) -> Option<&[String]> {
+        match self {
+            Truth::Texts(texts) | Truth::Part { texts, .. } => Some(texts).filter(|texts| !texts.is_empty()).map(|it| &**it),
+            Truth::Class(_) | Truth::Classes(_) | Truth::Mask(_) => None,
+        }
+    }
+
+    /// Returns the part of the dataset to which the sample belongs.
+    pub(super) fn part(&self) -> Option<&str> {
+        match self {
+            Truth::Part { part, .. } => Some(part),
+            _ => None,
+        }
+    }
 }
 
 /// The right answers to the samples of a dataset.

@@ -10,7 +10,7 @@ use super::kind::{DatasetKind, Form};
 use super::network::NetworkRules;
 use super::quality::Quality;
 use super::suite::{self, Membership, Suite};
-use crate::accuracy::{Metric, Other, Rows, Score, ScoreError, Target, Truths};
+use crate::accuracy::{Other, Rows, Score, ScoreError, Target, Truths};
 use crate::bandwidth::Formula;
 use crate::encode::inputs::Inputs;
 
@@ -126,9 +126,9 @@ impl Benchmark {
         let target = self.accuracy?;
         let has_sentences = matches!(truths, Truths::Decoded(_, reader) if reader.sentences.is_some());
         let other = |target: &Target| {
-            let official = match target.metric {
-                Metric::RougeLsum => has_sentences.then_some("ROUGELSUM"),
-                metric => metric.checker_name(),
+            let official = match has_sentences {
+                true => target.metric.checker_name_with_sentences(),
+                false => target.metric.checker_name(),
             };
             let value = target.score(answers.clone(), truths, rows).map(|score| score.value);
             Other { target: *target, value, official }

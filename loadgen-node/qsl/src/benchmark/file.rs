@@ -135,9 +135,12 @@ struct SuiteLine {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Accuracy {
-    /// The metric: top1, top5, f1, exact_match, rouge1, rouge2, rougeL, rougeLsum, gsm8k, wer, auc or map, all in
-    /// percent, dice, from 0 to 1, gen_len, the characters of all answers, or tokens_per_sample.
+    /// The metric: top1, top5, f1, exact_match, rouge1, rouge2, rougeL, rougeLsum, gsm8k, long_exact_match, mbxp, wer,
+    /// auc or map, all in percent, dice, from 0 to 1, gen_len, the characters of all answers, or tokens_per_sample.
     metric: String,
+    /// The parts of the dataset whose samples it scores; unless given, all samples.
+    #[serde(default)]
+    parts: Vec<Text>,
     /// The score that has to be reached, in the metric's unit. Either this or `at_most`, or both.
     target: Option<f64>,
     /// The score that must not be exceeded, in the metric's unit.
@@ -159,6 +162,9 @@ struct Accuracy {
 struct OtherAccuracy {
     /// The metric, as in `accuracy`.
     metric: String,
+    /// The parts of the dataset whose samples it scores; unless given, all samples.
+    #[serde(default)]
+    parts: Vec<Text>,
     /// The score that has to be reached, in the metric's unit. Without this and `at_most` the score is only told.
     target: Option<f64>,
     /// The score that must not be exceeded, in the metric's unit.
@@ -268,14 +274,14 @@ impl Accuracy {
     fn first(&self) -> Result<Target, String> {
         match (self.target, self.at_most) {
             (None, None) => Err("accuracy needs a target, at_most or both".to_owned()),
-            (at_least, at_most) => target(&self.metric, at_least, at_most, self.classes),
+            (at_least, at_most) => target(&self.metric, at_least, at_most, self.classes, &self.parts),
         }
     }
 
     fn others(&self) -> Result<Vec<Target>, String> {
         let mut targets = Vec::with_capacity(self.others.len());
-        for OtherAccuracy { metric, target: at_least, at_most, .. } in &self.others {
-            let other = target(metric, *at_least, *at_most, self.classes)?;
+        for OtherAccuracy { metric, parts, target: at_least, at_most, .. } in &self.others {
+            let other = target(metric, *at_least, *at_most, self.classes, parts)?;
             let is_known = |known: &Target| known.metric == other.metric;
             if *metric == self.metric || targets.iter().any(is_known) {
                 return Err(format!("accuracy has the metric {metric} twice"));
@@ -286,7 +292,13 @@ impl Accuracy {
     }
 }
 
-fn target(name: &str, at_least: Option<f64>, at_most: Option<f64>, classes: Option<usize>) -> Result<Target, String> {
+fn target(
+    name: &str,
+    at_least: Option<f64>,
+    at_most: Option<f64>,
+    classes: Option<usize>,
+    parts: &[Text],
+) -> Result<Target, String> {
     let metric = Metric::ALL.into_iter().find(|metric| metric.name() == name);
     let metric = metric.ok_or_else(|| {
         let known = Metric::ALL.map(Metric::name).join(", ");
@@ -300,7 +312,7 @@ fn target(name: &str, at_least: Option<f64>, at_most: Option<f64>, classes: Opti
     match (at_least, at_most) {
         (Some(least), Some(most)) if least > most => Err(format!("no score is from {least} to {most}")),
         _ if !are_finite => Err("target and at_most are numbers that end".to_owned()),
-        _ => Ok(Target { metric, at_least, at_most, classes }),
+        _ => Ok(Target { metric, at_least, at_most, classes, parts: texts(parts).leak() }),
     }
 }
 

@@ -45,14 +45,14 @@ pub enum DatasetError {
     )]
     NoOriginal(String),
     /// A sample has no label for the metric, so that accuracy cannot be scored.
-    #[error("sample {index} of {dataset} has no label for {metric}: accuracy needs one for every sample")]
+    #[error("sample {index} of {dataset} has no label for {asks}: accuracy needs one for every sample")]
     Label {
         /// The name of the dataset.
         dataset: String,
         /// The index of the first sample without a label.
         index: usize,
-        /// The name of the metric.
-        metric: &'static str,
+        /// The name of the metric, and the parts of the dataset that it is for, where it is for some alone.
+        asks: String,
     },
     /// A file cannot be read, or does not have its sum.
     #[error(transparent)]

@@ -36,7 +36,7 @@ use opened::Opened;
 pub use options::OpenOptions;
 pub use reader::ReadError;
 
-use crate::accuracy::{Metric, Truths};
+use crate::accuracy::{Target, Truths};
 use crate::encode::kserve::Request;
 use crate::parallel;
 
@@ -192,14 +192,22 @@ impl Dataset {
         }
     }
 
-    /// Checks that every sample has a label that the metric can use. A dataset without any labels passes.
+    /// Checks that every sample that is scored has a label that the metric can use. A dataset without any labels passes.
     ///
     /// # Errors
     /// A sample has no such label; the error names the first of them.
-    pub fn fits_metric(&self, metric: Metric) -> Result<(), DatasetError> {
-        match self.truths().and_then(|truths| metric.first_lacking(truths)) {
+    pub fn fits_metric(&self, target: impl Into<Target>) -> Result<(), DatasetError> {
+        let target = target.into();
+        match self.truths().and_then(|truths| target.first_lacking(truths)) {
             None => Ok(()),
-            Some(index) => Err(DatasetError::Label { dataset: self.name().to_owned(), index, metric: metric.name() }),
+            Some(index) => {
+                let (metric, dataset) = (target.metric.name(), self.name().to_owned());
+                let asks = match target.parts {
+                    [] => metric.to_owned(),
+                    parts => format!("{metric}, nor another part than {} (\"part\")", parts.join(", ")),
+                };
+                Err(DatasetError::Label { dataset, index, asks })
+            }
         }
     }
 

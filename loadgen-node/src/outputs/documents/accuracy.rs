@@ -112,5 +112,6 @@ fn line(score: &Score, target: Target) -> String {
     let verdict = if target.is_between(score.value) { "passed" } else { "missed" };
     let (value, samples) = (to_five_digits(score.value), score.samples);
     let of = score.questions.map_or_else(String::new, |questions| format!(" of {questions} questions"));
-    format!("{name} {value}{unit} on {samples} samples{of} (target {wanted}: {verdict})")
+    let parts = target.of_parts();
+    format!("{name} {value}{unit}{parts} on {samples} samples{of} (target {wanted}: {verdict})")
 }

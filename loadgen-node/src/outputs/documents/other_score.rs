@@ -67,10 +67,10 @@ const ANY: &str = "any";
 /// An other score for people.
 pub(super) fn line(other: &Other) -> String {
     let (name, unit, wanted) = (other.target.metric.name(), other.target.metric.behind(), other.target.wanted());
-    let verdict = if other.is_reached() { "passed" } else { "missed" };
+    let (verdict, parts) = (if other.is_reached() { "passed" } else { "missed" }, other.target.of_parts());
     match &other.value {
-        Ok(value) if wanted == ANY => format!("{name} {}{unit}", to_five_digits(*value)),
-        Ok(value) => format!("{name} {}{unit} (target {wanted}: {verdict})", to_five_digits(*value)),
-        Err(why) => format!("{name} not scored (target {wanted}): {why}"),
+        Ok(value) if wanted == ANY => format!("{name} {}{unit}{parts}", to_five_digits(*value)),
+        Ok(value) => format!("{name} {}{unit}{parts} (target {wanted}: {verdict})", to_five_digits(*value)),
+        Err(why) => format!("{name}{parts} not scored (target {wanted}): {why}"),
     }
 }

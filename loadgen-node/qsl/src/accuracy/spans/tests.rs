@@ -132,7 +132,7 @@ fn bytes(logits: &Logits) -> Vec<u8> {
 }
 
 fn score(metric: Metric, answers: &[Vec<u8>], reading: &Arc<Reading>, rows: Option<&str>) -> Result<Score, ScoreError> {
-    let target = Target { metric, at_least: Some(50.0), at_most: None, classes: None };
+    let target = Target { at_least: Some(50.0), ..Target::from(metric) };
     let answers = answers.iter().enumerate().map(|(index, answer)| (index, answer.as_slice()));
     target.score(answers, &Truths::Questions(Arc::clone(reading)), rows.and_then(Rows::from_text))
 }

@@ -8,6 +8,7 @@
 //! | `max_tokens` | how many tokens may be generated; optional |
 //! | `label` | the right class; optional |
 //! | `answers` | the right texts, of which an answer must be one; optional |
+//! | `part` | the part of the dataset that the sample belongs to, where parts are scored apart; optional |
 //!
 //! A prompt becomes `u8[bytes]`, its UTF-8, and `max_tokens` becomes a second tensor `i32[]`. Token ids become the
 //! inputs of the benchmark, of the first type where an input may have several, padded with zeros where the length is
@@ -43,6 +44,7 @@ struct Line {
     max_tokens: Option<i32>,
     label: Option<i64>,
     answers: Option<Vec<String>>,
+    part: Option<String>,
 }
 
 /// The text of a file and the places of its lines. A line is parsed when the file is opened, to find what is wrong with
@@ -163,12 +165,11 @@ impl Lines {
 
 impl Line {
     fn truth(&mut self) -> Result<Option<Truth>, String> {
-        match (self.label, self.answers.take()) {
-            (Some(_), Some(_)) => Err("a line has either label or answers".to_owned()),
-            (Some(label), None) => Ok(Some(Truth::Class(label))),
-            (None, Some(answers)) if answers.is_empty() => Err("answers is empty".to_owned()),
-            (None, Some(answers)) => Ok(Some(Truth::Texts(answers))),
-            (None, None) => Ok(None),
+        match (self.label, self.answers.take(), self.part.take()) {
+            (Some(_), Some(_), _) => Err("a line has either label or answers".to_owned()),
+            (Some(_), None, Some(_)) => Err("part goes with answers".to_owned()),
+            (Some(label), None, None) => Ok(Some(Truth::Class(label))),
+            (None, answers, part) => truths::of_texts(answers, part),
         }
     }
 

@@ -3,7 +3,7 @@
 //! | name | content |
 //! |---|---|
 //! | `labels.npy`, `labels.txt` | the right class of each sample, or of each of its items (see `labels`) |
-//! | `answers.jsonl` | a line `{"answers": ["..."]}` for each sample: the right texts |
+//! | `answers.jsonl` | a line `{"answers": ["..."]}` for each sample: the right texts; maybe a `part` as in JSON lines |
 //! | `tokenizer.json` | what makes texts of answers that are token ids; beside texts only |
 //! | `punkt_tab` | NLTK's folder of this name, whose `english` finds the sentences of texts; beside texts only |
 //! | `annotations.json` | the boxes in images, in the form of COCO; the image of sample i is the i-th of the file |
@@ -37,7 +37,8 @@ const MASKS: &str = "masks";
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
-    answers: Vec<String>,
+    answers: Option<Vec<String>>,
+    part: Option<String>,
 }
 
 /// Reads the right answers to `count` samples in the samples' folder; none when it has no such file.
@@ -104,20 +105,33 @@ fn sentences(folder: &Path) -> Result<Option<Sentences>, DatasetError> {
 }
 
 fn is_text(truth: &Truth) -> bool {
-    matches!(truth, Truth::Texts(_))
+    matches!(truth, Truth::Texts(_) | Truth::Part { .. })
 }
 
 fn texts(folder: &Path, count: usize) -> Result<Truths, DatasetError> {
     let file = folder.join(ANSWERS);
     let text = files::into_text(verified(folder, ANSWERS)?).map_err(|error| content(&file, error.to_string()))?;
     let line = |(number, line): (usize, &str)| match serde_json::from_str(line) {
-        Ok(Line { answers }) if !answers.is_empty() => Ok(Some(Truth::Texts(answers))),
-        Ok(_) => Err(content(&file, format!("line {}: answers is empty", number + 1))),
+        Ok(Line { answers, part }) => match of_texts(answers, part) {
+            Ok(Some(truth)) => Ok(Some(truth)),
+            Ok(None) => Err(content(&file, format!("line {}: it has no answers", number + 1))),
+            Err(reason) => Err(content(&file, format!("line {}: {reason}", number + 1))),
+        },
         Err(error) => Err(content(&file, format!("line {}: {error}", number + 1))),
     };
     let truths: Vec<Option<Truth>> = text.trim_end().lines().enumerate().map(line).collect::<Result<_, _>>()?;
     counted(&file, truths.len(), count)?;
     with_reader(folder, Truths::Samples(truths))
+}
+
+/// Returns the right texts of a sample, of the part of the dataset to which it belongs. A part may lack them: nothing
+/// here may score it.
+pub(super) fn of_texts(answers: Option<Vec<String>>, part: Option<String>) -> Result<Option<Truth>, String> {
+    match (answers, part) {
+        (Some(answers), _) if answers.is_empty() => Err("answers is empty".to_owned()),
+        (answers, Some(part)) => Ok(Some(Truth::Part { part, texts: answers.unwrap_or_default() })),
+        (answers, None) => Ok(answers.map(Truth::Texts)),
+    }
 }
 
 fn masks(folder: &Path, count: usize) -> Result<Truths, DatasetError> {
@@ -185,6 +199,21 @@ mod tests {
         fs::remove_file(folder.path().join(TOKENIZER)).unwrap();
         fs::write(folder.path().join(ANSWERS), "{\"answers\": []}\n").unwrap();
         assert!(fault(folder.path(), 1).contains("line 1: answers is empty"));
+        fs::write(folder.path().join(ANSWERS), "{}\n").unwrap();
+        assert!(fault(folder.path(), 1).contains("line 1: it has no answers"));
+    }
+
+    #[test]
+    fn texts_of_parts() {
+        let folder = tempfile::tempdir().unwrap();
+        let lines = "{\"part\": \"MBXP\"}\n{\"answers\": [\"7\"], \"part\": \"GSM8K\"}\n";
+        fs::write(folder.path().join(ANSWERS), lines).unwrap();
+        let part = |part: &str, texts: &[&str]| {
+            let texts = texts.iter().map(|text| (*text).to_owned()).collect();
+            Some(Truth::Part { part: part.to_owned(), texts })
+        };
+        let truths = beside(folder.path(), 2).unwrap().unwrap();
+        assert_eq!(truths.samples(), [part("MBXP", &[]), part("GSM8K", &["7"])]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use lon_proto::sample::{self, DType, Signature, Tensor, TensorSpec};
 use tempfile::TempDir;
 
 use super::*;
-use crate::accuracy::{Metric, Truth};
+use crate::accuracy::{Metric, Target, Truth};
 use crate::benchmark::Benchmark;
 use crate::dataset::Dataset;
 
@@ -329,6 +329,28 @@ fn token_ids_are_padded_and_masked_as_the_benchmark_asks() {
 }
 
 #[test]
+fn lines_may_name_the_part_of_the_dataset() {
+    let (_guard, path) = folder();
+    let file = path.join("parts.jsonl");
+    let line = |rest: &str| format!("{{\"input_ids\":[1]{rest}}}\n");
+    let good = line(",\"answers\":[\"7\"],\"part\":\"GSM8K\"") + &line(",\"part\":\"MBXP\"");
+    fs::write(&file, &good).unwrap();
+    let part = |part: &str, texts: &[&str]| {
+        Some(Truth::Part { part: part.to_owned(), texts: texts.iter().map(|text| (*text).to_owned()).collect() })
+    };
+    let truths = [part("GSM8K", &["7"]), part("MBXP", &[])];
+    let opened = |text: &str| {
+        fs::write(&file, text).unwrap();
+        opened("mixtral-8x7b", &file).unwrap()
+    };
+    assert_eq!(opened(&good).truths().unwrap().samples(), truths);
+    let gsm8k = Target { parts: &["GSM8K"], ..Target::from(Metric::Gsm8k) };
+    assert!(opened(&good).fits_metric(gsm8k).is_ok());
+    let error = opened(&(good + &line(",\"answers\":[\"7\"]"))).fits_metric(gsm8k).unwrap_err().to_string();
+    assert!(error.contains("sample 2 ") && error.contains("gsm8k, nor another part than GSM8K"), "{error}");
+}
+
+#[test]
 fn what_a_generating_model_takes() {
     let (_guard, path) = folder();
     let file = path.join("ids.jsonl");
@@ -374,6 +396,7 @@ fn malformed_lines_are_named_by_their_number() {
         ("bert", "{\"input_ids\":[1],\"attention_mask\":[1,1]}", "line 3: attention_mask is not as long"),
         ("bert", "{\"input_ids\":[1],\"max_tokens\":4}", "line 3: this benchmark's model generates nothing"),
         ("bert", "{\"input_ids\":[1],\"label\":4,\"answers\":[\"x\"]}", "line 3: a line has either label or answers"),
+        ("bert", "{\"input_ids\":[1],\"label\":4,\"part\":\"x\"}", "line 3: part goes with answers"),
     ] {
         fs::write(&file, format!("{{\"input_ids\":[1]}}\n\n{second}\n")).unwrap();
         let fault = fault(benchmark, &file);

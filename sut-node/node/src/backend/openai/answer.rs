@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::error::Failure;
+use super::prompt::Lengths;
 use super::sse::Event;
 use crate::backend::stream::Output;
 use crate::others::is_hidden;
@@ -31,8 +32,8 @@ const CONTENT: &str = "content";
 /// An answer, as far as it came.
 #[derive(Debug)]
 pub(super) struct Answer {
-    /// Most tokens that were asked for.
-    max_tokens: u32,
+    /// How many tokens were asked for.
+    asked: Lengths,
     text: Vec<u8>,
     /// Chunks that brought text, so far.
     chunks: u64,
@@ -101,9 +102,9 @@ impl Chunk {
 
 impl Answer {
     /// An answer of which nothing came, and which may have so many tokens.
-    pub(super) fn new(max_tokens: u32) -> Answer {
+    pub(super) fn new(asked: Lengths) -> Answer {
         Answer {
-            max_tokens,
+            asked,
             text: Vec::new(),
             chunks: 0,
             tokens: None,
@@ -205,8 +206,11 @@ impl Answer {
         // Tokens are what is measured: a count that cannot be true is not passed on.
         match self.tokens {
             Some(0) => return Err(Failure::NoTokens),
-            Some(tokens) if tokens > u64::from(self.max_tokens) => {
-                return Err(Failure::TooManyTokens { tokens, asked: self.max_tokens });
+            Some(tokens) if tokens > u64::from(self.asked.most) => {
+                return Err(Failure::TooManyTokens { tokens, asked: self.asked.most });
+            }
+            Some(tokens) if tokens < u64::from(self.asked.least) => {
+                return Err(Failure::TooFewTokens { tokens, asked: self.asked.least });
             }
             _ => {}
         }
@@ -302,7 +306,7 @@ mod tests {
 
     /// First text, whole text, tokens, whether these are chunks.
     fn read(events: &[&str]) -> Result<(String, String, u64, bool), Failure> {
-        let (mut answer, mut first) = (Answer::new(ASKED), None);
+        let (mut answer, mut first) = (Answer::new(Lengths::up_to(ASKED)), None);
         for data in events {
             let found = answer.event(Event { data: data.as_bytes(), is_error: false })?;
             assert!(first.is_none() || found.is_none(), "two firsts");
@@ -368,6 +372,21 @@ mod tests {
         }
         let error = outcome(1_000_000).unwrap_err().to_string();
         assert!(error.contains("counts 1000000 tokens, 64 were asked for at most"), "{error}");
+    }
+
+    #[test]
+    fn an_answer_of_too_few_tokens_is_a_failure_where_the_server_counts_them() {
+        let of = |tokens: Option<u64>| {
+            let usage = tokens.map(|n| format!(r#"{{"choices":[],"usage":{{"completion_tokens":{n}}}}}"#));
+            let mut answer = Answer::new(Lengths { least: 3, most: 64 });
+            for data in [Some(A), Some(STOP), usage.as_deref(), Some(DONE)].into_iter().flatten() {
+                answer.event(Event { data: data.as_bytes(), is_error: false }).unwrap();
+            }
+            answer.finish().map(|completion| completion.output.n_tokens)
+        };
+        assert_eq!(of(Some(3)), Ok(3));
+        assert_eq!(of(Some(2)), Err(Failure::TooFewTokens { tokens: 2, asked: 3 }));
+        assert_eq!(of(None), Ok(1), "a chunk may have several");
     }
 
     #[test]
@@ -446,7 +465,7 @@ mod tests {
         let empty = r#"{"choices":[{"delta":{"content":"b","refusal":null,"tool_calls":[],"token_id":7,"x":""}}]}"#;
         expect(&[A, empty, STOP, DONE], "a", "ab", 2, true);
         // Beside the answer's own text it is left out, and said.
-        let mut answer = Answer::new(ASKED);
+        let mut answer = Answer::new(Lengths::up_to(ASKED));
         for data in [r#"{"choices":[{"delta":{"content":"a","kind":"text"}}]}"#, STOP] {
             answer.event(Event { data: data.as_bytes(), is_error: false }).unwrap();
         }
@@ -496,7 +515,7 @@ mod tests {
             let failure = Failure::NotAChunk { text: odd.to_owned(), reason: "it has no choices".to_owned() };
             assert_eq!(read(&[A, odd, STOP, DONE]), Err(failure));
         }
-        let mut answer = Answer::new(ASKED);
+        let mut answer = Answer::new(Lengths::up_to(ASKED));
         let outcome = answer.event(Event { data: br#"{"message":"bad"}"#, is_error: true });
         assert_eq!(outcome, Err(Failure::Told("bad".to_owned())));
         let error = read(&["<html>"]).unwrap_err().to_string();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::answer::Completion;
 use super::connection::{Connection, Heard, READ_BYTES};
 use super::error::Failure;
-use super::prompt::Prompt;
+use super::prompt::{Lengths, Prompt};
 use super::reply::{Progress, Reply};
 use super::server::Server;
 use crate::backend::stream::{Event, Streamer, What};
@@ -22,7 +22,7 @@ pub(super) struct Call {
 impl Call {
     /// Sends a prompt.
     pub(super) fn start(server: &Server, model: &str, prompt: &Prompt<'_>) -> Result<Call, Failure> {
-        Ok(Call { connection: server.post(&prompt.body(model))?, reply: Reply::new(prompt.max_tokens) })
+        Ok(Call { connection: server.post(&prompt.body(model))?, reply: Reply::new(prompt.tokens) })
     }
 
     /// Waits for more of the reply, [`POLL`](super::connection::POLL) at most.
@@ -51,8 +51,8 @@ impl Call {
 pub(super) struct Shared {
     pub(super) server: Server,
     pub(super) model: String,
-    /// Tokens of an answer at most where the sample does not say.
-    pub(super) max_tokens: u32,
+    /// How many tokens an answer may have where the sample does not say.
+    pub(super) tokens: Lengths,
     /// The log says already that chunks are counted as tokens.
     pub(super) has_warned: AtomicBool,
     /// The log names already a part of chunks that is left out.
@@ -95,7 +95,7 @@ impl Streamer for Caller {
     }
 
     fn begin(&mut self, _slot: usize, sample: &Sample) -> Result<(), InferError> {
-        let prompt = Prompt::read(&sample.tensors, self.shared.max_tokens)?;
+        let prompt = Prompt::read(&sample.tensors, self.shared.tokens)?;
         self.call = Some(Call::start(&self.shared.server, &self.shared.model, &prompt)?);
         Ok(())
     }

@@ -191,6 +191,17 @@ pub enum Failure {
         /// What was asked for (`max_tokens`).
         asked: u32,
     },
+    /// The server counts fewer tokens than were asked for.
+    #[error(
+        "the server counts {tokens} tokens, {asked} were asked for at least: it may not know min_tokens, and \
+         --min-tokens 0 asks for none"
+    )]
+    TooFewTokens {
+        /// The server's count (`usage.completion_tokens`).
+        tokens: u64,
+        /// What was asked for (`min_tokens`).
+        asked: u32,
+    },
     /// The server counts no tokens in an answer that has text.
     #[error("the server counts 0 tokens in an answer with text")]
     NoTokens,

@@ -20,7 +20,8 @@
 //! first token is the text of the first chunk that has any (a chunk with a role alone is none), and it is told as soon
 //! as the read returns that brought it; the answer is the whole text. Tokens are counted as the server counts them
 //! (`usage.completion_tokens`). Where it does not, chunks with text are counted, and the name of the engine and the log
-//! say so. An answer without text is a failure, even when it ends well; so is one whose end the server does not tell.
+//! say so. An answer without text is a failure, even when it ends well; so is one whose end the server does not tell,
+//! and one of fewer tokens, by the server's own count, than were asked for (`min_tokens`).
 //!
 //! A worker holds one prompt and waits; `--workers` is how many prompts the server has at one time. A server's
 //! reply is awaited as long as it sends anything; after `--server-timeout` of silence the sample fails.
@@ -33,6 +34,7 @@ use std::time::{Duration, Instant};
 use self::answer::shorten;
 use self::call::{Caller, Shared};
 use self::key::ApiKey;
+use self::prompt::Lengths;
 use self::reply::Reply;
 use self::server::Server;
 use self::start::WarmUp;
@@ -92,13 +94,16 @@ impl OpenAi {
         let key = ApiKey::find(options.openai.api_key_file.as_deref(), options.openai.allows_open_key, variable)?;
         let server = Server::find(&target, key, &options.openai)?;
         start::check_model(&server, &target.model, limit)?;
-        let max_tokens = u32::try_from(options.tokens.max_tokens.get()).unwrap_or(u32::MAX);
+        let [least, most] = [options.tokens.min_tokens, options.tokens.max_tokens.get()]
+            .map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX));
+        let tokens = Lengths { least, most };
         let (has_warned, has_named) = (AtomicBool::new(false), AtomicBool::new(false));
-        let shared = Arc::new(Shared { server, model: target.model.clone(), max_tokens, has_warned, has_named });
+        let shared = Arc::new(Shared { server, model: target.model.clone(), tokens, has_warned, has_named });
         let warm_up = start::warm_up(&shared, begun_at, limit)?;
         let info = BackendInfo::without_model(engine(&shared.server.origin, &warm_up), "text", DType::U8, &[None]);
         let settings = vec![
-            Setting::of_answers("max_tokens", max_tokens),
+            Setting::of_answers("max_tokens", most),
+            Setting::of_answers("min_tokens", least),
             Setting::of_speed("server_timeout", format!("{:?}", options.openai.server_timeout)),
         ];
         Ok(OpenAi { info: BackendInfo { model: target.model, inputs: prompt::inputs(), settings, ..info }, shared })
@@ -148,7 +153,7 @@ fn engine(origin: &str, warm_up: &WarmUp) -> String {
 /// # Panics
 /// It does not end although the connection does.
 pub(crate) fn fuzz_reply<'b>(pieces: impl Iterator<Item = &'b [u8]>) {
-    let mut reply = Reply::new(16);
+    let mut reply = Reply::new(Lengths::up_to(16));
     for piece in pieces {
         if reply.feed(piece).end.is_some() {
             return;

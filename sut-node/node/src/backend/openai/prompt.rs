@@ -8,8 +8,26 @@ use crate::tensor::{DType, Signature, Tensor, TensorSpec};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Prompt<'a> {
     pub(super) text: &'a str,
-    /// Tokens of the answer at most.
-    pub(super) max_tokens: u32,
+    pub(super) tokens: Lengths,
+}
+
+/// How many tokens an answer may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lengths {
+    pub(super) least: u32,
+    pub(super) most: u32,
+}
+
+impl Lengths {
+    /// Lengths from one token on.
+    pub(super) const fn up_to(most: u32) -> Lengths {
+        Lengths { least: 0, most }
+    }
+
+    /// The same for an answer that may have no more than `most` tokens: no server takes more at least than at most.
+    pub(super) fn with_most(self, most: u32) -> Lengths {
+        Lengths { least: self.least.min(most), most }
+    }
 }
 
 /// The tensors that a sample must hold.
@@ -39,18 +57,18 @@ pub enum PromptError {
 
 impl<'a> Prompt<'a> {
     /// Reads tensor 0 as the text (`u8[LEN]`), and tensor 1, if there is one, as the most tokens of the answer (a
-    /// scalar `i32[]`; `max_tokens` where there is none).
+    /// scalar `i32[]`; those of `usual` where there is none).
     ///
     /// # Errors
     /// The tensors are not a prompt; see [`PromptError`].
-    pub(super) fn read(tensors: &'a [Tensor], max_tokens: u32) -> Result<Prompt<'a>, PromptError> {
+    pub(super) fn read(tensors: &'a [Tensor], usual: Lengths) -> Result<Prompt<'a>, PromptError> {
         let (text, limit) = match tensors {
             [text] if is_text(text) => (text, None),
             [text, limit] if is_text(text) && limit.dtype() == DType::I32 => (text, limit.data().as_array()),
             _ => return Err(PromptError::Tensors(shapes(tensors))),
         };
-        let max_tokens = match (tensors.len(), limit.map(|bytes: &[u8; 4]| i32::from_le_bytes(*bytes))) {
-            (1, _) => max_tokens,
+        let most = match (tensors.len(), limit.map(|bytes: &[u8; 4]| i32::from_le_bytes(*bytes))) {
+            (1, _) => usual.most,
             (_, None) => return Err(PromptError::Tensors(shapes(tensors))),
             (_, Some(limit)) => {
                 u32::try_from(limit).ok().filter(|limit| *limit > 0).ok_or(PromptError::MaxTokens(limit))?
@@ -60,7 +78,7 @@ impl<'a> Prompt<'a> {
         if text.is_empty() {
             return Err(PromptError::Empty);
         }
-        Ok(Prompt { text, max_tokens })
+        Ok(Prompt { text, tokens: usual.with_most(most) })
     }
 
     /// The body of the request that asks `model` for an answer: a stream, its tokens counted, and the same answer every
@@ -71,7 +89,8 @@ impl<'a> Prompt<'a> {
             messages: [Message { role: "user", content: self.text }],
             stream: true,
             stream_options: StreamOptions { include_usage: true },
-            max_tokens: self.max_tokens,
+            max_tokens: self.tokens.most,
+            min_tokens: Some(self.tokens.least).filter(|least| *least > 0),
             temperature: 0,
         };
         // Texts and numbers always have a JSON form.
@@ -95,6 +114,9 @@ struct Body<'a> {
     stream: bool,
     stream_options: StreamOptions,
     max_tokens: u32,
+    /// vLLM's own field: a server that does not know it may refuse it, so it is sent where it is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    min_tokens: Option<u32>,
     temperature: u8,
 }
 
@@ -130,15 +152,16 @@ mod tests {
     #[test]
     fn a_prompt_is_text_and_maybe_a_limit() {
         let tensors = [text("où ?".as_bytes()), limit(7)];
-        assert_eq!(Prompt::read(&tensors[..1], 64), Ok(Prompt { text: "où ?", max_tokens: 64 }));
-        assert_eq!(Prompt::read(&tensors, 64), Ok(Prompt { text: "où ?", max_tokens: 7 }));
+        let prompt = |text, most| Ok(Prompt { text, tokens: Lengths::up_to(most) });
+        assert_eq!(Prompt::read(&tensors[..1], Lengths::up_to(64)), prompt("où ?", 64));
+        assert_eq!(Prompt::read(&tensors, Lengths::up_to(64)), prompt("où ?", 7));
         let row = [tensor(DType::U8, &[1, 2], b"hi"), tensor(DType::I32, &[1], &7i32.to_le_bytes())];
-        assert_eq!(Prompt::read(&row, 64), Ok(Prompt { text: "hi", max_tokens: 7 }));
+        assert_eq!(Prompt::read(&row, Lengths::up_to(64)), prompt("hi", 7));
     }
 
     #[test]
     fn anything_else_is_refused() {
-        let error = |tensors: &[Tensor]| Prompt::read(tensors, 64).unwrap_err();
+        let error = |tensors: &[Tensor]| Prompt::read(tensors, Lengths::up_to(64)).unwrap_err();
         assert_eq!(error(&[text(b"ok \xff\xfe")]), PromptError::Utf8(3));
         assert_eq!(error(&[text(b"")]), PromptError::Empty);
         assert_eq!(error(&[text(b"a"), limit(0)]), PromptError::MaxTokens(0));
@@ -157,12 +180,25 @@ mod tests {
 
     #[test]
     fn the_body_asks_for_a_counted_stream() {
-        let body = Prompt { text: "say \"é\"\n", max_tokens: 5 }.body("org/m");
+        let body = Prompt { text: "say \"é\"\n", tokens: Lengths::up_to(5) }.body("org/m");
         let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
         let expected = serde_json::json!({
             "model": "org/m", "messages": [{"role": "user", "content": "say \"é\"\n"}], "stream": true,
             "stream_options": {"include_usage": true}, "max_tokens": 5, "temperature": 0,
         });
         assert_eq!(body, expected);
+    }
+    /// Source: vLLM's chat completions, which take `min_tokens` beside `max_tokens` and refuse one above the other.
+    #[test]
+    fn the_body_asks_for_the_least_tokens_where_there_are_some() {
+        let asked = |least, limit| {
+            let tensors = [text(b"a"), limit];
+            let prompt = Prompt::read(&tensors, Lengths { least, most: 128 }).unwrap();
+            let body: serde_json::Value = serde_json::from_slice(&prompt.body("m")).unwrap();
+            (body.get("min_tokens").cloned(), body["max_tokens"].clone())
+        };
+        assert_eq!(asked(30, limit(128)), (Some(30.into()), 128.into()));
+        assert_eq!(asked(30, limit(8)), (Some(8.into()), 8.into()));
+        assert_eq!(asked(0, limit(8)), (None, 8.into()));
     }
 }

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use super::answer::{Answer, Completion, message_of};
 use super::error::Failure;
 use super::http::{Head, HttpAnswer};
+use super::prompt::Lengths;
 use super::sse::SseParser;
 
 /// Bytes of a body that is no stream at most. More are not looked at.
@@ -31,9 +32,9 @@ pub(super) struct Progress {
 
 impl Reply {
     /// The reply to a prompt whose answer may have so many tokens.
-    pub(super) fn new(max_tokens: u32) -> Reply {
+    pub(super) fn new(tokens: Lengths) -> Reply {
         let (http, sse) = (HttpAnswer::default(), SseParser::default());
-        Reply { http, sse, answer: Answer::new(max_tokens), body: Vec::new() }
+        Reply { http, sse, answer: Answer::new(tokens), body: Vec::new() }
     }
 
     /// Whether the server has begun to answer.
@@ -139,7 +140,7 @@ mod tests {
     /// First text and end of an answer whose connection then closes; the same however its bytes are cut.
     fn read(bytes: &[u8]) -> (Option<Bytes>, Result<Output, Failure>) {
         let read_in = |step: usize| {
-            let (mut reply, mut first) = (Reply::new(64), None);
+            let (mut reply, mut first) = (Reply::new(Lengths::up_to(64)), None);
             let mut take = |progress: Progress| {
                 assert!(first.is_none() || progress.first.is_none(), "two firsts");
                 first = first.take().or(progress.first);

@@ -83,7 +83,7 @@ fn name_some(ids: &[&str]) -> String {
 /// The prompt has no answer in time, or a failure for one.
 pub(super) fn warm_up(shared: &Shared, start: Instant, limit: Duration) -> Result<WarmUp, OpenAiError> {
     let failed = |cause| OpenAiError::WarmUp { origin: shared.server.origin.clone(), cause };
-    let prompt = Prompt { text: "Hello", max_tokens: WARM_UP_TOKENS.min(shared.max_tokens) };
+    let prompt = Prompt { text: "Hello", tokens: shared.tokens.with_most(WARM_UP_TOKENS.min(shared.tokens.most)) };
     let mut call = Call::start(&shared.server, &shared.model, &prompt).map_err(failed)?;
     let mut buffer = vec![0; READ_BYTES];
     let end = loop {

@@ -127,7 +127,7 @@ fn features_and_scores_are_those_of_another_implementation() {
         for (metric, key) in [(Metric::F1, "f1"), (Metric::ExactMatch, "exact_match")] {
             let rows = Rows::from_text("start_logits f32[N,?], end_logits f32[N,?]");
             let answers = answers.iter().enumerate().map(|(index, answer)| (index, answer.as_slice()));
-            let target = Target { metric, at_least: Some(0.0), at_most: None, classes: None };
+            let target = Target { at_least: Some(0.0), ..Target::from(metric) };
             let score = target.score(answers, dataset.truths().unwrap(), rows).unwrap();
             let wanted = expected[name][key].as_f64().unwrap();
             assert!((score.value - wanted).abs() < 1e-9, "{name} {key}: {} is not {wanted}", score.value);
