@@ -106,6 +106,7 @@ fn command() -> Exit {
         Command::Export(args) => commands::export::export(&args),
         Command::Compare(args) => commands::compare::compare(&args),
         Command::Accuracy(args) => commands::accuracy::accuracy(&args),
+        Command::Dataset(args) => commands::dataset::dataset(&args),
         Command::Audit(args) => commands::audit::audit(&args),
         Command::Submission(args) => commands::submission::submission(&args),
         Command::Fleet(args) => commands::fleet::fleet(&args),

@@ -38,6 +38,9 @@ class Case:
     answers: list
     expected: float
     truths: list = dataclasses.field(default_factory=list)
+    # The part of each sample, and those that are scored; empty: all are.
+    parts: list = dataclasses.field(default_factory=list)
+    scored: list = dataclasses.field(default_factory=list)
     files: dict = dataclasses.field(default_factory=dict)
     outputs: str = ""
 
@@ -210,6 +213,58 @@ def gsm8k(count=300):
     return Case("gsm8k", "texts", [text.encode() for text in texts], expected, [[right] for right in rights])
 
 
+def in_parts(case, more=100):
+    """The same case among samples of another part, which do not count."""
+    size = len(case.answers)
+    order = random.sample(range(size + more), size + more)
+    answers, truths = case.answers + [b"x"] * more, case.truths + [["y"]] * more
+    parts = (case.parts or ["GSM8K"] * size) + ["other"] * more
+    scored = sorted(set(parts) - {"other"})
+    picked = [[all_of_them[place] for place in order] for all_of_them in (answers, truths, parts)]
+    about = f"{case.about}, in parts"
+    return Case(case.metric, about, picked[0], case.expected, picked[1], parts=picked[2], scored=scored)
+
+
+IDENTIFIER = re.compile(r"\w{8}(?:-\w{4}){3}-\w{12}")
+
+
+def hidden_points(text, right):
+    """Points for identifiers, by the rule niah_em of language/llama3.1-405b/evaluate-accuracy.py: those of both texts
+    in pairs, and of each pair the share of the right one's characters that are anywhere in the other."""
+    given, wanted = (IDENTIFIER.findall(one.strip()) for one in (text, right))
+    shares = (sum(letter.lower() in one.lower() for letter in other) / len(other) for one, other in zip(given, wanted))
+    return round(100 * sum(shares) / len(given), 2) if given else 0.0
+
+
+def question_points(text, right):
+    """Points for an answer, by the rule qa_em of the same script."""
+    text, right = text.strip(), right.strip()
+    behind = text.rpartition("Answer: ")[2]
+    bare = lambda one: "".join(re.split(r"\s+", one)).lower()
+    return 100.0 * (behind in right or any(bare(one) in bare(behind) for one in right.split("|")))
+
+
+def long_contexts(count=150):
+    identifier = lambda: "-".join("".join(random.choices("0123456789abcdefAF_é", k=size)) for size in (8, 4, 4, 4, 12))
+    texts, rights, parts, points = [], [], [], []
+    for _ in range(count):
+        wanted = [identifier() for _ in range(random.randint(1, 3))]
+        given = [random.choice([one, one.upper(), one[1:], identifier()]) for one in wanted[:random.randint(0, 3)]]
+        given += [identifier()] * random.choice([0, 0, 1])
+        texts.append(random.choice(["", "It is "]) + random.choice([" ", ", ", "\n", "x"]).join(given))
+        rights.append(" ".join(wanted))
+        parts.append("niah_em")
+        points.append(hidden_points(texts[-1], rights[-1]))
+    pieces = ["Answer: ", "Answer:", "The Moon", "the  moon", "Luna", " ", "\n", "\x1f", "no", "|", "moon", "Straße", "İ"]
+    for _ in range(count):
+        texts.append("".join(random.choices(pieces, k=random.randint(0, 6))))
+        rights.append("".join(random.choices(["|", *pieces[2:]], k=random.randint(1, 4))))
+        parts.append("qa_em")
+        points.append(question_points(texts[-1], rights[-1]))
+    answers, truths = [text.encode() for text in texts], [[right] for right in rights]
+    return in_parts(Case("long_exact_match", "texts", answers, float(np.mean(points)), truths, parts=parts))
+
+
 def wer(count=60):
     texts, rights = zip(*((" ".join(text.split()), " ".join(right[0].split())) for text, right in pairs(count)))
     output = jiwer.process_words(list(rights), list(texts))
@@ -329,6 +384,8 @@ def all_of():
     yield from sentences()
     yield lengths()
     yield gsm8k()
+    yield in_parts(gsm8k())
+    yield long_contexts()
     yield wer()
     yield dice()
     yield auc()

@@ -27,6 +27,7 @@ kind = "{kind}"
 example = "synthetic:u8[1]x1"
 [accuracy]
 metric = "{metric}"
+parts = {parts}
 target = 0.0
 """
 
@@ -35,9 +36,11 @@ def write(folder, case):
     """Writes a case in the form in which users have their data."""
     (folder / "data").mkdir(parents=True)
     kind = "prompts" if case.lines else "tensors"
-    (folder / "benchmark.toml").write_text(BENCHMARK.format(kind=kind, metric=case.metric))
+    (folder / "benchmark.toml").write_text(BENCHMARK.format(kind=kind, metric=case.metric, parts=json.dumps(case.scored)))
     if case.lines:
-        lines = (json.dumps({"prompt": "x", "answers": right}) for right in case.truths)
+        lines = [{"prompt": "x", "answers": right} for right in case.truths]
+        lines = [line | {"part": part} for line, part in zip(lines, case.parts)] or lines
+        lines = map(json.dumps, lines)
         (folder / "data.jsonl").write_text("\n".join(lines) + "\n")
     else:
         # One file of all samples would do; a file each is what a folder is.

@@ -124,6 +124,10 @@ impl Setup {
         fs::copy(certificates.trusted()[1], at("ca.pem")).unwrap();
         let digits = format!("onnx:{}", repository("loadgen-node/qsl/digits/digits.onnx").display());
         fs::copy(repository("loadgen-node/qsl/digits/digits.onnx"), at("digits.onnx")).unwrap();
+        fs::create_dir(at("DIGITS")).unwrap();
+        for name in ["SHA256SUMS", "images.npy", "labels.npy"] {
+            fs::copy(repository("loadgen-node/qsl/digits").join(name), at("DIGITS").join(name)).unwrap();
+        }
         let plain = ["N1", "N2"].map(|name| SutNode::start(name, &digits, &[]));
         let secure = SutNode::start("N3", &digits, &certificates.shown());
         let any = SutNode::start("N4", "null", &certificates.shown());

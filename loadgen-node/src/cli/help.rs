@@ -229,6 +229,16 @@ file.
 
 Exit code 2 when a scorer fails or prints something else, 3 when a target is missed or has no score.";
 
+pub(crate) const DATASET: &str = "Every sample is read, and every fault is told on a line of its own: the number of \
+samples, their types and shapes, files that are not as SHA256SUMS or a published sum says, right answers that lack. \
+What could not be looked at is listed as unchecked.
+
+Examples, with DIGITS being a copy of the folder loadgen-node/qsl/digits:
+  loadgen-node dataset verify DIGITS --benchmark digits
+  loadgen-node dataset verify DIGITS --benchmark digits --json
+
+Exit code 3 when anything is wrong, 2 when there is no such file or benchmark.";
+
 pub(crate) const REPORT: &str = "Whether the run is VALID, how fast it was, why not faster and what the network \
 carried stand first; then curves, nodes, the network, rules, settings and systems. The page loads nothing and has no \
 script. It can be made again at any time, and of folders of earlier versions, too: what a folder does not have is named.

@@ -1,6 +1,7 @@
 //! The command line: flags as typed, and what they mean.
 //!
-//! - `run`, `shared`, `nodes`, `metrics`, `probe`, `fleet`, `audit`, `submission`, `others`: the flags of each command;
+//! - `run`, `shared`, `nodes`, `metrics`, `probe`, `fleet`, `audit`, `dataset`, `submission`, `others`: the flags of each
+//!   command;
 //!   `format`: in which form a table is printed; `parse`: values of flags; `help`: texts after the flags; `headings`:
 //!   under which help lists the flags; `tip`: what is said of flags that are none;
 //! - `checked`: from the flags of `run` to what is asked for; `object`: the same from a JSON object.
@@ -20,6 +21,7 @@ use lon_shell::version::described;
 
 pub(crate) use self::audit::AuditArgs;
 pub(crate) use self::checked::{AdviceSpec, Asked, this_call};
+pub(crate) use self::dataset::{DatasetArgs, DatasetCommand, VerifyArgs};
 pub(crate) use self::fleet::{FleetArgs, FleetCommand, FleetNodes, FleetOn};
 pub(crate) use self::format::Format;
 pub(crate) use self::nodes::{DialArgs, KserveArgs, USUAL_TRANSPORT};
@@ -36,6 +38,7 @@ pub(crate) use self::tip::with_tip;
 
 mod audit;
 mod checked;
+mod dataset;
 mod fleet;
 mod format;
 mod headings;
@@ -127,6 +130,9 @@ pub(crate) enum Command {
     /// Score the accuracy log of a run folder against the labels.
     #[command(after_help = help::ACCURACY)]
     Accuracy(AccuracyArgs),
+    /// Hold the files of a dataset against what a benchmark promises; needs no SUT.
+    #[command(after_help = help::DATASET)]
+    Dataset(DatasetArgs),
     /// Hold finished runs to a compliance test of MLPerf: TEST01, TEST04 to TEST09, or the custom dataset test.
     #[command(after_long_help = help::AUDIT)]
     Audit(AuditArgs),

@@ -10,6 +10,7 @@ pub(crate) mod audit;
 pub(crate) mod compare;
 pub(crate) mod conf;
 pub(crate) mod conformance;
+pub(crate) mod dataset;
 #[cfg(feature = "demo")]
 pub(crate) mod demo;
 pub(crate) mod export;

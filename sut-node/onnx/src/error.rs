@@ -34,6 +34,9 @@ pub enum OnnxError {
     /// Post-processing was asked for, but tokens are answered as they are.
     #[error("--postprocess {0} is not for a model that answers token by token")]
     PostprocessOfTokens(Postprocess),
+    /// Beams were asked for, and the model answers with one run.
+    #[error("--beams is for a model that answers token by token, which {0} is not: it has no cache")]
+    BeamsWithoutTokens(String),
     /// The outputs of the model do not allow the post-processing.
     #[error(transparent)]
     Postprocess(#[from] PostprocessError),

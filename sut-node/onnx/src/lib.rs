@@ -57,7 +57,7 @@ pub use self::error::OnnxError;
 pub const KIND: BackendKind = BackendKind {
     scheme: "onnx",
     form: "onnx:MODEL.onnx",
-    flags: &["--ep", "--postprocess", "--inputs", "--batch-dim", "--dims"],
+    flags: &["--ep", "--postprocess", "--inputs", "--batch-dim", "--dims", "--beams"],
     open: |path, options| Ok(Arc::new(Onnx::open(path.as_ref(), options)?)),
 };
 
@@ -118,6 +118,9 @@ impl Onnx {
         }
         if layout.is_some() && !options.inputs.is_empty() {
             return Err(OnnxError::InputsOfTokens);
+        }
+        if layout.is_none() && options.tokens.beams.get() > 1 {
+            return Err(OnnxError::BeamsWithoutTokens(name.to_owned()));
         }
         let order = InputOrder::new(&model.inputs, &options.inputs).map_err(|reason| OnnxError::Inputs {
             model: name.to_owned(),
@@ -193,7 +196,8 @@ fn decodes(info: BackendInfo, layout: &Layout, tokens: &TokenOptions) -> Backend
         model = info.model,
         samples_at_once = slots,
         are_batched = layout.is_batched(),
-        cache_mb = (slots.get() * context.get()).saturating_mul(bytes) / 1_000_000,
+        beams = tokens.beams,
+        cache_mb = tokens.lanes().saturating_mul(context.get()).saturating_mul(bytes) / 1_000_000,
         context_tokens = context,
         bytes_per_token = bytes,
         "each worker decodes several samples at one time"

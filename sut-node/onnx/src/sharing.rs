@@ -119,7 +119,7 @@ impl Sharing {
         options: &BackendOptions,
         kept: &Kept,
     ) -> Sharing {
-        if !layout.is_batched() || options.tokens.slots.get() == 1 {
+        if !layout.is_batched() || options.tokens.lanes() == 1 {
             return Sharing::of(layout.is_batched(), false, None);
         }
         if let Some(said) = &options.batch_dim {

@@ -112,6 +112,11 @@ pub(super) struct TokenArgs {
     #[arg(long, default_value = "0", value_parser = some_tokens, env = "LON_MIN_TOKENS",
           help_heading = ANSWERS, hide_short_help = true)]
     pub(super) min_tokens: usize,
+    /// Width of the beam search for an answer of an ONNX model: 4 is that of GPT-J in MLPerf, 1 takes the likeliest
+    /// token each time. Each beam needs the memory of a slot.
+    #[arg(long, default_value = "1", value_parser = up_to::<64>, env = "LON_BEAMS",
+          help_heading = ANSWERS, hide_short_help = true)]
+    pub(super) beams: NonZeroUsize,
     /// The token that ends an answer; without it every answer has --max-tokens of them.
     #[arg(long, value_name = "ID", env = "LON_EOS", help_heading = ANSWERS, hide_short_help = true)]
     pub(super) eos: Option<i64>,

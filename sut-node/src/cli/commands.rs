@@ -115,8 +115,8 @@ pub(super) fn load(
 ) -> Result<Arc<dyn Backend>, Failure> {
     let (max_batch, workers) = compute.map_or((NonZeroUsize::MIN, NonZeroUsize::MIN), |it| (it.max_batch, it.workers));
     let memory = compute.map_or_else(Memory::of_host, ComputeArgs::memory);
-    let TokenArgs { slots, max_tokens, min_tokens, eos, max_context } = args.tokens;
-    let tokens = TokenOptions { slots, max_tokens, min_tokens, eos, max_context };
+    let TokenArgs { slots, max_tokens, min_tokens, beams, eos, max_context } = args.tokens;
+    let tokens = TokenOptions { slots, max_tokens, min_tokens, beams, eos, max_context };
     let OpenAiArgs { server_timeout, api_key_file, server_ca } = args.openai.clone();
     let TrustArgs { insecure: allows_plain_text, allow_open_key_files: allows_open_key } = args.trust;
     let openai = OpenAiOptions { server_timeout, api_key_file, server_ca, allows_plain_text, allows_open_key };
@@ -127,6 +127,7 @@ pub(super) fn load(
         ("--inputs", !inputs.is_empty()),
         ("--batch-dim", batch_dim.is_some()),
         ("--dims", !dims.is_empty()),
+        ("--beams", beams.get() > 1),
     ] {
         if given {
             backends.check_flag(flag, &args.backend).or_exit(Exit::Usage)?;

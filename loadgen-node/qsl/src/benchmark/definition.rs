@@ -8,6 +8,7 @@ use lon_proto::sample::{DType, TensorSpec};
 use super::generation::Generation;
 use super::kind::{DatasetKind, Form};
 use super::network::NetworkRules;
+use super::published::Published;
 use super::quality::Quality;
 use super::suite::{self, Membership, Suite};
 use crate::accuracy::{Other, Rows, Score, ScoreError, Target, Truths};
@@ -38,6 +39,8 @@ pub struct Benchmark {
     pub(super) dataset: DatasetKind,
     pub(super) inputs: Option<Inputs>,
     pub(super) preprocess: Option<Preprocess>,
+    /// Files of its dataset that are published with their sums.
+    pub(super) published: Vec<Published>,
     pub(super) suites: Vec<suite::Entry>,
     pub(super) generation: Vec<Generation>,
     pub(super) network: Option<NetworkRules>,

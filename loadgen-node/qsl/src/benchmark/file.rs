@@ -8,6 +8,7 @@ use super::definition::{Benchmark, QslSize};
 use super::generation::{self, Generation};
 use super::kind::{DatasetKind, Form};
 use super::network::{Compression, NetworkRules};
+use super::published::Published;
 use super::quality::Quality;
 use super::rounds::{ROUNDS, Rounds, count};
 use super::suite::{Entry, SUITE_ROUNDS, ScenarioName, Scenarios, Suite};
@@ -93,6 +94,9 @@ struct DatasetLine {
     performance_samples: Option<usize>,
     /// The source of these numbers.
     source: Option<String>,
+    /// Files of the dataset that are published with their sums.
+    #[serde(default)]
+    published: Vec<Published>,
 }
 
 /// Kinds of datasets.
@@ -213,8 +217,9 @@ pub(super) fn read(name: &str, text: &str) -> Result<Vec<Benchmark>, String> {
 }
 
 impl File {
-    fn benchmark(self) -> Result<Benchmark, String> {
+    fn benchmark(mut self) -> Result<Benchmark, String> {
         Ok(Benchmark {
+            published: std::mem::take(&mut self.dataset.published),
             name: self.name.0,
             aliases: texts(&self.aliases),
             about: self.about.0,

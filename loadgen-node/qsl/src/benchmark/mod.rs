@@ -10,7 +10,9 @@
 //! - [`suite`]: the scenarios of a benchmark, by suite and round;
 //! - `quality`: the scores that the official rules require;
 //! - `official`: what the submission checker holds of each benchmark, by round;
+//! - `published`: files of datasets that are published with their sums;
 //! - `printed`: what the scripts of the reference implementations print of accuracy;
+//! - `verified`: the files of a dataset, held against what a benchmark promises;
 //! - `rounds`: the rounds of MLPerf Inference.
 //!
 //! Settings that the official rounds prescribe are not here. They are found in official config files by the benchmark's
@@ -25,11 +27,13 @@ pub mod network;
 mod official;
 mod opening;
 mod printed;
+mod published;
 mod quality;
 mod rounds;
 pub mod suite;
 #[cfg(test)]
 mod tests;
+mod verified;
 
 pub use catalog::BenchmarkError;
 pub use definition::{Benchmark, QslSize};
@@ -40,5 +44,6 @@ pub use printed::{OfficialScores, official_text};
 pub use quality::Quality;
 pub use rounds::ROUNDS;
 pub use suite::{Membership, Suite};
+pub use verified::{About, Fault, Verified};
 
 pub use crate::accuracy::Target;

@@ -8,12 +8,14 @@
 //! - `aggregate`: several items of a dataset as one sample;
 //! - `first_sample`: the first sample, by which a dataset is judged before a run;
 //! - `encoding`: from tensors to the bytes that are sent;
+//! - `faults`: every fault of files and samples;
 //! - `error`: what can be wrong with a dataset;
 //! - here: [`Dataset`], of which some samples are loaded.
 
 mod aggregate;
 mod encoding;
 mod error;
+pub(crate) mod faults;
 mod first_sample;
 pub(crate) mod formats;
 mod opened;

@@ -92,6 +92,14 @@ impl Sums {
         self.by_name.contains_key(name)
     }
 
+    /// Returns the names in the list whose files are not there, in order.
+    pub(crate) fn missing(&self) -> Vec<&str> {
+        let is_missing = |name: &&str| !self.folder.join(name).exists();
+        let mut missing: Vec<&str> = self.by_name.keys().map(String::as_str).filter(is_missing).collect();
+        missing.sort_unstable();
+        missing
+    }
+
     /// Reads the list in `folder`; none when the folder has no list.
     ///
     /// # Errors

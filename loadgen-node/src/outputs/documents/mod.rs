@@ -15,6 +15,7 @@
 //!   `repeats`: what `run --repeat` prints and writes;
 //!   `accuracy_subset`: what `accuracy` prints of a performance run; `official_replay`: what `replay --official` does;
 //!   `scores`: what `accuracy --scorer` does; `audit_result`: what `audit` does, and writes;
+//!   `dataset_verified`: what `dataset verify` does;
 //!   `submission_plan`, `submission_check`: what `submission plan` and `submission check` do; `submission_step`: what
 //!   `submission run` leaves in run folders; `against`, `matrix`, `needs`: parts of `probe`;
 //!   `watch`: what `probe --watch` prints;
@@ -38,6 +39,7 @@ pub mod comparison;
 pub mod conf;
 pub mod conformance;
 pub mod counts;
+pub mod dataset_verified;
 pub mod division;
 pub mod find_peak;
 pub mod fleet;

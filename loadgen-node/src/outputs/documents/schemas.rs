@@ -48,6 +48,7 @@ pub const KINDS: [Kind; 29] = [
     kind!("accuracy", "accuracy --json of an accuracy run"),
     kind!("accuracy_subset", "accuracy --json of a performance run"),
     kind!("scores", "accuracy --json with --scorer"),
+    kind!("dataset_verified", "dataset verify --json"),
     kind!("trace", "trace"),
     kind!("replay", "replay --report-vector, and replay --timeline with --json"),
     kind!("official_replay", "replay --official with --json"),

@@ -47,6 +47,8 @@ pub struct TokenOptions {
     pub max_tokens: NonZeroUsize,
     /// The least tokens of an answer: before it has as many, the next one is not the token that ends it.
     pub min_tokens: usize,
+    /// The width of the beam search. 1: of all next tokens the likeliest one is taken.
+    pub beams: NonZeroUsize,
     /// The token that ends an answer, and is the last of its tokens. `None`: every answer has as many tokens as it may.
     pub eos: Option<i64>,
     /// The most tokens of a sample and its answer together, which bounds the memory that a slot needs.
@@ -75,20 +77,31 @@ impl Default for BackendOptions {
 impl Default for TokenOptions {
     fn default() -> TokenOptions {
         let number = |n: usize| NonZeroUsize::MIN.saturating_add(n - 1);
-        TokenOptions { slots: number(8), max_tokens: number(128), min_tokens: 0, eos: None, max_context: number(2048) }
+        TokenOptions {
+            slots: number(8),
+            max_tokens: number(128),
+            min_tokens: 0,
+            beams: number(1),
+            eos: None,
+            max_context: number(2048),
+        }
     }
 }
 
 impl TokenOptions {
+    /// How many beginnings of answers go on at one time.
+    pub fn lanes(&self) -> usize {
+        self.slots.get().saturating_mul(self.beams.get())
+    }
+
     /// The options as a node tells them.
     pub fn settings(&self) -> Vec<Setting> {
-        let TokenOptions { slots, max_tokens, min_tokens, eos, max_context } = self;
+        let TokenOptions { slots, max_tokens, min_tokens, beams, eos, max_context } = self;
         vec![
             Setting::of_speed("slots", slots),
             Setting::of_answers("max_tokens", max_tokens),
             Setting::of_answers("min_tokens", min_tokens),
-            // Of all next tokens the likeliest one is taken.
-            Setting::of_answers("beams", 1),
+            Setting::of_answers("beams", beams),
             Setting::of_answers("eos", eos.map_or_else(|| "none".to_owned(), |eos| eos.to_string())),
             Setting::of_answers("max_context", max_context),
         ]

@@ -41,6 +41,18 @@ impl Caches {
         *len = 0;
     }
 
+    /// Gives the slots from `first` on the content that the slots at these places behind it had.
+    pub(super) fn choose(&mut self, first: usize, places: &[usize]) {
+        let slots = &self.slots[first..];
+        let chosen: Vec<Option<Slot>> =
+            places.iter().enumerate().map(|(at, &place)| (place != at).then(|| slots[place].clone())).collect();
+        for (at, slot) in chosen.into_iter().enumerate() {
+            if let Some(slot) = slot {
+                self.slots[first + at] = slot;
+            }
+        }
+    }
+
     /// Makes room for so many tokens in all; called before [`Caches::past`].
     pub(super) fn make_padding(&mut self, past: usize) {
         let row_bytes = self.caches.iter().map(Cache::row_bytes).max().unwrap_or(0);

@@ -1,5 +1,5 @@
-//! Decodes token by token with an ONNX model that has a cache of keys and values: greedily, several samples at one
-//! time.
+//! Decodes token by token with an ONNX model that has a cache of keys and values: greedily, or by a beam search, several
+//! samples at one time.
 //!
 //! Such a model is known by its inputs, named as Hugging Face Optimum names them:
 //!
@@ -14,10 +14,12 @@
 //!
 //! A sample is one tensor of token ids, i64 or i32, and optionally a second one of a single i32: how many tokens its
 //! answer has at most (else `--max-tokens`). The next token is the one with the largest logit, the lowest of several.
-//! An answer ends with `--eos`, or when it has all tokens that it may. It is all its tokens, i64 little-endian.
+//! With `--beams` above 1 a search finds a likelier answer; which its first token is, is known when all are. An answer
+//! ends with `--eos`, or when it has all tokens that it may. It is all its tokens, i64 little-endian.
 //!
 //! - `layout`: what the inputs and outputs of a model mean;
 //! - `caches`: the keys and values of the slots;
+//! - `beams`: the beam search for one answer;
 //! - `streamer`: the slots, and the runs of the model.
 //!
 //! # How slots go on together
@@ -31,11 +33,13 @@
 //! # Memory
 //!
 //! A slot keeps what its sample needs and at most `--max-context` tokens: the heads, times their width, times the bytes
-//! of an element, summed over all caches, for each token. The node says at its start how much that is in all. A run
-//! itself takes about three times the cache of the slots in it, for the engine's inputs and outputs.
+//! of an element, summed over all caches, for each token, and all that for each beam. The node says at its start how
+//! much that is in all. A run itself takes about three times the cache of the slots in it, for the engine's inputs and
+//! outputs.
 
 use lon_sut::tensor::{DType, Signature, TensorSpec};
 
+mod beams;
 mod caches;
 mod layout;
 mod streamer;

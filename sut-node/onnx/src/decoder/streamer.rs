@@ -1,5 +1,6 @@
 //! The slots of one worker: prompts are read, and tokens are answered, by runs of the model.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,6 +10,7 @@ use lon_sut::tensor::{DType, Tensor};
 
 use super::super::engine::{BatchInput, BatchOutput, Session, trying};
 use super::super::proof::apart;
+use super::beams::{Beams, Next};
 use super::caches::Caches;
 use super::layout::{Layout, Role};
 
@@ -19,6 +21,7 @@ pub(crate) struct Decoder {
     engine: String,
     options: TokenOptions,
     held: Vec<Option<Held>>,
+    /// A cache for each lane: a slot has as many lanes as beams, one after the other.
     caches: Caches,
     /// The slot that goes on next, where slots go on one by one.
     turn: usize,
@@ -29,13 +32,25 @@ struct Held {
     prompt: Vec<i64>,
     answer: Vec<i64>,
     limit: usize,
+    /// The search for the answer; none: the likeliest token is taken each time.
+    beams: Option<Beams>,
+}
+
+impl Held {
+    /// The last token of each lane that goes on.
+    fn last(&self) -> Vec<i64> {
+        match &self.beams {
+            Some(beams) => beams.last().collect(),
+            None => self.answer.last().copied().into_iter().collect(),
+        }
+    }
 }
 
 impl Decoder {
     pub(crate) fn new(layout: Arc<Layout>, session: Box<dyn Session>, engine: &str, options: TokenOptions) -> Decoder {
         let slots = options.slots.get();
         let held = std::iter::repeat_with(|| None).take(slots).collect();
-        let caches = Caches::new(&layout, slots);
+        let caches = Caches::new(&layout, options.lanes());
         Decoder { layout, session, engine: engine.to_owned(), options, held, caches, turn: 0 }
     }
 
@@ -44,33 +59,34 @@ impl Decoder {
     /// # Errors
     /// How many slots were in the run that failed, and the reason.
     pub(crate) fn warm_up(&mut self) -> Result<(), (usize, String)> {
-        for slot in 0..self.held.len() {
-            self.run(&[slot], &[0]).map_err(|reason| (1, reason))?;
+        let lanes = self.options.lanes();
+        for lane in 0..lanes {
+            self.logits(&[lane], &[0]).map_err(|reason| (1, reason))?;
         }
-        let together = if self.layout.can_pad { self.held.len() } else { 1 };
+        let together = if self.layout.can_pad { lanes } else { 1 };
         let all: Vec<usize> = (0..together).collect();
-        self.run(&all, &vec![0; together]).map_err(|reason| (together, reason))?;
+        self.logits(&all, &vec![0; together]).map_err(|reason| (together, reason))?;
         (0..self.held.len()).for_each(|slot| self.clear(slot));
         Ok(())
     }
 
-    /// Proves that slots that go on together go on as each does alone. Their pasts differ in length.
+    /// Proves that lanes that go on together go on as each does alone. Their pasts differ in length.
     ///
     /// # Errors
     /// A clause that says why they do not.
     pub(in super::super) fn prove(&mut self) -> Result<(), String> {
         let prompts: [&[i64]; 2] = [&[1, 0, 1], &[0, 1, 1, 0, 1]];
-        let slots = [0, 1];
+        let lanes = [0, 1];
         trying(|| {
             let mut alone = Vec::new();
-            for (slot, prompt) in slots.into_iter().zip(prompts) {
-                self.run(&[slot], prompt)?;
-                alone.push(self.logits(&[slot], &[1])?);
-                self.clear(slot);
+            for (lane, prompt) in lanes.into_iter().zip(prompts) {
+                self.logits(&[lane], prompt)?;
+                alone.push(self.logits(&[lane], &[1])?);
+                self.caches.clear(lane);
             }
-            slots.into_iter().zip(prompts).try_for_each(|(slot, prompt)| self.run(&[slot], prompt).map(drop))?;
-            let together = self.logits(&slots, &[1, 1]);
-            slots.into_iter().for_each(|slot| self.clear(slot));
+            lanes.into_iter().zip(prompts).try_for_each(|(lane, prompt)| self.logits(&[lane], prompt).map(drop))?;
+            let together = self.logits(&lanes, &[1, 1]);
+            lanes.into_iter().for_each(|lane| self.caches.clear(lane));
             let together = together.map_err(|reason| format!("two of them do not go on together ({reason})"))?;
             let alone: Vec<&[u8]> = alone.iter().map(|logits| &logits.data[..]).collect();
             match apart(DType::F32, &alone, &together.data, TOLERANCE) {
@@ -89,7 +105,15 @@ impl Decoder {
     /// Frees a slot: its sample is gone.
     fn clear(&mut self, slot: usize) {
         self.held[slot] = None;
-        self.caches.clear(slot);
+        let width = self.options.beams.get();
+        (slot * width..(slot + 1) * width).for_each(|lane| self.caches.clear(lane));
+    }
+
+    /// The lanes of a slot that go on.
+    fn lanes(&self, slot: usize) -> Range<usize> {
+        let first = slot * self.options.beams.get();
+        let beams = self.held[slot].as_ref().and_then(|held| held.beams.as_ref());
+        first..first + beams.map_or(1, Beams::len)
     }
 
     fn failed(&self, reason: impl Into<String>) -> InferError {
@@ -123,12 +147,14 @@ impl Decoder {
                 "the sample has {tokens} tokens and its answer up to {limit}: more than {context} (--max-context)"
             ));
         }
-        Ok(Held { prompt, answer: Vec::with_capacity(limit), limit })
+        let TokenOptions { beams, eos, min_tokens, .. } = self.options;
+        let beams = (beams.get() > 1).then(|| Beams::new(beams.get(), eos, min_tokens, limit));
+        Ok(Held { prompt, answer: Vec::new(), limit, beams })
     }
 
-    /// The slots that go on next, and the tokens that each of them reads.
+    /// The slots that go on next, and the tokens that the lanes of each of them read.
     fn next(&mut self) -> (Vec<usize>, Vec<i64>) {
-        let begun = |held: &Option<Held>| held.as_ref().is_some_and(|held| held.answer.is_empty());
+        let begun = |held: &Option<Held>| held.as_ref().is_some_and(|held| !held.prompt.is_empty());
         if let Some(slot) = self.held.iter().position(begun) {
             let prompt = self.held[slot].as_mut().map(|held| std::mem::take(&mut held.prompt));
             return (vec![slot], prompt.unwrap_or_default());
@@ -137,18 +163,33 @@ impl Decoder {
         let held = (0..count).map(|n| (self.turn + n) % count).filter(|&slot| self.held[slot].is_some());
         let slots: Vec<usize> = held.take(if self.layout.can_pad { count } else { 1 }).collect();
         self.turn = slots.last().map_or(0, |slot| slot + 1);
-        let last = |slot: &usize| self.held[*slot].as_ref().and_then(|held| held.answer.last().copied());
-        let tokens = slots.iter().filter_map(last).collect();
+        let last = |slot: &usize| self.held[*slot].as_ref().map(Held::last).unwrap_or_default();
+        let tokens = slots.iter().flat_map(last).collect();
         (slots, tokens)
     }
 
     /// One run for several slots. If it fails, one run for each slot: values can make a run fail, and only the slot
     /// that has them shall fail.
     fn advance(&mut self, slots: &[usize], tokens: &[i64], events: &mut Vec<Event>) {
-        match self.run(slots, tokens) {
-            Ok(next) => slots.iter().zip(next).for_each(|(&slot, next)| self.token(slot, next, events)),
+        let lanes: Vec<usize> = slots.iter().flat_map(|&slot| self.lanes(slot)).collect();
+        match self.after(&lanes, tokens) {
+            Ok(logits) => {
+                let (new, width) = (tokens.len() / lanes.len(), logits.len() / tokens.len());
+                let rows: Vec<&[u8]> = logits.chunks_exact(width).skip(new - 1).step_by(new).collect();
+                let mut rest = &rows[..];
+                for &slot in slots {
+                    let (own, others) = rest.split_at(self.lanes(slot).len());
+                    rest = others;
+                    self.go_on(slot, own, events);
+                }
+            }
             Err(_) if slots.len() > 1 => {
-                slots.iter().zip(tokens).for_each(|(&slot, &token)| self.advance(&[slot], &[token], events));
+                let mut rest = tokens;
+                for &slot in slots {
+                    let (own, others) = rest.split_at(self.lanes(slot).len());
+                    rest = others;
+                    self.advance(&[slot], own, events);
+                }
             }
             Err(reason) => {
                 for &slot in slots {
@@ -159,45 +200,74 @@ impl Decoder {
         }
     }
 
-    /// Adds a token to the answer in this slot, or ends it with the reason why there is none.
-    fn token(&mut self, slot: usize, next: Option<i64>, events: &mut Vec<Event>) {
-        let Some(token) = next else {
-            self.clear(slot);
-            events.push(Event { slot, what: What::Failed(self.failed("the logits hold a NaN")) });
-            return;
-        };
+    /// Goes on with the answer in this slot by the logits after each of its lanes, or ends it with the reason why it
+    /// does not.
+    fn go_on(&mut self, slot: usize, rows: &[&[u8]], events: &mut Vec<Event>) {
+        let (eos, min_tokens, first_lane) = (self.options.eos, self.options.min_tokens, self.lanes(slot).start);
         let Some(held) = &mut self.held[slot] else { return };
-        held.answer.push(token);
-        if held.answer.len() == 1 {
-            events.push(Event { slot, what: What::First(Bytes::copy_from_slice(&token.to_le_bytes())) });
+        let failed = match &mut held.beams {
+            Some(beams) => match beams.advance(rows.iter().copied()) {
+                Next::GoOn(places) => return self.caches.choose(first_lane, &places),
+                Next::Done(tokens) => {
+                    self.first(slot, tokens.first().copied(), events);
+                    return self.done(slot, &tokens, events);
+                }
+                Next::Failed(why) => why,
+            },
+            None => {
+                let refused = eos.filter(|_| held.answer.len() < min_tokens);
+                match rows.first().and_then(|row| largest(row, refused)) {
+                    None => "the logits hold a NaN",
+                    Some(token) => {
+                        held.answer.push(token);
+                        let (len, limit) = (held.answer.len(), held.limit);
+                        if len == 1 {
+                            self.first(slot, Some(token), events);
+                        }
+                        if len >= limit || eos == Some(token) {
+                            let answer = self.held[slot].take().map(|held| held.answer).unwrap_or_default();
+                            self.done(slot, &answer, events);
+                        }
+                        return;
+                    }
+                }
+            }
+        };
+        self.clear(slot);
+        events.push(Event { slot, what: What::Failed(self.failed(failed)) });
+    }
+
+    /// Tells the first token of an answer.
+    fn first(&self, slot: usize, token: Option<i64>, events: &mut Vec<Event>) {
+        let told = token.map(|token| What::First(Bytes::copy_from_slice(&token.to_le_bytes())));
+        events.extend(told.map(|what| Event { slot, what }));
+    }
+
+    /// Tells the answer, and frees its slot.
+    fn done(&mut self, slot: usize, answer: &[i64], events: &mut Vec<Event>) {
+        self.clear(slot);
+        let (bytes, n_tokens) = (little_endian(answer.iter().copied()).into(), answer.len() as u64);
+        events.push(Event { slot, what: What::Done(Output { bytes, n_tokens }) });
+    }
+
+    /// The logits after these tokens, as [`Decoder::logits`] gives them, with a run for each lane where lanes cannot
+    /// share one.
+    fn after(&mut self, lanes: &[usize], tokens: &[i64]) -> Result<Vec<u8>, String> {
+        if self.layout.can_pad || lanes.len() == 1 {
+            return Ok(self.logits(lanes, tokens)?.data);
         }
-        if held.answer.len() >= held.limit || self.options.eos == Some(token) {
-            let bytes: Vec<u8> = held.answer.iter().flat_map(|token| token.to_le_bytes()).collect();
-            let n_tokens = held.answer.len() as u64;
-            self.clear(slot);
-            events.push(Event { slot, what: What::Done(Output { bytes: bytes.into(), n_tokens }) });
+        let mut all = Vec::new();
+        for (lane, token) in lanes.iter().zip(tokens) {
+            all.extend(self.logits(&[*lane], &[*token])?.data);
         }
+        Ok(all)
     }
 
-    /// The next token of each slot after these, as [`Decoder::logits`] reads them; `None` where the logits hold a NaN.
-    fn run(&mut self, slots: &[usize], tokens: &[i64]) -> Result<Vec<Option<i64>>, String> {
-        let logits = self.logits(slots, tokens)?;
-        let (new, width) = (tokens.len() / slots.len(), logits.data.len() / tokens.len());
-        let rows = logits.data.chunks_exact(width).skip(new - 1).step_by(new);
-        Ok(rows.zip(slots).map(|(row, &slot)| largest(row, self.refused(slot))).collect())
-    }
-
-    /// The token that ends an answer, where the one in this slot is too short for it.
-    fn refused(&self, slot: usize) -> Option<i64> {
-        let is_short = |held: &Held| held.answer.len() < self.options.min_tokens;
-        self.options.eos.filter(|_| self.held[slot].as_ref().is_some_and(is_short))
-    }
-
-    /// Runs the model on `tokens`, the same number for each of `slots` and one after the other, and keeps their keys
+    /// Runs the model on `tokens`, the same number for each of `lanes` and one after the other, and keeps their keys
     /// and values. Returns the logits, which are a row for each token.
-    fn logits(&mut self, slots: &[usize], tokens: &[i64]) -> Result<BatchOutput, String> {
-        let (batch, new) = (slots.len(), tokens.len() / slots.len());
-        let lens: Vec<usize> = slots.iter().map(|&slot| self.caches.len(slot)).collect();
+    fn logits(&mut self, lanes: &[usize], tokens: &[i64]) -> Result<BatchOutput, String> {
+        let (batch, new) = (lanes.len(), tokens.len() / lanes.len());
+        let lens: Vec<usize> = lanes.iter().map(|&lane| self.caches.len(lane)).collect();
         let past = lens.iter().copied().max().unwrap_or(0);
         self.caches.make_padding(past);
         let ids = little_endian(tokens.iter().copied());
@@ -209,14 +279,14 @@ impl Decoder {
             Role::Ids => whole([batch, new], &ids),
             Role::Mask => whole([batch, past + new], &mask),
             Role::Positions => whole([batch, new], &positions),
-            Role::Past(number) => self.caches.past(*number, slots, past),
+            Role::Past(number) => self.caches.past(*number, lanes, past),
         });
         let inputs: Vec<BatchInput<'_>> = inputs.collect();
         let mut outputs = self.session.run(&inputs)?;
         if outputs.len() != self.layout.outputs {
             return Err(format!("{} outputs came, {} were due", outputs.len(), self.layout.outputs));
         }
-        self.caches.keep(slots, past, new, &outputs)?;
+        self.caches.keep(lanes, past, new, &outputs)?;
         let logits = outputs.swap_remove(self.layout.logits);
         match logits.dims[..] {
             [n, s, width] if n == batch && s == new && width > 0 => Ok(logits),

@@ -19,6 +19,7 @@ use crate::outputs::documents::codec_advice::CodecAdvice;
 use crate::outputs::documents::comparison::Comparison;
 use crate::outputs::documents::conf::ConfDocument;
 use crate::outputs::documents::conformance::ConformanceDocument;
+use crate::outputs::documents::dataset_verified::DatasetVerified;
 use crate::outputs::documents::fleet::FleetReport;
 use crate::outputs::documents::network_report::NetworkReport;
 use crate::outputs::documents::official_replay::OfficialReplay;
@@ -59,6 +60,7 @@ const MADE: [(&str, Make); KINDS.len()] = [
     ("accuracy", written::<AccuracyDocument>),
     ("accuracy_subset", written::<AccuracySubset>),
     ("scores", written::<ScoresDocument>),
+    ("dataset_verified", written::<DatasetVerified>),
     ("trace", written::<TrafficTrace>),
     ("replay", written::<ReplayedReport>),
     ("official_replay", written::<OfficialReplay>),

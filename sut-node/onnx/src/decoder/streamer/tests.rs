@@ -8,11 +8,27 @@ use crate::Onnx;
 use crate::engine::{BatchOutput, Sizes};
 use lon_sut::backend::{Backend as _, BackendOptions, OnnxEngine};
 
+use super::super::beams::tests::{by_definition, made_up};
 use super::*;
 
-/// A model that adds: the next token is the sum of all before, modulo 10. Its cache has what each token was.
-struct Adding {
+/// A model whose cache has what each token was. Its logits are what a function says of all tokens so far.
+struct Knowing {
     runs: Runs,
+    says: Says,
+}
+
+/// The logits after these tokens.
+type Says = fn(&[i64]) -> Vec<f32>;
+
+/// The next token is the sum of all before, modulo 10.
+fn adds(all: &[i64]) -> Vec<f32> {
+    let (next, other) = (all.iter().sum::<i64>() % 10, if all.last() == Some(&7) { f32::NAN } else { 0.0 });
+    (0..10).map(|token| if token == next { 1.0 } else { other }).collect()
+}
+
+/// Any of them may be likely.
+fn wavers(all: &[i64]) -> Vec<f32> {
+    made_up(5, all, 10)
 }
 
 /// Samples and tokens of each run.
@@ -26,7 +42,7 @@ fn numbers(bytes: &[u8]) -> Vec<i64> {
     bytes.as_chunks().0.iter().map(|&bytes| i64::from_le_bytes(bytes)).collect()
 }
 
-impl Session for Adding {
+impl Session for Knowing {
     fn sizes(&self) -> Sizes {
         unreachable!("a decoder has slots")
     }
@@ -51,19 +67,10 @@ impl Session for Adding {
                 assert!(mask == i64::from(!padded) && (!padded || heads[0][at] == 0.0), "padding is in front");
                 assert_eq!(heads[0][at], -heads[1][at], "heads are not mixed up");
             }
-            let mut sum: f32 = heads[0].iter().sum();
+            let mut all: Vec<i64> = heads[0][before - seen as usize..].iter().map(|&id| id as i64).collect();
             for &id in ids {
-                sum += id as f32;
-                let next = sum as i64 % 10;
-                logits.extend((0..10).map(|token| {
-                    if token == next {
-                        1.0
-                    } else if id == 7 {
-                        f32::NAN
-                    } else {
-                        0.0
-                    }
-                }));
+                all.push(id);
+                logits.extend((self.says)(&all));
             }
             for (head, sign) in [(0, 1.0), (1, -1.0)] {
                 present.extend(heads[head].iter().copied().chain(ids.iter().map(|&id| sign * id as f32)));
@@ -76,7 +83,7 @@ impl Session for Adding {
 }
 
 /// The same, whose samples get the logits of others when they go on together.
-struct Mixing(Adding);
+struct Mixing(Knowing);
 
 impl Session for Mixing {
     fn sizes(&self) -> Sizes {
@@ -94,7 +101,8 @@ impl Session for Mixing {
 
 fn options(slots: usize, max_tokens: usize, eos: Option<i64>) -> TokenOptions {
     let number = |n| NonZeroUsize::new(n).unwrap();
-    TokenOptions { slots: number(slots), max_tokens: number(max_tokens), min_tokens: 0, eos, max_context: number(40) }
+    let (slots, max_tokens, max_context) = (number(slots), number(max_tokens), number(40));
+    TokenOptions { slots, max_tokens, eos, max_context, ..TokenOptions::default() }
 }
 
 fn layout(can_pad: bool) -> Arc<Layout> {
@@ -104,8 +112,12 @@ fn layout(can_pad: bool) -> Arc<Layout> {
 }
 
 fn adding(can_pad: bool, options: TokenOptions) -> (Decoder, Runs) {
+    knowing(adds, can_pad, options)
+}
+
+fn knowing(says: Says, can_pad: bool, options: TokenOptions) -> (Decoder, Runs) {
     let runs = Runs::default();
-    let session = Box::new(Adding { runs: Arc::clone(&runs) });
+    let session = Box::new(Knowing { runs: Arc::clone(&runs), says });
     (Decoder::new(layout(can_pad), session, "adding", options), runs)
 }
 
@@ -115,7 +127,7 @@ fn that_slots_go_on_together_is_proved() {
     assert_eq!(decoder.prove(), Ok(()));
     assert!(runs.lock().unwrap().contains(&(2, 1)), "two of them went on together");
     assert!((0..2).all(|slot| decoder.caches.len(slot) == 0), "nothing is left of it");
-    let session = Box::new(Mixing(Adding { runs }));
+    let session = Box::new(Mixing(Knowing { runs, says: adds }));
     let mut mixing = Decoder::new(layout(true), session, "mixing", options(2, 3, None));
     let reason = mixing.prove().unwrap_err();
     assert!(reason.contains("the logits of a sample depend on the samples beside it"), "{reason}");
@@ -191,6 +203,56 @@ fn answers_do_not_end_before_they_have_the_least_tokens() {
         let early = answer.iter().take(min_tokens).any(|token| *token == 6);
         assert!(!early, "{min_tokens}: {answer:?}");
     }
+}
+
+/// Source: `num_beams=4` of the reference of GPT-J.
+#[test]
+fn beams_of_several_samples_go_on_together() {
+    let prompts: [&[i64]; 3] = [&[1, 2, 3], &[5], &[1, 1, 1, 1, 1, 3]];
+    let expected: Vec<_> = prompts
+        .iter()
+        .map(|prompt| Ok(by_definition(&|before| wavers(&[prompt, before].concat()), 4, 9, 2, 7)))
+        .collect();
+    let four = NonZeroUsize::new(4).unwrap();
+    for can_pad in [true, false] {
+        let tokens = TokenOptions { beams: four, min_tokens: 2, ..options(3, 7, Some(9)) };
+        let (mut decoder, runs) = knowing(wavers, can_pad, tokens);
+        decoder.warm_up().unwrap();
+        // The second time in memory that was used before.
+        for _ in 0..2 {
+            runs.lock().unwrap().clear();
+            for (slot, prompt) in prompts.iter().enumerate() {
+                decoder.begin(slot, &sample(prompt)).unwrap();
+            }
+            assert_eq!(answers(&mut decoder), expected, "padded: {can_pad}");
+            assert_eq!((0..12).map(|lane| decoder.caches.len(lane)).sum::<usize>(), 0);
+            let most = runs.lock().unwrap().iter().map(|(lanes, _)| *lanes).max();
+            assert_eq!(most, Some(if can_pad { 12 } else { 1 }));
+        }
+    }
+    let greedy = Ok(greedily(prompts[0], 7));
+    assert_ne!(expected[0], greedy, "a likelier answer than the greedy one");
+}
+
+/// What a greedy search finds.
+fn greedily(prompt: &[i64], count: usize) -> Vec<i64> {
+    let mut all = prompt.to_vec();
+    for _ in 0..count {
+        let logits = wavers(&all);
+        all.push((0..10).max_by(|&a, &b| logits[a as usize].total_cmp(&logits[b as usize])).unwrap());
+    }
+    all.split_off(prompt.len())
+}
+
+/// A sample whose logits give no probabilities fails, and the one beside it goes on.
+#[test]
+fn a_beam_that_cannot_go_on_fails_its_sample_alone() {
+    let says: Says = |all| if all[0] == 7 && all.len() > 2 { vec![f32::NAN; 10] } else { wavers(all) };
+    let (mut decoder, _) = knowing(says, true, TokenOptions { beams: NonZeroUsize::new(2).unwrap(), ..options(2, 5, None) });
+    decoder.begin(0, &sample(&[7])).unwrap();
+    decoder.begin(1, &sample(&[1])).unwrap();
+    let right = by_definition(&|before| wavers(&[&[1], before].concat()), 2, -1, 0, 5);
+    assert_eq!(answers(&mut decoder), [Err("adding: the logits give no probabilities".to_owned()), Ok(right)]);
 }
 
 #[test]
