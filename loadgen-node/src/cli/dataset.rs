@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::format::FormatArgs;
+use super::help;
 use super::parse::rules;
 use loadgen::conf::rules::Rules;
 
@@ -17,6 +18,7 @@ pub(crate) struct DatasetArgs {
 #[derive(Subcommand, Debug)]
 pub(crate) enum DatasetCommand {
     /// Say whether a dataset is what a benchmark promises, and what is wrong with it.
+    #[command(after_help = help::DATASET)]
     Verify(VerifyArgs),
 }
 

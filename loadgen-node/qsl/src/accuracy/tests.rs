@@ -277,7 +277,8 @@ fn parts_of_mixtral_are_scored_apart() {
     assert!(!of("mbxp").is_reached() && of("rouge2").is_reached());
     let missing = mixtral.score(answers().take(3), &Truths::Samples(parted(&truths)), None).unwrap();
     assert_eq!(missing, Err(ScoreError::Missing { index: 3, answered: 3, count: 4 }));
-    let none = mixtral.score(answers(), &Truths::Samples(parted(&[("GSM8K", &["1"]); 4])), None).unwrap();
+    let truths: [(&str, &[&str]); 4] = [("GSM8K", &["1"]); 4];
+    let none = mixtral.score(answers(), &Truths::Samples(parted(&truths)), None).unwrap();
     assert_eq!(none, Err(ScoreError::NoPart("OpenOrca".to_owned())));
 }
 

@@ -32,8 +32,8 @@ impl Truth {
     /// Returns the right texts, of whatever part; none where there are none.
     pub(crate) fn texts(&self) -> Option<&[String]> {
         match self {
-            Truth::Texts(texts) | Truth::Part { texts, .. } => Some(texts).filter(|texts| !texts.is_empty()).map(|it| &**it),
-            Truth::Class(_) | Truth::Classes(_) | Truth::Mask(_) => None,
+            Truth::Texts(texts) | Truth::Part { texts, .. } if !texts.is_empty() => Some(texts),
+            _ => None,
         }
     }
 

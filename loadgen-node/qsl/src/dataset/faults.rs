@@ -42,11 +42,7 @@ impl Dataset {
     }
 }
 
-fn faults(
-    count: usize,
-    look: &(dyn Fn(usize) -> Option<String> + Sync),
-    progress: &dyn Fn(usize, usize),
-) -> Faults {
+fn faults(count: usize, look: &(dyn Fn(usize) -> Option<String> + Sync), progress: &dyn Fn(usize, usize)) -> Faults {
     let all: Vec<usize> = (0..count).collect();
     let (mut first, mut found, mut done) = (Vec::<(usize, String)>::new(), 0, 0);
     let collect = |some: Vec<(usize, Option<String>)>| {

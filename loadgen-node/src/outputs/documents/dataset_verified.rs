@@ -129,7 +129,8 @@ mod tests {
         let text = "D for mine: no samples, files compared with a sum: 0\nWRONG      count   3 samples\n\
                     WRONG      sample  sample 1: it is short\nunchecked  sums: none\n2 things are wrong.\n";
         assert_eq!((bad.text().as_str(), bad.is_good()), (text, false));
-        let rows = "finding,about,what\nwrong,count,3 samples\nwrong,sample,sample 1: it is short\nunchecked,,sums: none\n";
+        let rows =
+            "finding,about,what\nwrong,count,3 samples\nwrong,sample,sample 1: it is short\nunchecked,,sums: none\n";
         assert_eq!(bad.table().csv(), rows);
         assert_eq!(reads_back(&bad)["faults"][1]["about"], "sample");
     }

@@ -248,7 +248,8 @@ fn greedily(prompt: &[i64], count: usize) -> Vec<i64> {
 #[test]
 fn a_beam_that_cannot_go_on_fails_its_sample_alone() {
     let says: Says = |all| if all[0] == 7 && all.len() > 2 { vec![f32::NAN; 10] } else { wavers(all) };
-    let (mut decoder, _) = knowing(says, true, TokenOptions { beams: NonZeroUsize::new(2).unwrap(), ..options(2, 5, None) });
+    let (mut decoder, _) =
+        knowing(says, true, TokenOptions { beams: NonZeroUsize::new(2).unwrap(), ..options(2, 5, None) });
     decoder.begin(0, &sample(&[7])).unwrap();
     decoder.begin(1, &sample(&[1])).unwrap();
     let right = by_definition(&|before| wavers(&[&[1], before].concat()), 2, -1, 0, 5);
