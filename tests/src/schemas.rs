@@ -93,6 +93,7 @@ pub fn printed(args: &[&str]) -> &'static [&'static str] {
         (["list", ..], _) => &["run_list"],
         (["schema"], _) => &["schema_list"],
         (["audit", ..], _) => &["audit_result"],
+        (["dataset", "verify"], _) => &["dataset_verified"],
         (["submission", "plan"], _) => &["submission_plan"],
         (["submission", "check"], _) => &["submission_check"],
         (other, true) => panic!("no schema is known of what {other:?} prints"),
