@@ -216,7 +216,7 @@ pub(super) mod tests {
                 if len <= least {
                     follow[eos as usize] = f64::NEG_INFINITY;
                 }
-                let longer = |(token, log)| (sum + log, [&before[..], &[token as i64]].concat());
+                let longer = |(token, log): (usize, f64)| (sum + log, [&before[..], &[token as i64]].concat());
                 all.extend(follow.into_iter().enumerate().map(longer));
             }
             all.sort_by(|one, other| other.0.total_cmp(&one.0));

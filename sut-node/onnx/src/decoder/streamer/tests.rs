@@ -211,7 +211,7 @@ fn beams_of_several_samples_go_on_together() {
     let prompts: [&[i64]; 3] = [&[1, 2, 3], &[5], &[1, 1, 1, 1, 1, 3]];
     let expected: Vec<_> = prompts
         .iter()
-        .map(|prompt| Ok(by_definition(&|before| wavers(&[prompt, before].concat()), 4, 9, 2, 7)))
+        .map(|prompt| Ok(by_definition(&|before: &[i64]| wavers(&[*prompt, before].concat()), 4, 9, 2, 7)))
         .collect();
     let four = NonZeroUsize::new(4).unwrap();
     for can_pad in [true, false] {
@@ -252,7 +252,7 @@ fn a_beam_that_cannot_go_on_fails_its_sample_alone() {
         knowing(says, true, TokenOptions { beams: NonZeroUsize::new(2).unwrap(), ..options(2, 5, None) });
     decoder.begin(0, &sample(&[7])).unwrap();
     decoder.begin(1, &sample(&[1])).unwrap();
-    let right = by_definition(&|before| wavers(&[&[1], before].concat()), 2, -1, 0, 5);
+    let right = by_definition(&|before: &[i64]| wavers(&[&[1][..], before].concat()), 2, -1, 0, 5);
     assert_eq!(answers(&mut decoder), [Err("adding: the logits give no probabilities".to_owned()), Ok(right)]);
 }
 
