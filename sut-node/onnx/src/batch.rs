@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use lon_sut::backend::{Aside, InferError, Sample, Worker};
+use lon_sut::backend::{Aside, BackendOptions, InferError, Sample, Worker};
 use lon_sut::pipeline::post::{self, Postprocess};
-use lon_sut::tensor::{Dims, Tensor, TensorSpec};
+use lon_sut::tensor::{DType, Dims, Tensor, TensorSpec};
 
 use super::engine::{BatchInput, Session, Sizes, trying};
 use super::footprint::Footprint;
-use super::made_up::{MAX_BYTES, MadeUp, NO_ZEROS};
+use super::form;
+use super::made_up::{self, MAX_BYTES};
 use super::model::{InputOrder, Model};
 
 /// How much memory one run of a model with free sizes may take. Samples decide what it takes, so it is checked before
@@ -42,19 +43,53 @@ impl Bound {
     }
 }
 
+/// The rules by which answers are made of outputs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AnswerRules {
+    postprocess: Postprocess,
+    allows_empty: bool,
+}
+
+impl AnswerRules {
+    pub(super) fn of(options: &BackendOptions) -> AnswerRules {
+        AnswerRules { postprocess: options.postprocess, allows_empty: options.allows_empty }
+    }
+}
+
 pub(super) struct OnnxWorker {
     model: Model,
     /// The order in which a sample has the inputs of the model.
     order: InputOrder,
     session: Box<dyn Session>,
     engine: String,
-    postprocess: Postprocess,
+    rules: AnswerRules,
     /// None where all sizes are known: then the warm-up has shown what a run takes.
     bound: Option<Bound>,
     /// Whether several samples may share a run.
     shares_runs: bool,
+    /// Whether nothing that was made up has an answer, so that the first sample shows whether the model runs.
+    is_untried: bool,
     aside: Aside,
 }
+
+/// Why a batch has no answers.
+enum Fault {
+    /// The engine failed, in its own words. Values may be why.
+    Engine(String),
+    /// Outputs are not what they should be, whatever the values.
+    Form(String),
+}
+
+impl Fault {
+    fn reason(self) -> String {
+        match self {
+            Fault::Engine(reason) | Fault::Form(reason) => reason,
+        }
+    }
+}
+
+/// The free sizes with which a model is tried before the first sample: a short text, a small image.
+const SIZES_TO_TRY: [u32; 3] = [5, 16, 64];
 
 impl OnnxWorker {
     pub(super) fn new(
@@ -62,12 +97,12 @@ impl OnnxWorker {
         order: InputOrder,
         session: Box<dyn Session>,
         engine: &str,
-        postprocess: Postprocess,
+        rules: AnswerRules,
         bound: Option<Bound>,
         shares_runs: bool,
     ) -> OnnxWorker {
-        let engine = engine.to_owned();
-        OnnxWorker { model, order, session, engine, postprocess, bound, shares_runs, aside: Aside::default() }
+        let (engine, is_untried, aside) = (engine.to_owned(), false, Aside::default());
+        OnnxWorker { model, order, session, engine, rules, bound, shares_runs, is_untried, aside }
     }
 
     /// The batch sizes that are run.
@@ -75,41 +110,72 @@ impl OnnxWorker {
         if self.shares_runs { self.session.sizes() } else { Sizes::UpTo(NonZeroUsize::MIN) }
     }
 
-    /// Runs zeros in the sizes that will be asked for. A model with free sizes besides the batch is planned but not
-    /// run: no size is known to take.
+    /// Runs zeros in the sizes that will be asked for; ones where zeros have no answer, since they are no divisors and
+    /// no sizes of an image. That neither has one is no error: a sample may have.
     ///
     /// # Errors
     /// The batch size that failed, and the reason.
     pub(super) fn warm_up(&mut self) -> Result<(), (usize, String)> {
-        let Some(sample) = self.zeros() else { return Ok(()) };
+        let told = |(batch, fault): (usize, Fault)| (batch, fault.reason());
+        let Some(zeros) = self.filled(made_up::zero, None) else { return self.try_sizes() };
+        let of_zeros = match trying(|| self.warm_with(&zeros)) {
+            Err((1, Fault::Engine(reason))) => reason,
+            warm => return warm.map_err(told),
+        };
+        let Some(ones) = self.filled(made_up::one, None) else { return Ok(()) };
+        match trying(|| self.warm_with(&ones)) {
+            Err((1, Fault::Engine(of_ones))) => {
+                self.is_untried = true;
+                tracing::warn!(
+                    of_zeros,
+                    of_ones,
+                    "neither zeros nor ones have an answer: the first sample shows whether the model runs"
+                );
+                Ok(())
+            }
+            warm => {
+                tracing::warn!(of_zeros, "an input of zeros has no answer, and one of ones was tried");
+                warm.map_err(told)
+            }
+        }
+    }
+
+    fn warm_with(&mut self, sample: &Sample) -> Result<(), (usize, Fault)> {
         for batch in self.sizes().to_warm() {
-            let (answers, _) = match self.run(&vec![&sample; batch]) {
-                Ok(run) => run,
-                // Zeros are no divisors, and no sizes of an image either.
-                Err(reason) if batch == 1 && self.runs_without_zeros() => {
-                    tracing::warn!(reason, "an input of zeros has no answer, and others have one");
-                    return Ok(());
-                }
-                Err(reason) => return Err((batch, reason)),
-            };
+            let (answers, _) = self.run(&vec![sample; batch]).map_err(|fault| (batch, fault))?;
             // Outputs may begin with the number of objects found, not with the batch; in zeros nothing may be found.
             match answers.iter().any(|answer| self.is_nothing(answer)) {
-                true if self.has_no_elements() => return Err((batch, self.nothing())),
-                true => tracing::warn!(reason = self.nothing(), "an input of zeros has no answer"),
+                true if self.has_no_elements() => return Err((batch, Fault::Form(self.nothing()))),
+                true => tracing::warn!(reason = self.nothing(), "what was made up for the start has no answer"),
                 false => {}
             }
         }
         Ok(())
     }
 
-    fn runs_without_zeros(&mut self) -> bool {
-        let made_up = MadeUp::draw(&self.model.inputs, NO_ZEROS, 1, 0);
-        made_up.is_some_and(|sample| trying(|| self.session.run(&MadeUp::batch(&[&sample]))).is_ok())
+    /// Runs a model that leaves sizes free once, with the first sizes that it runs with. No size is known to take, so
+    /// only outputs that are not as the file says are an error.
+    ///
+    /// # Errors
+    /// The batch size, and which output is another one.
+    fn try_sizes(&mut self) -> Result<(), (usize, String)> {
+        for size in SIZES_TO_TRY {
+            let Some(sample) = self.filled(made_up::zero, Some(size)) else { continue };
+            if self.bound.as_ref().is_some_and(|bound| bound.check(&self.inputs(&[&sample])).is_err()) {
+                continue;
+            }
+            match trying(|| self.run(&[&sample])) {
+                Err(Fault::Form(reason)) => return Err((1, reason)),
+                Err(Fault::Engine(reason)) => tracing::debug!(size, reason, "the model does not run with these sizes"),
+                Ok(_) => break,
+            }
+        }
+        Ok(())
     }
 
     /// Whether these bytes are no answer. An answer of rows above a threshold may have no row.
     fn is_nothing(&self, answer: &Bytes) -> bool {
-        answer.is_empty() && !self.postprocess.may_be_empty()
+        answer.is_empty() && !self.rules.allows_empty && !self.rules.postprocess.may_be_empty()
     }
 
     /// Whether no answer can ever have an element.
@@ -119,35 +185,40 @@ impl OnnxWorker {
 
     fn nothing(&self) -> String {
         let names: Vec<String> = self.model.outputs.iter().map(|spec| format!("'{spec}'")).collect();
-        match &names[..] {
-            [one] => format!("the output {one} has no elements: the answer is empty"),
-            all => format!("the outputs {} have no elements: the answer is empty", all.join(", ")),
-        }
+        let (names, have) = match &names[..] {
+            [one] => (format!("the output {one}"), "has"),
+            all => (format!("the outputs {}", all.join(", ")), "have"),
+        };
+        let remedy = if self.has_no_elements() { "" } else { " (--allow-empty takes it for nothing found)" };
+        format!("{names} {have} no elements: the answer is empty{remedy}")
     }
 
-    fn zeros(&self) -> Option<Sample> {
+    /// A sample of which every element is `element`, with this size wherever the model leaves one free.
+    fn filled(&self, element: fn(DType) -> Vec<u8>, free: Option<u32>) -> Option<Sample> {
         let tensor = |spec: &TensorSpec| {
-            let own = spec.own_dims();
-            let dims = own.iter().copied().collect::<Option<Vec<u32>>>()?;
+            let dims = spec.own_dims().iter().map(|dim| dim.or(free)).collect::<Option<Vec<u32>>>()?;
             let elements = Dims::new(&dims)?.elements()?;
-            let len = spec.dtype.bytes_of(elements).filter(|&len| len <= MAX_BYTES as u64)?;
-            Tensor::new(spec.dtype, &dims, vec![0; len as usize].into()).ok()
+            spec.dtype.bytes_of(elements).filter(|&len| len <= MAX_BYTES as u64)?;
+            Tensor::new(spec.dtype, &dims, element(spec.dtype).repeat(elements as usize).into()).ok()
         };
         let tensors = self.order.signature.iter().map(tensor).collect::<Option<_>>()?;
         Some(Sample { bytes: Bytes::new(), tensors })
     }
 
+    fn inputs<'s>(&self, batch: &[&'s Sample]) -> Vec<BatchInput<'s>> {
+        (0..self.model.inputs.len()).map(|input| self.gather(input, batch)).collect()
+    }
+
     /// Runs samples that all fit and have the same shape. Returns their answers, and which of them hold a NaN.
-    fn run(&mut self, batch: &[&Sample]) -> Result<(Vec<Bytes>, Vec<bool>), String> {
-        let inputs: Vec<BatchInput<'_>> = (0..self.model.inputs.len()).map(|input| self.gather(input, batch)).collect();
-        let outputs = self.session.run(&inputs)?;
-        if outputs.len() != self.model.outputs.len() {
-            return Err(format!("{} outputs came, {} were due", outputs.len(), self.model.outputs.len()));
-        }
+    fn run(&mut self, batch: &[&Sample]) -> Result<(Vec<Bytes>, Vec<bool>), Fault> {
+        let inputs = self.inputs(batch);
+        let outputs = self.session.run(&inputs).map_err(Fault::Engine)?;
+        form::check(&self.model.outputs, &outputs, batch.len(), self.shares_runs).map_err(Fault::Form)?;
         let began = Instant::now();
         let mut nan = vec![false; batch.len()];
         outputs.iter().for_each(|output| post::mark_nan(output, &mut nan));
-        let answers = self.postprocess.answers(outputs, &self.model.outputs, batch.len())?;
+        let answers = self.rules.postprocess.answers(outputs, &self.model.outputs, batch.len());
+        let answers = answers.map_err(Fault::Form)?;
         self.aside.postprocess += began.elapsed();
         Ok((answers, nan))
     }
@@ -170,9 +241,7 @@ impl OnnxWorker {
         let Some(bound) = &self.bound else { return Ok(count) };
         loop {
             let samples: Vec<&Sample> = group[..count].iter().map(|&number| &batch[number]).collect();
-            let inputs: Vec<BatchInput<'_>> =
-                (0..self.model.inputs.len()).map(|input| self.gather(input, &samples)).collect();
-            match bound.check(&inputs) {
+            match bound.check(&self.inputs(&samples)) {
                 Ok(()) => return Ok(count),
                 Err(needed) if count == 1 => {
                     let shapes = samples[0].tensors.iter().map(Tensor::to_string).collect::<Vec<_>>().join(", ");
@@ -190,6 +259,17 @@ impl OnnxWorker {
             pairs.map(|(spec, tensor)| spec.sample_dims(tensor).map(<[u32]>::to_vec)).collect::<Vec<_>>()
         };
         !self.model.has_free_dims() || dims(one) == dims(other)
+    }
+
+    /// Says what came of the first sample of a model that nothing that was made up could try.
+    fn tell_of_first(&mut self, answers: &[Answer]) {
+        let tried = answers.iter().find(|answer| !matches!(answer, Err(InferError::Mismatch(_))));
+        let Some(answer) = tried else { return };
+        self.is_untried = false;
+        match answer {
+            Ok(_) => tracing::info!("the model runs on the first sample"),
+            Err(error) => tracing::warn!(%error, "the model does not run on the first sample either"),
+        }
     }
 
     /// Runs a group, in as few batches as the session allows, and files the answers under the samples' numbers.
@@ -219,8 +299,9 @@ impl OnnxWorker {
                 }
                 // Values can make a run fail too (an index out of range): only the sample that has them shall fail.
                 Err(_) if now.len() > 1 => now.iter().for_each(|&number| self.run_group(batch, &[number], answers)),
-                Err(reason) => {
-                    let error = InferError::Engine { engine: self.engine.clone(), batch: now.len(), reason };
+                Err(fault) => {
+                    let (engine, batch, reason) = (self.engine.clone(), now.len(), fault.reason());
+                    let error = InferError::Engine { engine, batch, reason };
                     now.iter().for_each(|&number| answers[number] = Some(Err(error.clone())));
                 }
             }
@@ -251,7 +332,11 @@ impl Worker for OnnxWorker {
             self.run_group(batch, &group, &mut answers);
         }
         // Every sample was either refused or in a group.
-        answers.into_iter().flatten().collect()
+        let answers: Vec<Answer> = answers.into_iter().flatten().collect();
+        if self.is_untried {
+            self.tell_of_first(&answers);
+        }
+        answers
     }
 
     fn aside(&self) -> &Aside {

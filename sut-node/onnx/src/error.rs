@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use lon_sut::backend::BackendError;
-use lon_sut::pipeline::post::{Postprocess, PostprocessError};
+use lon_sut::pipeline::post::PostprocessError;
 
 /// Why a model cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -28,12 +28,9 @@ pub enum OnnxError {
         /// Why that is not so.
         reason: String,
     },
-    /// `--inputs` was given for a decoder, whose inputs are not the sample's tensors.
-    #[error("--inputs is not for a model that answers token by token")]
-    InputsOfTokens,
-    /// Post-processing was asked for, but tokens are answered as they are.
-    #[error("--postprocess {0} is not for a model that answers token by token")]
-    PostprocessOfTokens(Postprocess),
+    /// A flag was given for a decoder, whose inputs and outputs are not the tensors of samples and answers.
+    #[error("{0} is not for a model that answers token by token")]
+    OfTokens(&'static str),
     /// Beams were asked for, and the model answers with one run.
     #[error("--beams is for a model that answers token by token, which {0} is not: it has no cache")]
     BeamsWithoutTokens(String),
@@ -73,7 +70,7 @@ pub enum OnnxError {
         /// What is wrong, and what to do about it.
         reason: String,
     },
-    /// The engine refuses the model, or fails on an input of zeros.
+    /// The engine refuses the model, or does not answer as the file says.
     #[error("{engine} cannot run {model} (SHA-256 {sha256}) with a batch of {batch}: {reason}{hint}")]
     CannotRun {
         /// The engine that should have run it.

@@ -19,7 +19,7 @@ use tract_onnx::pb::tensor_shape_proto::dimension::Value;
 use tract_onnx::pb::type_proto;
 use tract_onnx::pb::{AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto};
 
-use super::model;
+use super::nodes;
 
 /// Checks that the model has nothing that tract is known to compute wrongly.
 ///
@@ -28,7 +28,7 @@ use super::model;
 pub(super) fn refuse(model: &ModelProto) -> Result<(), String> {
     model.graph.iter().try_for_each(graph)?;
     model.functions.iter().try_for_each(|function| nodes(&function.node))?;
-    let all = model::nodes(model);
+    let all = nodes::nodes(model);
     let numbers = numbers(model, &all);
     let has_empty_input = model.graph.iter().flat_map(|graph| &graph.input).any(is_empty);
     all.into_iter().try_for_each(|node| {

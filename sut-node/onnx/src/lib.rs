@@ -1,14 +1,17 @@
 //! Runs an ONNX model: ONNX Runtime when its library is there, else the embedded tract.
 //!
-//! - `model`: from a file or bytes to a checked sum, a signature, and the batches that the model allows;
-//! - `external`: refuses models with parts in other files;
+//! - `model`: from the bytes of a file to a signature, and the batches that the model allows;
+//! - `port`: one input or output, and what else a model may have there; `nodes`: all nodes of a model;
+//! - `external`: weights in other files; `sums`: the SHA-256 of all of them, and the list beside the model;
 //! - `library`: where ONNX Runtime's library is, and which version it has;
 //! - `footprint`: how much memory a run of a model with free sizes takes;
 //! - `engine`: what an engine is: tensors of a batch in, tensors of a batch out;
-//! - `ort`, `tract`: the two engines; `ep`: the execution providers of ONNX Runtime;
+//! - `ort`, `tract`: the two engines; `ep`, `values`, `weights`, `log_limit`: providers, tensors, shared weights and log
+//!   of ONNX Runtime;
 //! - `faults`: refuses models that tract would compute wrongly;
 //! - `sharing`: whether samples share runs; `proof`: that they may; `made_up`: the samples on which that is tried;
-//! - `batch`: from samples to one batch to answers (the [`Worker`](lon_sut::backend::Worker));
+//! - `batch`: from samples to one batch to answers (the [`Worker`](lon_sut::backend::Worker)); `form`: whether outputs
+//!   are what the file says;
 //! - `decoder`: from samples to tokens, with a cache (the [`Streamer`](lon_sut::backend::Streamer)), for models that
 //!   have one;
 //! - `error`: why a model cannot be used.
@@ -24,16 +27,20 @@ use bytes::Bytes;
 use lon_sut::backend::{
     Backend, BackendError, BackendInfo, BackendKind, BackendOptions, Execution, Half, Input, TokenOptions,
 };
+use lon_sut::others;
 use lon_sut::pipeline::post::Postprocess;
 use lon_sut::setting::Setting;
 use lon_sut::tensor::{DType, Signature, TensorSpec};
+use sha2::{Digest as _, Sha256};
 
-use self::batch::{Bound, OnnxWorker};
+use self::batch::{AnswerRules, Bound, OnnxWorker};
 use self::decoder::{Decoder, Layout};
 use self::engine::{Engine, Kept};
+use self::external::External;
 use self::footprint::Footprint;
 use self::model::{InputOrder, Model};
 use self::sharing::Sharing;
+use self::sums::{MODEL_LIMIT, Sums};
 
 mod batch;
 mod decoder;
@@ -43,13 +50,20 @@ mod error;
 mod external;
 mod faults;
 mod footprint;
+mod form;
 mod library;
+mod log_limit;
 mod made_up;
 mod model;
+mod nodes;
 mod ort;
+mod port;
 mod proof;
 mod sharing;
+mod sums;
 mod tract;
+mod values;
+mod weights;
 
 pub use self::error::OnnxError;
 
@@ -57,7 +71,17 @@ pub use self::error::OnnxError;
 pub const KIND: BackendKind = BackendKind {
     scheme: "onnx",
     form: "onnx:MODEL.onnx",
-    flags: &["--ep", "--postprocess", "--inputs", "--batch-dim", "--dims", "--beams"],
+    flags: &[
+        "--ep",
+        "--postprocess",
+        "--inputs",
+        "--outputs",
+        "--batch-dim",
+        "--dims",
+        "--allow-empty",
+        "--beams",
+        "--try",
+    ],
     open: |path, options| Ok(Arc::new(Onnx::open(path.as_ref(), options)?)),
 };
 
@@ -67,7 +91,7 @@ pub struct Onnx {
     model: Model,
     engine: Box<dyn Engine>,
     order: InputOrder,
-    postprocess: Postprocess,
+    rules: AnswerRules,
     /// The most bytes of memory that one run may take.
     max_run_bytes: u64,
     /// Whether several samples may share a run.
@@ -78,13 +102,18 @@ pub struct Onnx {
 }
 
 impl Onnx {
-    /// The model in the file at `path`, which is read once. When a `SHA256SUMS` beside it lists it, the sum must match.
+    /// The model in the file at `path`, with the weights that it may have in other files of its folder. When a
+    /// `SHA256SUMS` beside them lists a file, its sum must match.
     ///
     /// # Errors
     /// See [`OnnxError`].
     pub fn open(path: &Path, options: &BackendOptions) -> Result<Onnx, OnnxError> {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-        Onnx::load(&name, &path.display().to_string(), model::read(path)?, options)
+        let bytes = others::bytes(path, MODEL_LIMIT);
+        let bytes: Bytes = bytes.map_err(|cause| OnnxError::Read { path: path.to_owned(), cause })?.into();
+        let sums = Sums::beside(path)?;
+        sums.check(path, &name, sums::sha256(&bytes))?;
+        Onnx::load(&name, &path.display().to_string(), File { bytes, path: Some(path), sums: &sums }, options)
     }
 
     /// A model that is in memory already, for example built into the program. `name` is shown as its file name. No list
@@ -93,31 +122,35 @@ impl Onnx {
     /// # Errors
     /// See [`OnnxError`].
     pub fn from_bytes(name: &str, bytes: impl Into<Bytes>, options: &BackendOptions) -> Result<Onnx, OnnxError> {
-        Onnx::load(name, name, bytes.into(), options)
+        Onnx::load(name, name, File { bytes: bytes.into(), path: None, sums: &Sums::default() }, options)
     }
 
-    fn load(name: &str, place: &str, bytes: Bytes, options: &BackendOptions) -> Result<Onnx, OnnxError> {
-        let (sha256, model_bytes) = (model::sha256(&bytes), bytes.len() as u64);
-        let unusable = |reason| OnnxError::Model { place: place.to_owned(), sha256: sha256.clone(), reason };
-        let (model, proto) = Model::parse(&bytes, &options.dims).map_err(unusable)?;
+    fn load(name: &str, place: &str, file: File<'_>, options: &BackendOptions) -> Result<Onnx, OnnxError> {
+        let mut sum = Sha256::new_with_prefix(&file.bytes);
+        let of_file = hex::encode(sum.clone().finalize());
+        let unusable = |reason| OnnxError::Model { place: place.to_owned(), sha256: of_file.clone(), reason };
+        let (model, proto) = Model::parse(&file.bytes, options).map_err(unusable)?;
+        let external = External::of(&proto, &file.bytes, file.folder()).map_err(unusable)?;
+        let more_bytes = external.as_ref().map_or(Ok(0), |external| external.add_to(&mut sum, file.sums))?;
+        let (sha256, model_bytes) = (hex::encode(sum.finalize()), file.bytes.len() as u64 + more_bytes);
         let layout = Layout::of(&model).transpose().map_err(unusable)?;
+        let folder = external.map(|external| external.folder);
         let engine: Box<dyn Engine> = match library::locate(options.engine)? {
             Some(library) => {
                 let is_free = model.has_free_dims() && layout.is_none();
                 let footprint = if is_free { tract::footprint(&model, &proto) } else { Footprint::unknown() };
-                Box::new(ort::OnnxRuntime::new(&library, &model, bytes, footprint, options)?)
+                let (model, proto, source) = (&model, &proto, file.source(of_file));
+                let parts = ort::Parts { model, proto, source, folder, footprint };
+                Box::new(ort::OnnxRuntime::new(&library, parts, options)?)
             }
             None if options.provider.is_some() => return Err(OnnxError::ProviderOfTract),
             None => {
                 faults::refuse(&proto).map_err(unusable)?;
-                Box::new(tract::Tract::new(&model, &proto, options).map_err(unusable)?)
+                Box::new(tract::Tract::new(&model, &proto, folder.as_deref(), options).map_err(unusable)?)
             }
         };
-        if layout.is_some() && options.postprocess != Postprocess::None {
-            return Err(OnnxError::PostprocessOfTokens(options.postprocess));
-        }
-        if layout.is_some() && !options.inputs.is_empty() {
-            return Err(OnnxError::InputsOfTokens);
+        if layout.is_some() {
+            fit_tokens(options)?;
         }
         if layout.is_none() && options.tokens.beams.get() > 1 {
             return Err(OnnxError::BeamsWithoutTokens(name.to_owned()));
@@ -151,10 +184,50 @@ impl Onnx {
             Some((layout, tokens)) => decodes(info, layout, tokens),
             None => info,
         };
-        let (postprocess, max_run_bytes, shares_runs) =
-            (options.postprocess, options.max_run_bytes, sharing.shares_runs);
-        Ok(Onnx { info, model, engine, order, postprocess, max_run_bytes, shares_runs, decoder, kept })
+        let (rules, max_run_bytes, shares_runs) =
+            (AnswerRules::of(options), options.max_run_bytes, sharing.shares_runs);
+        Ok(Onnx { info, model, engine, order, rules, max_run_bytes, shares_runs, decoder, kept })
     }
+}
+
+/// A model file as it was read.
+struct File<'a> {
+    bytes: Bytes,
+    /// Where it lies, where it lies somewhere.
+    path: Option<&'a Path>,
+    /// The list of sums beside it.
+    sums: &'a Sums,
+}
+
+impl File<'_> {
+    /// The folder that it is in.
+    fn folder(&self) -> Option<&Path> {
+        let folder = self.path?.parent()?;
+        Some(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
+    }
+
+    /// Where sessions have it from; `sha256` is its own.
+    fn source(self, sha256: String) -> ort::Source {
+        match self.path {
+            Some(path) => ort::Source::File { path: path.to_owned(), sha256 },
+            None => ort::Source::Memory(self.bytes),
+        }
+    }
+}
+
+/// Refuses options that are for models which answer with their outputs.
+fn fit_tokens(options: &BackendOptions) -> Result<(), OnnxError> {
+    for (flag, is_given) in [
+        ("--postprocess", options.postprocess != Postprocess::None),
+        ("--inputs", !options.inputs.is_empty()),
+        ("--outputs", !options.outputs.is_empty()),
+        ("--allow-empty", options.allows_empty),
+    ] {
+        if is_given {
+            return Err(OnnxError::OfTokens(flag));
+        }
+    }
+    Ok(())
 }
 
 /// The options that the engine heeds.
@@ -168,6 +241,12 @@ fn settings(options: &BackendOptions, decodes: bool) -> Vec<Setting> {
     } else {
         settings.push(Setting::of_answers("postprocess", options.postprocess));
         settings.push(Setting::of_answers("inputs", options.inputs.join(",")));
+    }
+    if !options.outputs.is_empty() {
+        settings.push(Setting::of_answers("outputs", options.outputs.join(",")));
+    }
+    if options.allows_empty {
+        settings.push(Setting::of_answers("allow_empty", true));
     }
     if !options.dims.is_empty() {
         let dims: Vec<String> = options.dims.iter().map(ToString::to_string).collect();
@@ -253,8 +332,8 @@ impl Backend for Onnx {
         }
         let bound = self.model.has_free_dims().then(|| Bound::new(self.engine.footprint(), self.max_run_bytes));
         let (model, order) = (self.model.clone(), self.order.clone());
-        let (engine, postprocess) = (&self.info.engine, self.postprocess);
-        let mut worker = OnnxWorker::new(model, order, session, engine, postprocess, bound, self.shares_runs);
+        let (engine, rules) = (&self.info.engine, self.rules);
+        let mut worker = OnnxWorker::new(model, order, session, engine, rules, bound, self.shares_runs);
         worker.warm_up().map_err(|(batch, reason)| cannot_run(batch, reason))?;
         Ok(Half::Batch(Box::new(worker)))
     }

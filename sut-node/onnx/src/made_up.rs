@@ -15,12 +15,9 @@ pub(super) struct Style {
     scale: f64,
 }
 
-/// Numbers that something may be divided by.
-pub(super) const NO_ZEROS: Style = Style { whole: (1, 2), scale: 1.0 };
-
 /// In this order: numbers that every table has, and truth values; none that is zero; large ones, as pixels are.
 pub(super) const STYLES: [Style; 3] =
-    [Style { whole: (0, 1), scale: 1.0 }, NO_ZEROS, Style { whole: (0, 9), scale: 100.0 }];
+    [Style { whole: (0, 1), scale: 1.0 }, Style { whole: (1, 2), scale: 1.0 }, Style { whole: (0, 9), scale: 100.0 }];
 
 /// Whole numbers of 8 bits are pixels, as a rule.
 const MOST_OF_BYTES: i64 = 127;
@@ -75,6 +72,22 @@ impl MadeUp {
             parts: samples.iter().map(|sample| &sample.tensors[at].data[..]).collect(),
         };
         samples.first().map_or_else(Vec::new, |first| first.tensors.iter().enumerate().map(input).collect())
+    }
+}
+
+/// The bytes of a zero.
+pub(super) fn zero(dtype: DType) -> Vec<u8> {
+    vec![0; dtype.size()]
+}
+
+/// The bytes of a one.
+pub(super) fn one(dtype: DType) -> Vec<u8> {
+    match dtype {
+        DType::F16 => f16::ONE.to_le_bytes().to_vec(),
+        DType::Bf16 => bf16::ONE.to_le_bytes().to_vec(),
+        DType::F32 => 1f32.to_le_bytes().to_vec(),
+        DType::F64 => 1f64.to_le_bytes().to_vec(),
+        _ => 1u64.to_le_bytes()[..dtype.size()].to_vec(),
     }
 }
 

@@ -1,56 +1,13 @@
-//! The model file: its sum, its signature, and which batches it allows. Nothing is run here.
+//! The model file: its signature, and which batches it allows. Nothing is run here.
 
 use std::num::NonZeroUsize;
-use std::path::Path;
 
-use bytes::Bytes;
-use lon_sut::backend::GivenDim;
-use lon_sut::others::{self, Limit, SUMS_FILE, entry};
-use lon_sut::tensor::{DType, Signature, TensorSpec};
-use sha2::{Digest as _, Sha256};
-use tract_onnx::pb::{
-    ModelProto, NodeProto, ValueInfoProto, tensor_shape_proto::dimension::Value as Dim, type_proto::Value as Type,
-};
+use lon_sut::backend::{BackendOptions, GivenDim};
+use lon_sut::tensor::{Signature, TensorSpec};
+use tract_onnx::pb::{GraphProto, ModelProto, ValueInfoProto};
 use tract_onnx::prelude::Framework as _;
 
-use super::error::OnnxError;
-use super::external;
-
-/// The largest model: a message of Protocol Buffers has no more bytes.
-const LIMIT: Limit = Limit::bytes(2 << 30);
-
-/// The bytes of the file at `path`, checked against the list of sums beside it if the list names the file.
-///
-/// # Errors
-/// The file or the list cannot be read, or the sum is another one.
-pub(super) fn read(path: &Path) -> Result<Bytes, OnnxError> {
-    let error = |path: &Path| {
-        let path = path.to_owned();
-        move |cause| OnnxError::Read { path, cause }
-    };
-    let bytes = others::bytes(path, LIMIT).map_err(error(path))?;
-    let list = path.with_file_name(SUMS_FILE);
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let sums = match others::text(&list, Limit::DOCUMENT) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        sums => sums.map_err(error(&list))?,
-    };
-    let actual = sha256(&bytes);
-    match listed_sum(&sums, name) {
-        Some(expected) if expected != actual => Err(OnnxError::Sum { path: path.to_owned(), list, expected, actual }),
-        _ => Ok(bytes.into()),
-    }
-}
-
-/// The sum that the list has for the file of this name.
-fn listed_sum(sums: &str, name: &str) -> Option<String> {
-    sums.lines().filter_map(entry).find_map(|(listed, sum)| (listed == name).then_some(sum))
-}
-
-/// The SHA-256 of these bytes, in hexadecimal.
-pub(super) fn sha256(bytes: &[u8]) -> String {
-    hex::encode(Sha256::digest(bytes))
-}
+use super::port::{End, Port, port};
 
 /// What is known of a model before it runs.
 #[derive(Clone, Debug)]
@@ -64,26 +21,30 @@ pub(super) struct Model {
     leading: Vec<(TensorSpec, Option<String>)>,
     /// Names of the inputs' free dimensions, where the model names them: equal names are equal sizes.
     pub(super) symbols: Vec<Vec<Option<String>>>,
+    /// The places that the outputs have among those of the file, where they are not all of these in their order.
+    pub(super) chosen: Option<Vec<usize>>,
 }
 
 impl Model {
-    /// Reads the signature, in which these sizes are given.
+    /// Reads the signature, with the sizes and the outputs that the options name.
     ///
     /// # Errors
-    /// A clause that says what is wrong with the bytes, or with the sizes.
-    pub(super) fn parse(bytes: &[u8], given: &[GivenDim]) -> Result<(Model, ModelProto), String> {
+    /// A clause that says what is wrong with the bytes, or with what is named.
+    pub(super) fn parse(bytes: &[u8], options: &BackendOptions) -> Result<(Model, ModelProto), String> {
         let proto = tract_onnx::onnx()
             .proto_model_for_read(&mut &*bytes)
             .map_err(|error| format!("it is not an ONNX model, or not the whole of one ({error})"))?;
         let graph = proto.graph.as_ref().ok_or("it is not an ONNX model: it has no graph")?;
-        external::refuse(&proto, bytes)?;
         // Old models list their weights among the inputs too.
         let is_weight = |input: &&ValueInfoProto| graph.initializer.iter().any(|weight| weight.name == input.name);
-        let inputs = graph.input.iter().filter(|input| !is_weight(input)).map(|input| port("input", input));
-        let outputs = graph.output.iter().map(|output| port("output", output));
+        let inputs = graph.input.iter().filter(|input| !is_weight(input));
+        let inputs = inputs.map(|input| port(End::Input, input, &proto, bytes));
+        let chosen = choose(graph, &options.outputs)?;
+        let wanted = chosen.as_ref().map_or_else(|| (0..graph.output.len()).collect(), Vec::clone);
+        let outputs = wanted.into_iter().map(|place| port(End::Output, &graph.output[place], &proto, bytes));
         let (mut inputs, mut outputs) =
             (inputs.collect::<Result<Vec<_>, _>>()?, outputs.collect::<Result<Vec<_>, _>>()?);
-        given.iter().try_for_each(|given| give(given, &mut inputs, &mut outputs))?;
+        options.dims.iter().try_for_each(|given| give(given, &mut inputs, &mut outputs))?;
         if inputs.is_empty() || outputs.is_empty() {
             return Err("it needs at least one input and one output".to_owned());
         }
@@ -94,9 +55,9 @@ impl Model {
             None => Ok(()),
         };
         let specs = |ports: &[Port]| Signature::new(ports.iter().map(|port| port.spec.clone()).collect());
-        let (inputs_signature, outputs_signature) = (specs(&inputs), specs(&outputs));
+        let (signature, outputs) = (specs(&inputs), specs(&outputs));
         let symbols = inputs.into_iter().map(|port| port.symbols).collect();
-        Ok((Model { inputs: inputs_signature, outputs: outputs_signature, batching, leading, symbols }, proto))
+        Ok((Model { inputs: signature, outputs, batching, leading, symbols, chosen }, proto))
     }
 
     /// A clause that says which leading dimension has another name than `name`, or than the first that has a name.
@@ -112,7 +73,7 @@ impl Model {
     /// The model of these tensors.
     #[cfg(test)]
     pub(super) fn of(inputs: Signature, outputs: Signature) -> Model {
-        Model { inputs, outputs, batching: Ok(()), leading: Vec::new(), symbols: Vec::new() }
+        Model { inputs, outputs, batching: Ok(()), leading: Vec::new(), symbols: Vec::new(), chosen: None }
     }
 
     /// The largest batch when `asked` is what the user would like.
@@ -160,44 +121,24 @@ impl InputOrder {
     }
 }
 
-/// An input or output with the names of its free dimensions.
-struct Port {
-    spec: TensorSpec,
-    symbols: Vec<Option<String>>,
-}
-
-/// Whether an engine can take tensors of this type and return them. tract has no bf16, and says so.
-fn is_served(dtype: &DType) -> bool {
-    !matches!(dtype, DType::F8E4M3 | DType::F8E5M2 | DType::U4 | DType::I4)
-}
-
-fn port(kind: &str, info: &ValueInfoProto) -> Result<Port, String> {
-    let name = &info.name;
-    let Some(Type::TensorType(tensor)) = info.r#type.as_ref().and_then(|kind| kind.value.as_ref()) else {
-        return Err(format!("its {kind} '{name}' is not a tensor"));
+/// The places of the outputs of these names, in the order of the names; none where no names are given.
+///
+/// # Errors
+/// A clause that says which name is wrong.
+fn choose(graph: &GraphProto, names: &[String]) -> Result<Option<Vec<usize>>, String> {
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let place = |(number, name): (usize, &String)| {
+        if names[..number].contains(name) {
+            return Err(format!("--outputs names '{name}' twice"));
+        }
+        graph.output.iter().position(|output| output.name == *name).ok_or_else(|| {
+            let names: Vec<String> = graph.output.iter().map(|output| output.name.escape_debug().to_string()).collect();
+            format!("it has no output '{name}' (--outputs); its outputs are: {}", names.join(", "))
+        })
     };
-    let dtype = u8::try_from(tensor.elem_type).ok().and_then(DType::from_code).filter(is_served);
-    let known = || DType::ALL.iter().filter(|dtype| is_served(dtype)).map(|d| d.name()).collect::<Vec<_>>().join(", ");
-    let dtype = dtype.ok_or_else(|| {
-        format!(
-            "its {kind} '{name}' has ONNX element type {}, which is not served (served: {})",
-            tensor.elem_type,
-            known()
-        )
-    })?;
-    let no_shape =
-        || format!("its {kind} '{name}' has no shape; run onnx.shape_inference on it, or export it with one");
-    let shape = tensor.shape.as_ref().ok_or_else(no_shape)?;
-    let dims = shape.dim.iter().map(|dim| match &dim.value {
-        Some(Dim::DimValue(size)) if *size >= 0 => match u32::try_from(*size) {
-            Ok(size) => Ok((Some(size), None)),
-            Err(_) => Err(format!("its {kind} '{name}' has a dimension of {size}")),
-        },
-        Some(Dim::DimParam(symbol)) if !symbol.is_empty() => Ok((None, Some(symbol.clone()))),
-        _ => Ok((None, None)),
-    });
-    let (dims, symbols) = dims.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
-    Ok(Port { spec: TensorSpec::new(name, dtype, dims), symbols })
+    names.iter().enumerate().map(place).collect::<Result<Vec<_>, _>>().map(Some)
 }
 
 /// Gives a free dimension its size, in all tensors.
@@ -224,21 +165,10 @@ fn give(given: &GivenDim, inputs: &mut [Port], outputs: &mut [Port]) -> Result<(
     Err(format!("it has no free dimension '{}' (--dims); its free dimensions are: {free}", given.name))
 }
 
-/// All nodes of a model, those inside of others and of functions too.
-pub(super) fn nodes(model: &ModelProto) -> Vec<&NodeProto> {
-    let functions = model.functions.iter().flat_map(|function| &function.node);
-    let mut nodes: Vec<&NodeProto> = model.graph.iter().flat_map(|graph| &graph.node).chain(functions).collect();
-    let mut at = 0;
-    while let Some(&node) = nodes.get(at) {
-        let graphs = node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs));
-        nodes.extend(graphs.flat_map(|graph| &graph.node));
-        at += 1;
-    }
-    nodes
-}
-
 #[cfg(test)]
 mod tests {
+    use lon_sut::tensor::DType;
+
     use super::*;
 
     #[test]
@@ -254,14 +184,5 @@ mod tests {
         assert_eq!(order(&["a", "b", "mask"]), Err("it has no input 'mask'".to_owned()));
         assert_eq!(order(&["a", "b"]), Err("its input 'c' is not named".to_owned()));
         assert_eq!(order(&["a", "b", "c", "b"]), Err("its input 'b' is named twice".to_owned()));
-    }
-
-    #[test]
-    fn a_list_of_sums_is_read_as_sha256sum_writes_it() {
-        let sums = "aa  other.onnx\nBB *m.onnx\ncc  ./n.onnx\r\n\nrubbish\n";
-        assert_eq!(listed_sum(sums, "m.onnx").as_deref(), Some("bb"));
-        assert_eq!(listed_sum(sums, "n.onnx").as_deref(), Some("cc"));
-        assert_eq!(listed_sum(sums, "onnx"), None);
-        assert_eq!(sha256(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     }
 }

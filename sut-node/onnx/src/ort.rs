@@ -1,49 +1,91 @@
 //! ONNX Runtime, through its shared library, opened at run time.
 //!
 //! The library and its environment belong to the process: they are opened once, shared by all models, and never closed.
-//! Not every part of a session is safe to run from two threads, so every worker has a session of its own.
+//! Not every part of a session is safe to run from two threads, so every worker has a session of its own. Sessions of
+//! several workers share their weights.
 
 use std::error::Error as _;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use bytes::Bytes;
-use half::{bf16, f16};
 use lon_sut::backend::BackendOptions;
-use lon_sut::others::printable;
-use lon_sut::tensor::DType;
+use lon_sut::others::{self, printable};
 use ort::environment::Environment;
 use ort::logging::LogLevel;
 use ort::session::builder::GraphOptimizationLevel;
-use ort::session::{Session as OrtSession, SessionInputValue};
-use ort::value::{DynValue, PrimitiveTensorElementType, Tensor};
+use ort::session::{HasSelectedOutputs, OutputSelector, RunOptions, Session as OrtSession, SessionInputValue};
+use tract_onnx::pb::ModelProto;
 
 use super::engine::{BatchInput, BatchOutput, Engine, Session, Sizes, is_trying};
 use super::ep;
 use super::error::OnnxError;
 use super::footprint::Footprint;
 use super::library::{self, Library};
+use super::log_limit::{Admitted, LogLimit};
 use super::model::Model;
+use super::sums::{self, MODEL_LIMIT};
+use super::values;
+use super::weights::Weights;
 
 /// A model as ONNX Runtime runs it.
 pub(super) struct OnnxRuntime {
     name: String,
     environment: Environment,
     model: Arc<Model>,
-    bytes: Bytes,
+    source: Source,
+    /// The folder that has weights in files of their own.
+    folder: Option<String>,
+    /// The weights that the sessions of several workers share.
+    weights: Option<Weights>,
     options: BackendOptions,
     footprint: Arc<Footprint>,
 }
 
+/// A model as it was read.
+pub(super) struct Parts<'p> {
+    pub(super) model: &'p Model,
+    pub(super) proto: &'p ModelProto,
+    pub(super) source: Source,
+    pub(super) folder: Option<String>,
+    pub(super) footprint: Footprint,
+}
+
+/// Where a session has the content of the model file from.
+pub(super) enum Source {
+    /// From memory, which has it for as long as the model is there.
+    Memory(Bytes),
+    /// From the file, which is read again for each session: its content is in memory no longer than that takes.
+    File {
+        /// The path of the file.
+        path: PathBuf,
+        /// Its SHA-256, in hexadecimal.
+        sha256: String,
+    },
+}
+
+impl Source {
+    fn bytes(&self) -> Result<Bytes, String> {
+        match self {
+            Source::Memory(bytes) => Ok(bytes.clone()),
+            Source::File { path, sha256 } => {
+                let bytes = others::bytes(path, MODEL_LIMIT).map_err(|error| format!("{}: {error}", path.display()))?;
+                match sums::sha256(&bytes) == *sha256 {
+                    true => Ok(bytes.into()),
+                    false => Err(format!("{} is no longer the file that it was", path.display())),
+                }
+            }
+        }
+    }
+}
+
+/// The option with which a model that is in memory is told where its other files are.
+const FOLDER: &str = "session.model_external_initializers_file_folder_path";
+
 impl OnnxRuntime {
-    pub(super) fn new(
-        library: &Library,
-        model: &Model,
-        bytes: Bytes,
-        footprint: Footprint,
-        options: &BackendOptions,
-    ) -> Result<OnnxRuntime, OnnxError> {
+    pub(super) fn new(library: &Library, parts: Parts<'_>, options: &BackendOptions) -> Result<OnnxRuntime, OnnxError> {
         let environment = environment(&library.path).map_err(|reason| library.unusable(reason))?;
         let version = library::version(&library.path).unwrap_or_else(|| "of unknown version".to_owned());
         let mut name = format!("onnxruntime {version}");
@@ -51,20 +93,36 @@ impl OnnxRuntime {
             ep::check(provider).map_err(|reason| library.unusable_for(reason))?;
             name = format!("{name} on {provider}");
         }
-        let (model, footprint) = (Arc::new(model.clone()), Arc::new(footprint));
-        Ok(OnnxRuntime { name, environment, model, bytes, options: options.clone(), footprint })
+        let Parts { model, proto, source, folder, footprint } = parts;
+        // A single session needs no second copy of its weights, and other providers have theirs elsewhere.
+        let is_shared = options.workers.get() > 1 && ep::dispatch(options.provider).is_none();
+        let weights = is_shared.then(|| Weights::of(proto)).transpose();
+        let weights = weights.map_err(|error| library.unusable(error.to_string()))?;
+        let (model, footprint, options) = (Arc::new(model.clone()), Arc::new(footprint), options.clone());
+        Ok(OnnxRuntime { name, environment, model, source, folder, weights, options, footprint })
     }
 
-    fn open(&self) -> ort::Result<OrtSession> {
-        let provider = ep::dispatch(self.options.provider);
-        OrtSession::builder(&self.environment)?
-            .with_execution_providers(provider.as_slice())?
-            .with_optimization_level(GraphOptimizationLevel::Level3)?
-            .with_intra_threads(self.options.threads.get())?
-            // Idle threads that spin gain nothing measurable here and take cores from the network threads.
-            .with_intra_op_spinning(false)?
-            .with_inter_threads(1)?
-            .commit_from_memory(&self.bytes)
+    fn open(&self) -> Result<OrtSession, String> {
+        let bytes = self.source.bytes()?;
+        let open = || -> ort::Result<OrtSession> {
+            let provider = ep::dispatch(self.options.provider);
+            let mut builder = OrtSession::builder(&self.environment)?
+                .with_execution_providers(provider.as_slice())?
+                // Level 3 is without what makes f16 as quick and as exact as in Python.
+                .with_optimization_level(GraphOptimizationLevel::All)?
+                .with_intra_threads(self.options.threads.get())?
+                // Idle threads that spin gain nothing measurable here and take cores from the network threads.
+                .with_intra_op_spinning(false)?
+                .with_inter_threads(1)?;
+            if let Some(folder) = &self.folder {
+                builder = builder.with_config_entry(FOLDER, folder)?;
+            }
+            if let Some(weights) = &self.weights {
+                builder = weights.give(builder)?;
+            }
+            builder.commit_from_memory(&bytes)
+        };
+        open().map_err(|error| error.to_string())
     }
 }
 
@@ -86,15 +144,25 @@ impl Engine for OnnxRuntime {
     }
 
     fn session(&self) -> Result<Box<dyn Session>, String> {
-        let session = self.open().map_err(|error| error.to_string())?;
+        let session = self.open()?;
         let names: Vec<String> = session.inputs().iter().map(|input| printable(input.name())).collect();
         let expected: Vec<&str> = self.model.inputs.iter().map(|input| input.name.as_str()).collect();
         if names != expected {
             return Err(format!("it takes the inputs to be {names:?}, the file says {expected:?}"));
         }
         let max_batch = self.model.max_batch(self.options.max_batch);
-        Ok(Box::new(Runner { session, model: Arc::clone(&self.model), max_batch }))
+        let options = self.model.chosen.as_deref().map(|places| chosen(&session, places)).transpose();
+        let options = options.map_err(|error| error.to_string())?;
+        Ok(Box::new(Runner { session, model: Arc::clone(&self.model), options, max_batch }))
     }
+}
+
+/// Has a run return the outputs at these places, in this order.
+fn chosen(session: &OrtSession, places: &[usize]) -> ort::Result<RunOptions<HasSelectedOutputs>> {
+    let outputs = session.outputs();
+    let names = places.iter().filter_map(|&place| outputs.get(place)).map(|output| output.name());
+    let selector = names.fold(OutputSelector::no_default(), |selector, name| selector.with(name));
+    Ok(RunOptions::new()?.with_outputs(selector))
 }
 
 /// The process has one environment, made from one library.
@@ -127,17 +195,36 @@ fn load_reason(error: &ort::LoadDynamicError) -> String {
 }
 
 fn log(level: LogLevel, category: &str, _id: &str, location: &str, message: &str) {
-    match level {
-        _ if is_trying() => tracing::debug!(category, said = message, location, "ONNX Runtime, on what was made up"),
-        LogLevel::Verbose | LogLevel::Info => tracing::debug!(category, said = message, location, "ONNX Runtime"),
-        LogLevel::Warning => tracing::warn!(category, said = message, location, "ONNX Runtime"),
-        LogLevel::Error | LogLevel::Fatal => tracing::error!(category, said = message, location, "ONNX Runtime"),
+    static LIMIT: Mutex<LogLimit> = Mutex::new(LogLimit::NEW);
+    let is_error = match level {
+        _ if is_trying() => {
+            return tracing::debug!(category, said = message, location, "ONNX Runtime, on what was made up");
+        }
+        LogLevel::Verbose | LogLevel::Info => {
+            return tracing::debug!(category, said = message, location, "ONNX Runtime");
+        }
+        LogLevel::Warning => false,
+        LogLevel::Error | LogLevel::Fatal => true,
+    };
+    let admitted = LIMIT.lock().unwrap_or_else(PoisonError::into_inner).admit(Instant::now());
+    let Some(Admitted { left_out, is_last }) = admitted else { return };
+    if left_out > 0 {
+        tracing::warn!(lines = left_out, "ONNX Runtime said more, which was left out");
+    }
+    match is_error {
+        true => tracing::error!(category, said = message, location, "ONNX Runtime"),
+        false => tracing::warn!(category, said = message, location, "ONNX Runtime"),
+    }
+    if is_last {
+        tracing::warn!("ONNX Runtime says much: the rest of this minute is left out");
     }
 }
 
 struct Runner {
     session: OrtSession,
     model: Arc<Model>,
+    /// Which outputs a run returns; none: all of them.
+    options: Option<RunOptions<HasSelectedOutputs>>,
     max_batch: NonZeroUsize,
 }
 
@@ -148,92 +235,17 @@ impl Session for Runner {
 
     fn run(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<BatchOutput>, String> {
         let mut run = || -> ort::Result<Vec<BatchOutput>> {
-            let inputs = inputs.iter().map(|input| Ok(SessionInputValue::from(input_value(input)?)));
+            let inputs = inputs
+                .iter()
+                .map(|input| Ok(SessionInputValue::from(values::tensor(input.dtype, &input.dims, &input.parts)?)));
             let inputs = inputs.collect::<ort::Result<Vec<_>>>()?;
-            let outputs = self.session.run::<0>(inputs.as_slice())?;
+            let outputs = match &self.options {
+                Some(options) => self.session.run_with_options::<_, 0>(inputs.as_slice(), options)?,
+                None => self.session.run::<0>(inputs.as_slice())?,
+            };
             let specs = self.model.outputs.iter();
-            specs.zip(outputs.values()).map(|(spec, value)| output(spec.dtype, &value)).collect()
+            specs.zip(outputs.values()).map(|(spec, value)| values::output(spec.dtype, &value)).collect()
         };
         run().map_err(|error| error.to_string())
-    }
-}
-
-/// Calls `$function::<T>` for the Rust type `T` that a [`DType`] stands for.
-macro_rules! with_type {
-    ($dtype:expr, $function:ident($($argument:expr),*)) => {
-        match $dtype {
-            DType::U8 => $function::<u8, 1>($($argument),*),
-            DType::I8 => $function::<i8, 1>($($argument),*),
-            DType::U16 => $function::<u16, 2>($($argument),*),
-            DType::I16 => $function::<i16, 2>($($argument),*),
-            DType::U32 => $function::<u32, 4>($($argument),*),
-            DType::I32 => $function::<i32, 4>($($argument),*),
-            DType::U64 => $function::<u64, 8>($($argument),*),
-            DType::I64 => $function::<i64, 8>($($argument),*),
-            DType::F16 => $function::<f16, 2>($($argument),*),
-            DType::Bf16 => $function::<bf16, 2>($($argument),*),
-            DType::F32 => $function::<f32, 4>($($argument),*),
-            DType::F64 => $function::<f64, 8>($($argument),*),
-            DType::Bool => $function::<bool, 1>($($argument),*),
-            other => Err(ort::Error::new(format!("samples of {other} are not handed to ONNX Runtime"))),
-        }
-    };
-}
-
-fn input_value(input: &BatchInput<'_>) -> ort::Result<DynValue> {
-    with_type!(input.dtype, typed_input(&input.dims, &input.parts))
-}
-
-fn typed_input<T: Element<N>, const N: usize>(dims: &[usize], parts: &[&[u8]]) -> ort::Result<DynValue> {
-    let mut data = Vec::with_capacity(dims.iter().product());
-    for part in parts {
-        data.extend(part.as_chunks().0.iter().map(|&bytes| T::read(bytes)));
-    }
-    Ok(Tensor::from_array((dims.to_vec(), data))?.into_dyn())
-}
-
-fn output(dtype: DType, value: &DynValue) -> ort::Result<BatchOutput> {
-    with_type!(dtype, typed_output(dtype, value))
-}
-
-fn typed_output<T: Element<N>, const N: usize>(dtype: DType, value: &DynValue) -> ort::Result<BatchOutput> {
-    let (shape, elements) = value.try_extract_tensor::<T>()?;
-    let mut data = vec![0; elements.len() * N];
-    for (bytes, &element) in data.as_chunks_mut().0.iter_mut().zip(elements) {
-        *bytes = element.write();
-    }
-    // Sizes of a tensor in memory are not negative.
-    Ok(BatchOutput { dtype, dims: shape.iter().map(|&dim| dim as usize).collect(), data })
-}
-
-/// An element type and its `N` little-endian bytes.
-trait Element<const N: usize>: PrimitiveTensorElementType + Copy + std::fmt::Debug + 'static {
-    fn read(bytes: [u8; N]) -> Self;
-    fn write(self) -> [u8; N];
-}
-
-macro_rules! elements {
-    ($($kind:ty: $size:literal),*) => {$(
-        impl Element<$size> for $kind {
-            fn read(bytes: [u8; $size]) -> $kind {
-                <$kind>::from_le_bytes(bytes)
-            }
-
-            fn write(self) -> [u8; $size] {
-                self.to_le_bytes()
-            }
-        }
-    )*};
-}
-
-elements!(u8: 1, i8: 1, u16: 2, i16: 2, u32: 4, i32: 4, u64: 8, i64: 8, f16: 2, bf16: 2, f32: 4, f64: 8);
-
-impl Element<1> for bool {
-    fn read([byte]: [u8; 1]) -> bool {
-        byte != 0
-    }
-
-    fn write(self) -> [u8; 1] {
-        [u8::from(self)]
     }
 }

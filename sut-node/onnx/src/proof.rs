@@ -15,7 +15,8 @@ use tract_onnx::pb::ModelProto;
 use super::batch::Bound;
 use super::engine::{BatchOutput, Session, trying};
 use super::made_up::{MAX_BYTES, MadeUp, STYLES, Style};
-use super::model::{self, Model};
+use super::model::Model;
+use super::nodes::nodes;
 use lon_sut::pipeline::post::floats;
 use lon_sut::tensor::{DType, TensorSpec};
 
@@ -42,7 +43,7 @@ pub(super) struct Operators {
 
 impl Operators {
     pub(super) fn of(proto: &ModelProto) -> Operators {
-        let nodes = model::nodes(proto);
+        let nodes = nodes(proto);
         let find = |is_meant: fn(&str) -> bool| nodes.iter().map(|node| &node.op_type).find(|op| is_meant(op)).cloned();
         let halves = [DType::F16, DType::Bf16].map(|dtype| i32::from(dtype.code()));
         let has_halves = proto.graph.iter().flat_map(|graph| &graph.initializer).any(|w| halves.contains(&w.data_type));

@@ -29,8 +29,8 @@ use lon_sut::backend::BackendOptions;
 use lon_sut::tensor::DType;
 use tract_onnx::pb::ModelProto;
 use tract_onnx::prelude::{
-    DatumType, Framework as _, InferenceFact, InferenceModel, InferenceModelExt as _, IntoRunnable as _, TDim, TValue,
-    TVec, Tensor, TractResult, TypedRunnableModel,
+    DatumType, InferenceFact, InferenceModel, InferenceModelExt as _, IntoRunnable as _, TDim, TValue, TVec, Tensor,
+    TractResult, TypedRunnableModel,
 };
 
 use super::engine::{BatchInput, BatchOutput, Engine, Session, Sizes};
@@ -67,7 +67,13 @@ const ANY_SIZE: usize = 0;
 const HINT: &str = "; ONNX Runtime may run it: set ORT_DYLIB_PATH to its library";
 
 impl Tract {
-    pub(super) fn new(model: &Model, proto: &ModelProto, options: &BackendOptions) -> Result<Tract, String> {
+    /// `folder` is where the model has weights in files of their own.
+    pub(super) fn new(
+        model: &Model,
+        proto: &ModelProto,
+        folder: Option<&str>,
+        options: &BackendOptions,
+    ) -> Result<Tract, String> {
         if options.threads.get() > 1 {
             tracing::warn!(
                 engine = NAME,
@@ -82,22 +88,23 @@ impl Tract {
         if let Some(reason) = all.filter_map(|spec| datum_type(spec.dtype).err()).next() {
             return Err(format!("{reason}{HINT}"));
         }
-        Ok(Tract { shared: Arc::new(Shared::new(model, proto, model.max_batch(options.max_batch))?) })
+        Ok(Tract { shared: Arc::new(Shared::new(model, proto, folder, model.max_batch(options.max_batch))?) })
     }
 }
 
 /// What of a model takes this engine many times as long as it takes ONNX Runtime.
 fn slow(proto: &ModelProto) -> Option<&'static str> {
     let mut weights = proto.graph.iter().flat_map(|graph| &graph.initializer);
-    if super::model::nodes(proto).iter().any(|node| node.op_type.starts_with("TreeEnsemble")) {
+    if super::nodes::nodes(proto).iter().any(|node| node.op_type.starts_with("TreeEnsemble")) {
         return Some("trees");
     }
     weights.any(|weight| weight.data_type == i32::from(DType::F16.code())).then_some("numbers of f16")
 }
 
-/// How much memory runs of a model with free sizes take, for another engine that runs it: as far as tract can read it.
+/// How much memory runs of a model with free sizes take, for another engine that runs it: as far as tract can read it,
+/// and all of it is in one file. To read the largest models for this alone would take more than the answer is worth.
 pub(super) fn footprint(model: &Model, proto: &ModelProto) -> Footprint {
-    let known = Shared::new(model, proto, NonZeroUsize::MIN).and_then(|shared| {
+    let known = Shared::new(model, proto, None, NonZeroUsize::MIN).and_then(|shared| {
         no_panic(|| {
             let typed = shared.sized(ANY_SIZE)?.into_typed()?;
             Ok(Footprint::of(&typed, &typed.eval_order()?))
@@ -132,10 +139,17 @@ impl Engine for Tract {
 }
 
 impl Shared {
-    fn new(model: &Model, proto: &ModelProto, max_batch: NonZeroUsize) -> Result<Shared, String> {
+    fn new(model: &Model, proto: &ModelProto, folder: Option<&str>, max_batch: NonZeroUsize) -> Result<Shared, String> {
         // The sizes between the ends are inferred anew for each batch size; those in the file may contradict them.
         let onnx = tract_onnx::onnx().with_ignore_value_info(true);
-        let template = no_panic(|| onnx.model_for_proto_model(proto))?;
+        let parsed = no_panic(|| onnx.parse(proto, folder))?;
+        if !parsed.unresolved_inputs.is_empty() {
+            return Err(format!("nothing makes {:?}, which its nodes take", parsed.unresolved_inputs));
+        }
+        let mut template = parsed.model;
+        if let Some(places) = &model.chosen {
+            template.outputs = places.iter().filter_map(|&place| template.outputs.get(place).copied()).collect();
+        }
         let (plans, footprint) = (Mutex::default(), OnceLock::new());
         Ok(Shared { model: model.clone(), max_batch, template, plans, footprint })
     }

@@ -18,6 +18,8 @@ pub struct BackendOptions {
     pub threads: NonZeroUsize,
     /// The most samples in one inference. Batches up to this size are warmed up.
     pub max_batch: NonZeroUsize,
+    /// How many workers there will be. Several share what they can.
+    pub workers: NonZeroUsize,
     /// The engine that runs ONNX models.
     pub engine: OnnxEngine,
     /// How a server of `openai:URL` is asked.
@@ -28,6 +30,11 @@ pub struct BackendOptions {
     pub postprocess: Postprocess,
     /// The model's inputs by name, in the order in which samples have them. Empty: in the model's own order.
     pub inputs: Vec<String>,
+    /// The model's outputs that an answer has, by name, in the order in which it has them. Empty: all, in the order of
+    /// the model.
+    pub outputs: Vec<String>,
+    /// An answer of an ONNX model may be empty: nothing was found.
+    pub allows_empty: bool,
     /// Which dimension of an ONNX model counts samples, where the user says so. `None`: that is found out.
     pub batch_dim: Option<BatchDim>,
     /// Sizes that an ONNX model leaves free, and that are given.
@@ -61,10 +68,13 @@ impl Default for BackendOptions {
         BackendOptions {
             threads,
             max_batch,
+            workers: NonZeroUsize::MIN,
             engine: OnnxEngine::Auto,
             provider: None,
             postprocess: Postprocess::None,
             inputs: Vec::new(),
+            outputs: Vec::new(),
+            allows_empty: false,
             batch_dim: None,
             dims: Vec::new(),
             openai: OpenAiOptions::default(),

@@ -127,3 +127,38 @@ fn a_sample_without_one_of_the_inputs_or_of_another_rank_is_told_what_is_wanted(
     }
     assert!(answers[3].is_ok());
 }
+
+/// A model that multiplies with a weight of 16 KiB, which several workers share.
+#[test]
+#[ignore = ".ci/run models"]
+fn workers_that_share_weights_answer_as_one_that_has_its_own() {
+    let bytes = model(
+        vec![value("x", DType::F32, &["N", "64"])],
+        vec![value("y", DType::F32, &["N", "64"])],
+        vec![node("MatMul", &["x", "w"], "y")],
+    );
+    let numbers = |count: u32, step: u32| -> Vec<u8> {
+        (0..count).flat_map(|at| ((at * step % 101) as f32 - 50.0).to_le_bytes()).collect()
+    };
+    let mut proto = pb::ModelProto::decode(&bytes[..]).unwrap();
+    proto.graph.as_mut().unwrap().initializer.push(pb::TensorProto {
+        name: "w".to_owned(),
+        dims: vec![64, 64],
+        data_type: i32::from(DType::F32.code()),
+        raw_data: numbers(64 * 64, 37),
+        ..pb::TensorProto::default()
+    });
+    let samples: Vec<Sample> = (1..4).map(|step| sample(&[(DType::F32, &[64], &numbers(64, step))])).collect();
+    let answers = |workers: usize| -> Vec<Vec<Result<Bytes, InferError>>> {
+        let workers = NonZeroUsize::new(workers).unwrap();
+        let options = BackendOptions { workers, ..options(OnnxEngine::OnnxRuntime, 2) };
+        let backend = Onnx::from_bytes("test.onnx", proto.encode_to_vec(), &options).unwrap();
+        let all: Vec<_> = (0..workers.get()).map(|_| backend.worker().unwrap().batch().unwrap()).collect();
+        all.into_iter().map(|mut worker| worker.infer(&samples)).collect()
+    };
+    let own = answers(1).remove(0);
+    assert!(own.iter().all(Result::is_ok) && own[0] != own[1]);
+    for shared in answers(3) {
+        assert_eq!(shared, own);
+    }
+}

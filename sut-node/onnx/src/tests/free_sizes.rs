@@ -60,7 +60,7 @@ for_both_engines! {
 /// Exact up to the factor: the rows, the turned rows, and their pairs.
 #[test]
 fn the_largest_moment_of_a_run_is_known() {
-    let (model, proto) = Model::parse(&pairs(), &[]).unwrap();
+    let (model, proto) = Model::parse(&pairs(), &BackendOptions::default()).unwrap();
     let footprint = tract::footprint(&model, &proto);
     assert!(footprint.is_known());
     for rows in [10, 1_000] {
