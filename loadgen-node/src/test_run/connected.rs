@@ -156,9 +156,12 @@ impl Test {
             kserve::fit(dataset, nodes, &target.inputs).or_exit(Exit::Usage)?;
         } else if setup.codecs.samples != Codec::Original {
             // In that codec a sample is a file, and the node that takes it knows what it becomes.
-            for node in nodes {
+            for (number, node) in nodes.iter().enumerate() {
                 let told =
                     || format!("the model of SUT node {} ({}) does not fit the dataset", node.name, node.address);
+                if number == 0 && dataset.fit_to(&node.inputs).with_context(told).or_exit(Exit::Usage)? {
+                    tracing::info!(inputs = %node.inputs, "samples are made to fit the model, by the names of its inputs");
+                }
                 dataset.fits_model(&node.inputs).with_context(told).or_exit(Exit::Usage)?;
             }
         }

@@ -6,7 +6,8 @@ use lon_proto::codec::{Codec, Encoder, Layout};
 use lon_proto::sample::{self, DType, Tensor};
 
 use super::error::DatasetError;
-use super::reader::{ReadError, Reader};
+use super::opened::Opened;
+use super::reader::ReadError;
 use crate::encode::kserve::Request;
 
 /// The form in which samples are sent.
@@ -30,9 +31,7 @@ pub(super) struct Encoded {
 /// All that is needed to encode samples of one dataset on any thread.
 #[derive(Clone, Copy)]
 pub(super) struct Encode<'a> {
-    /// The name of the dataset, for errors.
-    pub(super) dataset: &'a str,
-    pub(super) reader: &'a dyn Reader,
+    pub(super) opened: &'a Opened,
     pub(super) encoding: &'a Encoding,
 }
 
@@ -55,14 +54,14 @@ impl Encode<'_> {
         match self.encoding {
             Encoding::Sample(_) => {
                 let raw = self.raw(index)?;
-                let told = |source| DatasetError::Codec { dataset: self.dataset.to_owned(), index, source };
+                let told = |source| DatasetError::Codec { dataset: self.opened.name.clone(), index, source };
                 let payload = encoder.encode(&raw, Layout::Sample).map_err(told)?;
                 Ok(Encoded { payload, tensor_bytes: raw.len() as u64 })
             }
             Encoding::Request(request) => {
-                let tensors = self.told(index, self.reader.tensors(index))?;
+                let tensors = self.told(index, self.opened.tensors(index))?;
                 let tensor_bytes = tensors.iter().map(|tensor| tensor.data().len() as u64).sum();
-                let told = |source| DatasetError::Request { dataset: self.dataset.to_owned(), index, source };
+                let told = |source| DatasetError::Request { dataset: self.opened.name.clone(), index, source };
                 let payload = request.body(tensors).map_err(told)?;
                 Ok(Encoded { payload, tensor_bytes })
             }
@@ -71,25 +70,25 @@ impl Encode<'_> {
 
     /// Reads one sample and returns its layout before the codec.
     pub(super) fn raw(&self, index: usize) -> Result<Bytes, DatasetError> {
-        let raw = tensors(self.reader, self.encoding.codec(), index);
+        let raw = tensors(self.opened, self.encoding.codec(), index);
         self.told(index, raw.and_then(|tensors| Ok(sample::encode(&tensors)?)))
     }
 
     /// Names the sample in an error of the reader.
     fn told<T>(&self, index: usize, result: Result<T, ReadError>) -> Result<T, DatasetError> {
-        result.map_err(|source| DatasetError::Sample { dataset: self.dataset.to_owned(), index, source })
+        result.map_err(|source| DatasetError::Sample { dataset: self.opened.name.clone(), index, source })
     }
 }
 
 /// Reads the tensors of one sample as they are sent. With the codec `original` that is the file, as one tensor of
 /// bytes.
-pub(super) fn tensors(reader: &dyn Reader, codec: Codec, index: usize) -> Result<Vec<Tensor>, ReadError> {
+pub(super) fn tensors(opened: &Opened, codec: Codec, index: usize) -> Result<Vec<Tensor>, ReadError> {
     match codec {
         Codec::Original => {
-            let file = reader.original(index)?;
+            let file = opened.reader.original(index)?;
             let bytes = u32::try_from(file.len()).unwrap_or(u32::MAX);
             Ok(vec![Tensor::new(DType::U8, &[bytes], file)?])
         }
-        _ => reader.tensors(index),
+        _ => opened.tensors(index),
     }
 }

@@ -39,6 +39,7 @@ pub use options::OpenOptions;
 pub use reader::ReadError;
 
 use crate::accuracy::{Target, Truths};
+use crate::encode::inputs::Inputs;
 use crate::encode::kserve::Request;
 use crate::parallel;
 
@@ -106,6 +107,27 @@ impl Dataset {
         first_sample::other_order(&self.opened.input_names, model)
     }
 
+    /// Makes samples fit a model with this signature, as far as names allow: token ids of which no benchmark says what
+    /// they become turn into the model's inputs, and tensors whose names are known go in the order of the model's.
+    /// Returns whether samples are others than before; those that were loaded are dropped then.
+    ///
+    /// # Errors
+    /// Token ids cannot become the inputs of the model.
+    pub fn fit_to(&mut self, model: &Signature) -> Result<bool, DatasetError> {
+        let becomes = self.opened.reader.become_inputs(&Inputs::of(model));
+        let becomes = becomes.map_err(|reason| DatasetError::Form { path: self.name().into(), reason })?;
+        let order = self.other_order(model);
+        if let Some(names) = &order {
+            self.opened.put_in_order(names, model);
+        }
+        let is_changed = becomes || order.is_some();
+        if is_changed {
+            self.unload();
+            self.forget_first();
+        }
+        Ok(is_changed)
+    }
+
     /// Returns a sentence for the log that says how the file was read, when it could be read in several ways.
     pub fn note(&self) -> Option<&str> {
         self.opened.note.as_deref()
@@ -155,7 +177,7 @@ impl Dataset {
         if let Some(first) = self.first.get() {
             return Ok(first);
         }
-        let tensors = encoding::tensors(self.opened.reader.as_ref(), self.codec(), 0)?;
+        let tensors = encoding::tensors(&self.opened, self.codec(), 0)?;
         Ok(self.first.get_or_init(|| FirstSample::new(tensors)))
     }
 
@@ -324,7 +346,7 @@ impl Dataset {
         // All checks are over: the first sample need not lie in memory beside the loaded ones.
         self.forget_first();
         let Dataset { opened, encoding, samples, loaded, .. } = self;
-        let encode = Encode { dataset: &opened.name, reader: opened.reader.as_ref(), encoding };
+        let encode = Encode { opened, encoding };
         let mut done = 0;
         parallel::each(
             &missing,
@@ -398,8 +420,7 @@ impl Dataset {
     /// # Errors
     /// The sample cannot be read.
     pub(crate) fn raw(&self, index: usize) -> Result<Bytes, DatasetError> {
-        let Opened { name, reader, .. } = &self.opened;
-        Encode { dataset: name, reader: reader.as_ref(), encoding: &self.encoding }.raw(index)
+        Encode { opened: &self.opened, encoding: &self.encoding }.raw(index)
     }
 }
 

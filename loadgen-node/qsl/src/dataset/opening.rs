@@ -20,6 +20,7 @@ pub(crate) enum Format {
     Squad,
     ManifestFolder,
     NpyFolder,
+    NpzFolder,
     Npy,
     Npz,
     Lines,
@@ -36,6 +37,7 @@ impl Format {
                 () if squad::is_folder(path) => Some(Format::Squad),
                 () if path.join(manifest::NAME).exists() => Some(Format::ManifestFolder),
                 () if arrays::is_folder(path) => Some(Format::NpyFolder),
+                () if npz::is_folder(path) => Some(Format::NpzFolder),
                 () => None,
             };
         }
@@ -70,12 +72,13 @@ pub(crate) fn open_format(path: &Path, format: Option<Format>, options: &OpenOpt
         Some(Format::Squad) => squad::open(path, inputs),
         Some(Format::ManifestFolder) => manifest::open(&path.join(manifest::NAME)),
         Some(Format::NpyFolder) => arrays::open_folder(path),
+        Some(Format::NpzFolder) => npz::open_folder(path, inputs),
         Some(Format::Npy) => arrays::open_npy(path),
         Some(Format::Npz) => npz::open(path, inputs),
         Some(Format::Lines) => lines::open(path, inputs),
         Some(Format::Manifest) => manifest::open(path),
         None if is_folder => Err(refused(format!(
-            "the folder is no dataset: it has neither {} nor {} nor {} nor .npy files",
+            "the folder is no dataset: it has neither {} nor {} nor {} nor .npy or .npz files",
             images::MAP,
             squad::QUESTIONS,
             manifest::NAME

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use lon_image::ImageError;
 use lon_proto::sample::{SampleError, Tensor};
 
+use crate::encode::inputs::Inputs;
 use crate::files::sums::SumError;
 
 /// The largest number of samples in a dataset: a sample index has 32 bits.
@@ -22,6 +23,14 @@ pub(crate) trait Reader: std::fmt::Debug + Send + Sync {
 
     /// Reads the tensors of one sample; `index` must be below [`Reader::count`].
     fn tensors(&self, index: usize) -> Result<Vec<Tensor>, ReadError>;
+
+    /// Has token ids, of which it is not known what they become, become these inputs. Returns whether they do.
+    ///
+    /// # Errors
+    /// A clause that says why they cannot.
+    fn become_inputs(&mut self, _inputs: &Inputs) -> Result<bool, String> {
+        Ok(false)
+    }
 
     /// Tells whether a sample takes memory only while it is read.
     fn is_read_when_needed(&self) -> bool {

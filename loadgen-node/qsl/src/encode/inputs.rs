@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use lon_proto::sample::{DType, Role, Tensor, TensorSpec, UnknownDType, fit};
+use lon_proto::sample::{DType, Role, Signature, Tensor, TensorSpec, UnknownDType, fit};
 
 use super::tokens::{self, TokenInput};
 
@@ -29,6 +29,11 @@ impl Inputs {
             Some((_, input)) => Err(format!("input '{}' is there twice", input.name)),
             None => Ok(Inputs(inputs)),
         }
+    }
+
+    /// Returns the inputs of a model with this signature.
+    pub(crate) fn of(model: &Signature) -> Inputs {
+        Inputs(model.to_vec())
     }
 
     /// Returns the inputs of a model that generates tokens, for use when no benchmark gives others.

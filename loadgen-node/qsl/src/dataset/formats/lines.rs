@@ -12,8 +12,9 @@
 //!
 //! A prompt becomes `u8[bytes]`, its UTF-8, and `max_tokens` becomes a second tensor `i32[]`. Token ids become the
 //! inputs of the benchmark, of the first type where an input may have several, padded with zeros where the length is
-//! fixed. When no inputs are given, token ids become `i64[tokens]` and `max_tokens` becomes `i32[]`. When the folder
-//! has a `tokenizer.json`, it makes texts of answers that are token ids.
+//! fixed. Without a benchmark that has inputs, they become those of the SUT's model; until that is known, token ids are
+//! `i64[tokens]` and `max_tokens` is `i32[]`. When the folder has a `tokenizer.json`, it makes texts of answers that are
+//! token ids.
 
 use std::io::BufReader;
 use std::ops::Range;
@@ -57,6 +58,8 @@ struct Lines {
     lines: Vec<(usize, Range<usize>)>,
     /// The inputs that token ids become.
     inputs: Vec<TokenInput>,
+    /// Whether nothing was said of the inputs when the file was opened.
+    are_usual: bool,
 }
 
 /// The longest line: the tokens of the longest prompts that there are, a hundred times over.
@@ -74,9 +77,10 @@ pub(crate) fn open(path: &Path, inputs: Option<&Inputs>) -> Result<Opened, Datas
         text += &line.map_err(|why| content(path, format!("line {number}: {why}")))?;
         text.push('\n');
     }
+    let are_usual = inputs.is_none();
     let inputs = inputs.map_or_else(|| Inputs::generating().tokens(), Inputs::tokens);
     let inputs = inputs.map_err(|reason| content(path, reason))?;
-    let lines = Lines { path: path.to_owned(), lines: spans(&text), text, inputs };
+    let lines = Lines { path: path.to_owned(), lines: spans(&text), text, inputs, are_usual };
     let truths = lines.check().map_err(|reason| content(path, reason))?;
     let truths = truths.map(|truths| truths::with_reader(&folder, truths)).transpose()?;
     Ok(Opened { compared_with, ..Opened::at(path, lines, truths) })
@@ -149,7 +153,9 @@ impl Lines {
             ("token_type_ids", &line.token_type_ids, takes(TokenInput::is_types)),
         ] {
             match values {
-                Some(_) if !is_taken => return Err(format!("this benchmark takes input_ids without {key}")),
+                Some(_) if !is_taken && !self.are_usual => {
+                    return Err(format!("this benchmark takes input_ids without {key}"));
+                }
                 Some(values) if values.len() != len => {
                     return Err(format!("{key} is not as long as input_ids ({len})"));
                 }
@@ -195,6 +201,20 @@ fn prompt(text: String, max_tokens: Option<i32>) -> Result<Vec<Tensor>, ReadErro
 impl Reader for Lines {
     fn count(&self) -> usize {
         self.lines.len()
+    }
+
+    fn become_inputs(&mut self, inputs: &Inputs) -> Result<bool, String> {
+        let are_prompts = self.line(0).is_ok_and(|line| line.prompt.is_some());
+        if !self.are_usual || are_prompts || inputs.specs().is_empty() {
+            return Ok(false);
+        }
+        let made = inputs.tokens()?;
+        if made == self.inputs {
+            return Ok(false);
+        }
+        (self.inputs, self.are_usual) = (made, false);
+        self.check()?;
+        Ok(true)
     }
 
     fn tensors(&self, index: usize) -> Result<Vec<Tensor>, ReadError> {

@@ -1,11 +1,14 @@
-//! Arrays of numpy in one `.npz` file: an array for each input, and perhaps one of labels.
+//! Arrays of numpy in `.npz` files: one file of all samples, with an array for each input, and perhaps one of labels; or
+//! a folder with one file for each sample, whose inputs may vary in size.
 //!
-//! The file is compressed, so all of it is unpacked into memory when it is opened.
+//! A file of all samples is compressed, so all of it is unpacked into memory when it is opened. The files of a folder
+//! are read when their samples are loaded.
 
-use std::io::{BufReader, Read, Seek};
+use std::io::{BufReader, Cursor, Read, Seek};
 use std::path::Path;
 
 use lon_proto::files::{self, Limit};
+use lon_proto::limits::MAX_SAMPLE_BYTES;
 use lon_proto::sample::Tensor;
 use zip::ZipArchive;
 
@@ -17,8 +20,8 @@ use crate::dataset::error::{DatasetError, content, unreadable};
 use crate::dataset::opened::Opened;
 use crate::dataset::reader::{ReadError, Reader};
 use crate::encode::inputs::Inputs;
-use crate::files::folder::split;
-use crate::files::sums::Sums;
+use crate::files::folder::{self, split};
+use crate::files::sums::{SumError, Sums};
 use crate::memory;
 
 /// The arrays of a file: one for each input, all with the same number of samples.
@@ -74,7 +77,7 @@ fn are_numbered(names: &[&str]) -> bool {
 
 /// Puts the arrays into the order of the inputs, by their names. A single array may have any name. Arrays without names
 /// keep their order.
-fn in_order(arrays: Vec<(String, Array)>, inputs: &Inputs) -> Result<Vec<(String, Array)>, String> {
+fn in_order<T>(arrays: Vec<(String, T)>, inputs: &Inputs) -> Result<Vec<(String, T)>, String> {
     let names: Vec<&str> = arrays.iter().map(|(name, _)| name.as_str()).collect();
     if names.len() < 2 || are_numbered(&names) {
         return Ok(arrays);
@@ -85,7 +88,7 @@ fn in_order(arrays: Vec<(String, Array)>, inputs: &Inputs) -> Result<Vec<(String
             names.join(", ")
         )
     })?;
-    let mut placed: Vec<(usize, (String, Array))> = places.into_iter().zip(arrays).collect();
+    let mut placed: Vec<(usize, (String, T))> = places.into_iter().zip(arrays).collect();
     placed.sort_by_key(|(place, _)| *place);
     Ok(placed.into_iter().map(|(_, array)| array).collect())
 }
@@ -140,6 +143,114 @@ fn inflate(entry: &mut impl Read, bytes: u64, total_bytes: u64) -> Result<Vec<u8
     match file.len() as u64 == bytes {
         true => Ok(file),
         false => Err(format!("{} bytes or more, the archive says {bytes}", file.len())),
+    }
+}
+
+/// A folder with a `.npz` file for each sample, in the order of their names.
+#[derive(Debug)]
+struct Folder {
+    folder: folder::Folder,
+    files: Vec<String>,
+    /// The names of a sample's arrays, in the order of its tensors.
+    arrays: Vec<String>,
+    sums: Option<Sums>,
+}
+
+/// Returns the names of the samples' files, sorted. Empty when the folder has none or cannot be read.
+fn files_of(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.filter(|name| name.ends_with(".npz")).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Tells whether a folder has `.npz` files of samples.
+pub(crate) fn is_folder(folder: &Path) -> bool {
+    !files_of(folder).is_empty()
+}
+
+/// Opens a folder with a `.npz` file for each sample. Named arrays are put into the order of `inputs`, when those are
+/// given, else into that of the first file.
+pub(crate) fn open_folder(path: &Path, inputs: Option<&Inputs>) -> Result<Opened, DatasetError> {
+    let files = files_of(path);
+    let truths = truths::beside(path, files.len())?;
+    let folder = folder::Folder::open(path).map_err(unreadable(path))?;
+    for name in &files {
+        folder.file(name).map_err(|error| content(path, error.to_string()))?;
+    }
+    let first = path.join(files.first().map_or("", String::as_str));
+    let bytes = files::bytes(&first, Limit::bytes(MAX_SAMPLE_BYTES)).map_err(unreadable(&first))?;
+    let mut tensors = tensors(&bytes).map_err(|reason| content(&first, reason))?;
+    if let Some(inputs) = inputs {
+        tensors = in_order(tensors, inputs).map_err(|reason| content(&first, reason))?;
+    }
+    let arrays: Vec<String> = tensors.into_iter().map(|(name, _)| name).collect();
+    let names: Vec<&str> = arrays.iter().map(String::as_str).collect();
+    let note = format!("{}: a file for each sample, whose inputs are {}", path.display(), names.join(", "));
+    let input_names = if are_numbered(&names) { Vec::new() } else { arrays.clone() };
+    let reader = Folder { folder, files, arrays, sums: Sums::beside(path)? };
+    Ok(Opened { note: Some(note), input_names, ..Opened::at(path, reader, truths) })
+}
+
+/// Reads the arrays of one sample, in the order of the file.
+fn tensors(file: &[u8]) -> Result<Vec<(String, Tensor)>, String> {
+    let told = |error: zip::result::ZipError| format!("not a .npz file: {error}");
+    let mut archive = ZipArchive::new(Cursor::new(file)).map_err(told)?;
+    let (mut tensors, mut total_bytes) = (Vec::new(), 0u64);
+    for index in 0..archive.len() {
+        let mut entry = archive.by_index(index).map_err(told)?;
+        let name = entry.name().map_err(told)?.trim_end_matches(".npy").to_owned();
+        let bytes = entry.size();
+        total_bytes = total_bytes.saturating_add(bytes);
+        let tensor = inflate(&mut entry, bytes, total_bytes).and_then(|array| npy::tensor(&array));
+        tensors.push((name.clone(), tensor.map_err(|reason| format!("{name}: {reason}"))?));
+    }
+    if tensors.is_empty() { Err("it holds no arrays".to_owned()) } else { Ok(tensors) }
+}
+
+impl Folder {
+    /// Puts the arrays of a sample into the order of all samples.
+    fn in_order(&self, mut tensors: Vec<(String, Tensor)>) -> Result<Vec<Tensor>, String> {
+        let others: Vec<String> = tensors.iter().map(|(name, _)| name.clone()).collect();
+        let take = |name: &String| {
+            let place = tensors.iter().position(|(other, _)| other == name)?;
+            Some(tensors.swap_remove(place).1)
+        };
+        let ordered: Option<Vec<Tensor>> = self.arrays.iter().map(take).collect();
+        ordered.filter(|_| others.len() == self.arrays.len()).ok_or_else(|| {
+            format!("its arrays are {}; those of other samples are {}", others.join(", "), self.arrays.join(", "))
+        })
+    }
+}
+
+impl Reader for Folder {
+    fn count(&self) -> usize {
+        self.files.len()
+    }
+
+    fn tensors(&self, index: usize) -> Result<Vec<Tensor>, ReadError> {
+        let file = self.folder.path().join(&self.files[index]);
+        let bytes = self.folder.read(&self.files[index]);
+        let bytes = bytes.map_err(|source| ReadError::File { file: file.clone(), source })?;
+        let ordered = tensors(&bytes).and_then(|tensors| self.in_order(tensors));
+        ordered.map_err(|reason| ReadError::Content { file, reason })
+    }
+
+    fn is_read_when_needed(&self) -> bool {
+        true
+    }
+
+    fn listed_files(&self) -> usize {
+        if self.sums.is_some() { self.files.len() } else { 0 }
+    }
+
+    fn sums_sha256(&self) -> Option<&str> {
+        self.sums.as_ref().map(Sums::sha256)
+    }
+
+    fn verify(&self, file: usize) -> Result<(), SumError> {
+        self.sums.as_ref().map_or(Ok(()), |sums| sums.verify(&self.files[file]))
     }
 }
 

@@ -11,6 +11,8 @@ use crate::accuracy::{Metric, Target, Truth};
 use crate::benchmark::Benchmark;
 use crate::dataset::Dataset;
 
+mod own_models;
+
 fn folder() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_owned();
