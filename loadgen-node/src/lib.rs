@@ -111,6 +111,7 @@ fn command() -> Exit {
         Command::Submission(args) => commands::submission::submission(&args),
         Command::Fleet(args) => commands::fleet::fleet(&args),
         Command::Conf(args) => commands::conf::conf(&args),
+        Command::Benchmark(args) => commands::benchmark::benchmark(&args.what),
         Command::Conformance(args) => commands::conformance::conformance(&args),
         Command::Schema(args) => commands::schema::schema(&args),
         Command::Completions { shell } => {

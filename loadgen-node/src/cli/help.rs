@@ -349,6 +349,9 @@ Examples:
 
 Exit code 2 when a file or the settings cannot be used.";
 
+pub(crate) const BENCHMARK: &str = "Example:
+  loadgen-node benchmark init mine.toml --sut 127.0.0.1:8000";
+
 pub(crate) const CONFORMANCE: &str =
     "Claims the node, sends it samples that fit its own description, and prints of each rule of the contract \
 (proto/README.md) whether the node keeps it, and what was seen. Takes some 15 seconds.

@@ -1,7 +1,7 @@
 //! The command line: flags as typed, and what they mean.
 //!
-//! - `run`, `shared`, `nodes`, `metrics`, `probe`, `fleet`, `audit`, `dataset`, `submission`, `others`: the flags of each
-//!   command;
+//! - `run`, `shared`, `nodes`, `metrics`, `probe`, `fleet`, `audit`, `dataset`, `submission`, `benchmark`, `others`: the
+//!   flags of each command;
 //!   `format`: in which form a table is printed; `parse`: values of flags; `help`: texts after the flags; `headings`:
 //!   under which help lists the flags; `tip`: what is said of flags that are none;
 //! - `checked`: from the flags of `run` to what is asked for; `object`: the same from a JSON object.
@@ -20,6 +20,7 @@ use lon_shell::packaging::Shell;
 use lon_shell::version::described;
 
 pub(crate) use self::audit::AuditArgs;
+pub(crate) use self::benchmark::{BenchmarkArgs, BenchmarkCommand, BenchmarkInitArgs};
 pub(crate) use self::checked::{AdviceSpec, Asked, this_call};
 pub(crate) use self::dataset::{DatasetArgs, DatasetCommand, VerifyArgs};
 pub(crate) use self::fleet::{FleetArgs, FleetCommand, FleetNodes, FleetOn};
@@ -37,6 +38,7 @@ pub(crate) use self::submission::{InitArgs, SubmissionArgs, SubmissionCommand};
 pub(crate) use self::tip::with_tip;
 
 mod audit;
+mod benchmark;
 mod checked;
 mod dataset;
 mod fleet;
@@ -142,6 +144,9 @@ pub(crate) enum Command {
     /// Show the settings of a test with their origins, and what a run with them will take; needs no SUT.
     #[command(after_long_help = help::CONF)]
     Conf(ConfArgs),
+    /// Begin a benchmark of your own, for the model that a node has.
+    #[command(after_help = help::BENCHMARK)]
+    Benchmark(BenchmarkArgs),
     /// Hold a SUT node of your own against the wire contract, rule by rule.
     #[command(after_long_help = help::CONFORMANCE)]
     Conformance(ConformanceArgs),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use jpeg_encoder::{ColorType, Encoder};
-use lon_tests::process::{Finished, LoadGen, SutNode};
+use lon_tests::process::{Finished, LoadGen, SutNode, repository};
 use lon_tests::run_folder::RunFolder;
 use lon_tests::test_run::TestRun;
 use tempfile::TempDir;
@@ -227,4 +227,29 @@ fn conf_answers_at_once_whatever_the_dataset() {
     let finished = LoadGen::run(&["conf", "--benchmark", "synthetic", "--scenario", "Server", "--dataset", arg(&file)]);
     assert_eq!(finished.code, Some(0), "{finished:?}");
     assert!(finished.stdout.contains("40000000") || finished.stdout.contains("40.0"), "{}", finished.stdout);
+}
+
+/// From a node's model to a run that is scored, with nothing written by hand but the labels.
+#[test]
+fn a_benchmark_is_begun_for_the_model_of_a_node() {
+    let (_guard, path) = folder();
+    let file = path.join("mine.toml");
+    let model = repository("loadgen-node/qsl/digits/digits.onnx");
+    let node = SutNode::start("a", &format!("onnx:{}", model.display()), &[]);
+    let begun = LoadGen::run(&["benchmark", "init", arg(&file), "--sut", &node.address]);
+    assert_eq!(begun.code, Some(0), "{begun:?}");
+    for part in ["image u8[N,1,8,8]", "mine.npy", "--benchmark", "16 samples of zeros"] {
+        assert!(begun.stdout.contains(part), "{part}: {begun:?}");
+    }
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, format!("{text}[accuracy]\nmetric = \"top1\"\ntarget = 1.0\n")).unwrap();
+    fs::write(path.join("labels.txt"), "1\n".repeat(16)).unwrap();
+    let data = path.join("mine.npy");
+    let run = TestRun::of(arg(&file), "Offline").on(&node.address).set("min_duration=0,min_query_count=1");
+    let (finished, folder) = run.args(&["--mode", "AccuracyOnly", "--dataset", arg(&data)]).finish();
+    // Whatever class zeros are, all of them are of one.
+    let score = &folder.result()["accuracy"]["value"];
+    assert!(*score == 0.0 || *score == 100.0, "{score} {finished:?}");
+    let again = LoadGen::run(&["benchmark", "init", arg(&file), "--sut", &node.address]);
+    assert!(again.code == Some(2) && again.stderr.contains("mine.toml"), "{again:?}");
 }

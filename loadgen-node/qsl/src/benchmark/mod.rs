@@ -13,7 +13,8 @@
 //! - `published`: files of datasets that are published with their sums;
 //! - `printed`: what the scripts of the reference implementations print of accuracy;
 //! - `verified`: the files of a dataset, held against what a benchmark promises;
-//! - `rounds`: the rounds of MLPerf Inference.
+//! - `rounds`: the rounds of MLPerf Inference;
+//! - [`template`]: the start of a benchmark of the user's own.
 //!
 //! Settings that the official rounds prescribe are not here. They are found in official config files by the benchmark's
 //! name.
@@ -31,6 +32,7 @@ mod published;
 mod quality;
 mod rounds;
 pub mod suite;
+pub mod template;
 #[cfg(test)]
 mod tests;
 mod verified;

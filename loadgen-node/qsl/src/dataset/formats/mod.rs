@@ -9,6 +9,7 @@
 //! | [`arrays`] | `FILE.npy` | one array, whose first axis counts samples | beside it |
 //! | [`arrays`] | folder of `.npy` files | a file each, in the order of their names | in the folder |
 //! | [`npz`] | `FILE.npz` | an array for each input | array `labels` or `label`, or beside it |
+//! | [`npz`] | folder of `.npz` files | a file each, with an array for each input, of any size | in the folder |
 //! | [`lines`] | `FILE.jsonl` | JSON lines: token ids or prompts | in the lines |
 //! | [`manifest`] | `FILE.toml`, or folder with `dataset.toml` | raw tensors | as the manifest says |
 //!
@@ -28,7 +29,7 @@ pub(crate) mod images;
 mod labels;
 pub(crate) mod lines;
 pub(crate) mod manifest;
-mod npy;
+pub(crate) mod npy;
 pub(crate) mod npz;
 pub(crate) mod squad;
 pub(crate) mod synthetic;

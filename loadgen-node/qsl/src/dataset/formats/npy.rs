@@ -48,6 +48,34 @@ pub(super) fn labels(file: &[u8]) -> Result<Vec<i64>, String> {
     }
 }
 
+/// A file of zeros of this type and shape; none when numpy has no such type.
+pub(crate) fn zeros(dtype: DType, shape: &[usize]) -> Option<Vec<u8>> {
+    let descr = match dtype {
+        DType::U8 => "|u1",
+        DType::U16 => "<u2",
+        DType::U32 => "<u4",
+        DType::U64 => "<u8",
+        DType::I8 => "|i1",
+        DType::I16 => "<i2",
+        DType::I32 => "<i4",
+        DType::I64 => "<i8",
+        DType::F16 => "<f2",
+        DType::F32 => "<f4",
+        DType::F64 => "<f8",
+        DType::Bool => "|b1",
+        DType::Bf16 | DType::F8E4M3 | DType::F8E5M2 | DType::U4 | DType::I4 => return None,
+    };
+    let sizes: String = shape.iter().map(|size| format!("{size},")).collect();
+    let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({sizes}), }}");
+    // The data begins at a multiple of 64 bytes, behind magic, version, length and header.
+    let len = (10 + header.len() + 1).next_multiple_of(64) - 10;
+    let header = format!("{header:<width$}\n", width = len - 1);
+    let mut file = [b"\x93NUMPY\x01\x00", &u16::try_from(len).ok()?.to_le_bytes()[..], header.as_bytes()].concat();
+    let bytes = shape.iter().try_fold(dtype.size(), |product, &size| product.checked_mul(size))?;
+    file.resize(file.len().checked_add(bytes)?, 0);
+    Some(file)
+}
+
 /// The header of a file, which describes the data behind it.
 #[derive(Debug)]
 pub(super) struct Header {
@@ -245,6 +273,17 @@ mod tests {
         file.extend((header.len() as u16).to_le_bytes());
         file.extend(header.as_bytes());
         file
+    }
+
+    #[test]
+    fn zeros_are_read_as_they_were_written() {
+        for (dtype, shape) in [(DType::F32, &[3, 4][..]), (DType::U8, &[7]), (DType::I64, &[])] {
+            let read = tensor(&zeros(dtype, shape).unwrap()).unwrap();
+            let dims: Vec<usize> = read.dims().iter().map(|&dim| dim as usize).collect();
+            assert_eq!((read.dtype(), dims.as_slice()), (dtype, shape));
+            assert!(read.data().iter().all(|byte| *byte == 0));
+        }
+        assert!(zeros(DType::Bf16, &[1]).is_none());
     }
 
     #[test]
