@@ -24,6 +24,12 @@ pub enum ConnectError {
         /// The error of the last attempt.
         reason: String,
     },
+    /// A node listened and was waited for, and its port is closed now.
+    #[error("SUT node {address} was there and is gone before it served: it has ended, and its own log says why")]
+    Gone {
+        /// The node's address.
+        address: NodeAddress,
+    },
     /// A node's name leads to another host, which may not be dialled.
     #[error("SUT node {address} is another host ({found}), and there is no TLS")]
     AnotherHost {

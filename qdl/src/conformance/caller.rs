@@ -47,7 +47,7 @@ impl Caller {
     ) -> Result<Caller, ConnectError> {
         let now = clock::now();
         let found = look_up(address, reach, now).await?;
-        let (channel, sockets) = connect(address, found, reach, now).await?;
+        let (channel, sockets) = connect(address, found, false, reach, now).await?;
         let at = sockets.ends().map(|ends| ends.remote).into_iter().collect();
         let client = SutNodeClient::with_interceptor(channel, Shown(reach.token.clone()));
         let Reach { tls, network, .. } = reach.clone();

@@ -71,10 +71,12 @@ pub(crate) async fn look_up(
 }
 
 /// Connects to `address` where it was `found`; tries again until `deadline` when the node is not there yet, wherever
-/// its name leads then. The connection, and the sockets that it has.
+/// its name leads then. A node that `was_there` and has closed its port does not come any more. The connection, and the
+/// sockets that it has.
 pub(crate) async fn connect(
     address: &NodeAddress,
     mut found: Vec<SocketAddr>,
+    mut was_there: bool,
     reach: &Reach,
     deadline: Instant,
 ) -> Result<(Channel, Arc<Sockets>), ConnectError> {
@@ -87,21 +89,38 @@ pub(crate) async fn connect(
         let channel = endpoint.channel(reach.call_timeout);
         match tokio::time::timeout(reach.call_timeout, channel).await {
             Ok(Ok(channel)) => return Ok((channel, sockets)),
+            Ok(Err(error)) if was_there && is_closed(&explain(&error)) => {
+                return Err(ConnectError::Gone { address: address.clone() });
+            }
             Ok(Err(error)) if clock::now() >= deadline => {
                 return Err(unreachable(with_advice(explain(&error), waited)));
             }
             Err(_) if clock::now() >= deadline => {
                 return Err(unreachable(format!("no connection within {:?}", reach.call_timeout)));
             }
-            _ => tokio::time::sleep(RETRY_PAUSE).await,
+            Ok(Err(error)) => {
+                was_there |= is_hang_up(&explain(&error));
+                tokio::time::sleep(RETRY_PAUSE).await;
+            }
+            Err(_) => tokio::time::sleep(RETRY_PAUSE).await,
         }
         found = look_up(address, reach, deadline).await?;
     }
 }
 
+/// Whether nobody listens there, as the error says.
+fn is_closed(reason: &str) -> bool {
+    reason.contains("Connection refused")
+}
+
+/// Whether somebody took the connection in and ended it, as the error says.
+fn is_hang_up(reason: &str) -> bool {
+    ["Connection reset", "Broken pipe", "eof"].iter().any(|part| reason.contains(part))
+}
+
 /// Nobody listens there: either it is the wrong address, or it is too early.
 fn with_advice(reason: String, waited: Duration) -> String {
-    match (reason.contains("Connection refused"), waited.is_zero()) {
+    match (is_closed(&reason), waited.is_zero()) {
         (true, true) => format!("{reason}; is it started (sut-node serve)? --wait-ready 60s waits for it"),
         (true, false) => format!("{reason}; is it started (sut-node serve)? --wait-ready has run out"),
         (false, _) => reason,

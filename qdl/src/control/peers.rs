@@ -94,7 +94,8 @@ impl Peers {
     }
 
     /// Connects and asks for the name, again and again until `wait_ready` has passed when the node is not there yet. A
-    /// port that accepts and says nothing is a node that still loads, or something in front of one.
+    /// port that accepts and says nothing is a node that still loads, or something in front of one. Such a node that
+    /// closes its port has ended.
     async fn reach(
         &self,
         index: usize,
@@ -102,7 +103,7 @@ impl Peers {
         reach: &Reach,
         deadline: Instant,
     ) -> Result<(Arc<dyn Peer>, String), ConnectError> {
-        let mut peer = self.connect(index, found, reach, deadline).await?;
+        let mut peer = self.connect(index, found, false, reach, deadline).await?;
         loop {
             match peer.first_name().await {
                 Ok(name) => return Ok((peer, name)),
@@ -113,7 +114,7 @@ impl Peers {
                     // A connection on which nothing was answered is not used again.
                     if !matches!(error, ConnectError::NotReady { .. }) {
                         let found = look_up(&self.addresses[index], reach, deadline).await?;
-                        peer = self.connect(index, found, reach, deadline).await?;
+                        peer = self.connect(index, found, true, reach, deadline).await?;
                     }
                 }
             }
@@ -124,11 +125,12 @@ impl Peers {
         &self,
         index: usize,
         found: Vec<SocketAddr>,
+        was_there: bool,
         reach: &Reach,
         deadline: Instant,
     ) -> Result<Arc<dyn Peer>, ConnectError> {
         let address = &self.addresses[index];
-        let connection = connect(address, found, reach, deadline).await?;
+        let connection = connect(address, found, was_there, reach, deadline).await?;
         Ok(match &self.kind {
             Kind::SutNodes => Arc::new(SutNode::new(address, connection, reach)),
             Kind::Kserve { names, model } => Arc::new(Server::new(address, &names[index], model, connection, reach)),

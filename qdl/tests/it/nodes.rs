@@ -1,5 +1,7 @@
 //! Runs and probes against a node of a few lines: what is sent, what comes back, what is counted.
 
+use std::io::Read as _;
+use std::net::TcpListener;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -131,4 +133,21 @@ fn a_port_that_accepts_and_says_nothing_is_waited_for() {
     };
     let other = reach(long, kserve).err().unwrap();
     assert!(matches!(other, ConnectError::NotKserve { .. }), "{other}");
+}
+
+/// A node that cannot use its model ends: nobody has to wait for it until the time is over.
+#[test]
+fn a_node_that_ends_before_it_serves_is_not_waited_for() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let node = std::thread::spawn(move || {
+        let (mut waiting, _) = listener.accept().unwrap();
+        waiting.read_exact(&mut [0; b"PRI * HTTP/2.0".len()]).unwrap();
+    });
+    let mut config = Config::new(Peers::sut_nodes(vec![address.to_string().parse().unwrap()], Transport::GRPC));
+    config.wait_ready = Duration::from_secs(600);
+    let gone = Qdl::connect(config).err().unwrap();
+    node.join().unwrap();
+    assert!(matches!(gone, ConnectError::Gone { .. }), "{gone}");
+    assert!(gone.to_string().contains(&format!("SUT node {address} was there and is gone")), "{gone}");
 }

@@ -54,6 +54,7 @@ mod stop;
 pub mod tensor;
 mod work;
 
+pub use accept::refusal::refuse;
 pub use accept::sockets::{Brought, ListenError, Sockets};
 pub use accept::transport::{Closing, Serving, Streams, Transport};
 pub use config::{Limits, PeerProbes, ServeConfig};

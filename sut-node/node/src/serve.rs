@@ -11,6 +11,7 @@ use crate::accept::grpc::Services;
 use crate::accept::guests::Guests;
 use crate::accept::io_threads::{IoThread, IoThreads};
 use crate::accept::listener::Listener;
+use crate::accept::refusal::refuse;
 use crate::accept::registry;
 use crate::accept::sockets::Sockets;
 use crate::accept::transport::Streams;
@@ -45,7 +46,13 @@ pub async fn serve(
     shutdown: impl Future<Output = ()> + Send + 'static,
     ready: impl FnOnce(),
 ) -> Result<(), ServeError> {
-    let compute = ComputeThreads::start(&config, backend.as_ref())?;
+    let compute = match ComputeThreads::start(&config, backend.as_ref()) {
+        Ok(compute) => compute,
+        Err(error) => {
+            refuse(sockets, &config, &error.to_string()).await;
+            return Err(error);
+        }
+    };
     let Sockets { tcp, udp, more, metrics, .. } = sockets;
     let listener = Listener::new(tcp).map_err(os("cannot use the listener"))?;
     let guests = Guests::new();

@@ -6,13 +6,13 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
-use futures_util::future::try_join_all;
+use futures_util::future::{join_all, try_join_all};
 use lon_net::slice::Priority;
 use lon_proto::node_name::NodeName;
 use lon_shell::failure::OrExit as _;
 use lon_shell::metrics::port::MetricsPort;
 use lon_sut::backend::{Backend, Backends, Execution};
-use lon_sut::{ServeConfig, ServeError, Sockets, Stop, serve, stop};
+use lon_sut::{ServeConfig, ServeError, Sockets, Stop, refuse, serve, stop};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::args::ServeArgs;
@@ -40,7 +40,13 @@ pub(super) fn run_serve(args: &ServeArgs, backends: &Backends) -> Result<(), Fai
         lon_net::descriptors::enough_for(args.nodes.get(), DESCRIPTORS_EACH).or_exit(Exit::Usage)?;
     }
     let mut nodes = nodes(args, backends.features())?;
-    let backend = load(&args.backend, Some(&args.compute), backends)?;
+    let backend = match load(&args.backend, Some(&args.compute), backends) {
+        Ok(backend) => backend,
+        Err(failure) => {
+            refuse_all(nodes, &failure);
+            return Err(failure);
+        }
+    };
     let realtime = decide_priority(args, &*backend)?;
     nodes.iter_mut().for_each(|node| node.config.realtime = realtime);
     let said = announcement(&nodes, &backend.info().engine);
@@ -67,6 +73,18 @@ pub(super) fn run_serve(args: &ServeArgs, backends: &Backends) -> Result<(), Fai
             _ => Failure::new(Exit::Bug, error),
         })
     })
+}
+
+/// Tells the clients that wait for these nodes why none of them will serve.
+fn refuse_all(nodes: Vec<Node>, failure: &Failure) {
+    // Without a runtime nobody is told, and the failure stays the one that it is.
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
+    let why = failure.one_line();
+    let refusing = nodes.into_iter().map(|Node { sockets, config }| {
+        let why = why.clone();
+        async move { refuse(sockets, &config, &why).await }
+    });
+    runtime.block_on(join_all(refusing));
 }
 
 /// Whether I/O threads get real-time priority. They must leave a core to others, and where that is left open they are

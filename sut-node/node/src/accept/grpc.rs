@@ -101,7 +101,8 @@ async fn serve(services: Services, streams: Streams, visit: Visit) {
     }
 }
 
-fn http2() -> http2::Builder<TokioExecutor> {
+/// How connections of HTTP/2 are served.
+pub(super) fn http2() -> http2::Builder<TokioExecutor> {
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder
         .timer(TokioTimer::new())

@@ -63,7 +63,7 @@ impl Listener {
     }
 
     /// The next connection. On a network that was brought and is gone, none comes any more.
-    async fn accept(&mut self) -> io::Result<(Socket, SocketAddr)> {
+    pub(super) async fn accept(&mut self) -> io::Result<(Socket, SocketAddr)> {
         match self {
             Listener::Tcp(tcp) => tcp.accept().await.map(|(tcp, client)| (Socket::Tcp(tcp), client)),
             Listener::Brought(connections) => match connections.recv().await {

@@ -8,7 +8,8 @@
 //!   of the run; [`rationed`]: reads no more of it than its guest may send;
 //! - [`listener`]: takes connections of the TCP port in, spreads them over the I/O threads, and finds out what is
 //!   spoken on each;
-//! - [`io_threads`]: serves all transports, on the caller's thread and on others.
+//! - [`io_threads`]: serves all transports, on the caller's thread and on others;
+//! - [`refusal`]: tells clients why a node will not serve.
 
 pub(crate) mod grpc;
 pub(crate) mod guest;
@@ -17,6 +18,7 @@ pub(crate) mod io_threads;
 pub(crate) mod listener;
 pub(crate) mod quic;
 pub(crate) mod rationed;
+pub(crate) mod refusal;
 pub(crate) mod registry;
 pub(crate) mod sockets;
 pub(crate) mod tcp;
