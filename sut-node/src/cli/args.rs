@@ -27,7 +27,7 @@ const ANSWERS: &str = "What answers";
 const NETWORK: &str = "Network";
 const SPEED: &str = "Speed and memory";
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(super) struct BackendArgs {
     /// What answers: onnx:MODEL.onnx, openai:http://HOST:PORT/MODEL, null, or synthetic:SPEC (constant=2ms; the whole
     /// grammar is below).
@@ -63,7 +63,7 @@ pub(super) struct TrustArgs {
 
 /// What models run on, and what is done around them.
 #[allow(rustdoc::broken_intra_doc_links, reason = "the help text of --preprocess is shown as it stands")]
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(super) struct PipelineArgs {
     /// What ONNX Runtime computes on: an execution provider that its library has, such as CUDA or OpenVINO; its CPU
     /// unless given.
@@ -73,6 +73,14 @@ pub(super) struct PipelineArgs {
     #[arg(long, value_name = "NAME,NAME...", value_delimiter = ',', env = "LON_INPUTS",
           help_heading = ANSWERS, hide_short_help = true)]
     pub(super) inputs: Vec<String>,
+    /// An ONNX model's outputs that an answer has, by name, in this order; all of them in the model's own order unless
+    /// given. Accuracy is scored by the first of them.
+    #[arg(long, value_name = "NAME,NAME...", value_delimiter = ',', env = "LON_OUTPUTS",
+          help_heading = ANSWERS, hide_short_help = true)]
+    pub(super) outputs: Vec<String>,
+    /// Empty answers of an ONNX model are answers: a detector that found nothing. Without the flag such a sample fails.
+    #[arg(long, env = "LON_ALLOW_EMPTY", help_heading = ANSWERS, hide_short_help = true)]
+    pub(super) allow_empty: bool,
     /// Dimension of an ONNX model's tensors that counts samples: 0, the leading one (or its name), so that samples
     /// share runs; or none. Unless given, a node of --max-batch above 1 finds it out at its start, on samples that it
     /// makes up: only where they are answered together as they are alone do samples share runs.
@@ -97,7 +105,7 @@ pub(super) struct PipelineArgs {
 }
 
 /// For backends that answer token by token.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(super) struct TokenArgs {
     /// Samples that a worker answers at one time, token by token.
     #[arg(long, default_value = "8", value_parser = up_to::<4096>, env = "LON_SLOTS",
@@ -208,7 +216,7 @@ impl From<PriorityArg> for Priority {
 }
 
 /// The threads that compute, and the batches that they take.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(super) struct ComputeArgs {
     /// Samples in one inference at most.
     #[arg(long, default_value = "8", value_name = "COUNT", value_parser = up_to::<4096>, env = "LON_MAX_BATCH",
@@ -377,6 +385,9 @@ pub(super) struct DescribeArgs {
     /// Print the model and its tensors as lines for people, instead of JSON.
     #[arg(long, env = "LON_DESCRIBE_TEXT")]
     pub(super) text: bool,
+    /// Open a session of an ONNX model with each engine, run it once, and say which engines can run it.
+    #[arg(long = "try", env = "LON_TRY")]
+    pub(super) try_engines: bool,
     #[command(flatten)]
     pub(super) backend: BackendArgs,
 }
@@ -390,12 +401,17 @@ pub(super) struct BenchArgs {
     /// Length of each of the two phases.
     ///
     /// For example 10, 500ms, 2min; a number alone is seconds. First as many samples are in flight as keep the workers
-    /// busy, then one at a time.
-    #[arg(long, value_name = "TIME", default_value = "10", value_parser = seconds, env = "LON_SECONDS")]
-    pub(super) seconds: Duration,
-    /// A folder of JPEGs to ask with, where --preprocess makes something of them; else random samples are made for the
-    /// model.
-    #[arg(long, value_name = "FOLDER", env = "LON_SAMPLES")]
+    /// busy, then one at a time. 10 unless given; 2 with --tune.
+    #[arg(long, value_name = "TIME", value_parser = seconds, env = "LON_SECONDS")]
+    pub(super) seconds: Option<Duration>,
+    /// Try numbers of workers and threads up to the cores, batches up to --max-batch and delays. Print a table, and the
+    /// lines that serve at the highest rate and at the shortest latency.
+    #[arg(long, conflicts_with_all = ["out", "json"], env = "LON_TUNE")]
+    pub(super) tune: bool,
+    /// Samples to ask with: a dataset as `loadgen-node run --dataset` takes it (.npy, .npz, .jsonl, a folder of .npy or
+    /// .npz), or a folder of JPEGs where --preprocess makes something of them. Random samples unless given; real ones
+    /// show what varies with their content and size.
+    #[arg(long, value_name = "FILE|FOLDER", env = "LON_SAMPLES")]
     pub(super) samples: Option<PathBuf>,
     /// The size that random samples have where the model leaves it open.
     #[arg(long, value_name = "SIZE", env = "LON_FREE_SIZE", hide_short_help = true)]
@@ -406,6 +422,13 @@ pub(super) struct BenchArgs {
     /// Print JSON, as `--out` writes it.
     #[arg(long, env = "LON_JSON")]
     pub(super) json: bool,
+}
+
+impl BenchArgs {
+    /// How long each phase lasts.
+    pub(super) fn phase(&self) -> Duration {
+        self.seconds.unwrap_or(Duration::from_secs(if self.tune { 2 } else { 10 }))
+    }
 }
 
 /// A number from 1 to `MAX`.

@@ -9,25 +9,36 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use lon_proto::node_name::NodeName;
+use lon_qsl::dataset::{Dataset, OpenOptions};
+use lon_shell::documents::DescribeDocument;
 use lon_shell::failure::OrExit as _;
 use lon_sut::backend::openai::OpenAiOptions;
-use lon_sut::backend::{Backend, BackendOptions, Backends, TokenOptions};
+use lon_sut::backend::{Backend, BackendOptions, Backends, OnnxEngine, TokenOptions};
 use lon_sut::bench::measure;
 use lon_sut::bench::report::Report;
-use lon_sut::bench::samples::Samples;
+use lon_sut::bench::samples::{MOST_BYTES, Samples};
 use lon_sut::pipeline::Preprocessing;
 use lon_sut::pipeline::post::Postprocess;
+use lon_sut::tensor::Signature;
 use lon_sut::{Memory, ServeConfig, ServeError, describe};
 
 use super::args::{BackendArgs, BenchArgs, ComputeArgs, DescribeArgs, OpenAiArgs, PipelineArgs, TokenArgs, TrustArgs};
 use super::exit::{Exit, Failure};
 use super::healthcheck::{HealthError, HealthcheckArgs, healthcheck};
+use super::{trial, tune};
 
 /// `sut-node describe`: prints what a node would say of itself.
 pub(super) fn run_describe(args: DescribeArgs, backends: &Backends) -> Result<(), Failure> {
     let node = args.node.map_or_else(host_name, Ok)?;
-    let backend = load(&args.backend, None, backends)?;
+    let (backend, tried) = match args.try_engines {
+        false => (load(&args.backend, None, backends)?, Vec::new()),
+        true => {
+            backends.check_flag("--try", &args.backend.backend).or_exit(Exit::Usage)?;
+            trial::of_engines(&args.backend, backends)?
+        }
+    };
     let description = describe::document(&node, backend.as_ref(), args.backend.pipeline.preprocess.as_ref());
+    let description = DescribeDocument { tried, ..description };
     let shown = match args.text {
         true => describe::text(&description),
         false => serde_json::to_string_pretty(&description).or_exit(Exit::Bug)? + "\n",
@@ -38,21 +49,16 @@ pub(super) fn run_describe(args: DescribeArgs, backends: &Backends) -> Result<()
 /// `sut-node bench`: measures the backend, prints the result, and writes it to a file if one was named.
 pub(super) fn run_bench(args: &BenchArgs, backends: &Backends) -> Result<(), Failure> {
     let node = NodeName::from_str("bench").or_exit(Exit::Bug)?;
-    let config = args.compute.config(node, &args.backend.pipeline);
-    let takes_files = config.preprocess.as_ref().is_some_and(Preprocessing::takes_files);
-    if args.samples.is_some() && !takes_files {
-        let why = anyhow!("--samples are JPEGs, of which --preprocess has to make what the model takes");
-        return Err(Failure::new(Exit::Usage, why));
+    if args.tune {
+        return tune::run(args, &node, backends);
     }
+    let config = args.compute.config(node, &args.backend.pipeline);
     if let Some(file) = &args.out {
         check_writable(file).with_context(|| cannot_write(file)).or_exit(Exit::Usage)?;
     }
     let backend = load(&args.backend, Some(&args.compute), backends)?;
     let samples = bench_samples(args, &config, backend.as_ref())?;
-    let measured = measure::run(&config, backend.as_ref(), &samples, args.seconds).map_err(|error| match error {
-        ServeError::Os { .. } => Failure::new(Exit::Bug, error),
-        error => Failure::new(Exit::Usage, error),
-    })?;
+    let measured = measure::run(&config, backend.as_ref(), &samples, args.phase()).map_err(bench_failure)?;
     if let (0, Some(reason)) = (measured.saturation.samples, &measured.failure) {
         return Err(Failure::new(Exit::Usage, anyhow!("no sample was answered: {reason}")));
     }
@@ -62,7 +68,7 @@ pub(super) fn run_bench(args: &BenchArgs, backends: &Backends) -> Result<(), Fai
         threads: args.backend.threads.get(),
         postprocess: args.backend.pipeline.postprocess.to_string(),
         samples: &samples,
-        phase: args.seconds,
+        phase: args.phase(),
         measured: &measured,
     };
     let document = serde_json::to_string_pretty(&report.document()).or_exit(Exit::Bug)? + "\n";
@@ -73,16 +79,40 @@ pub(super) fn run_bench(args: &BenchArgs, backends: &Backends) -> Result<(), Fai
     args.out.as_ref().map_or(Ok(()), write)
 }
 
-/// What the backend is asked: images where they are pre-processed, else samples that are made for the model.
-fn bench_samples(args: &BenchArgs, config: &ServeConfig, backend: &dyn Backend) -> Result<Samples, Failure> {
-    let samples = match &args.samples {
-        Some(folder) => Samples::jpegs(folder),
-        None if config.preprocess.is_some() => {
-            Samples::synthetic(&describe::inputs(backend.info(), config.preprocess.as_ref()), args.free_size)
-        }
-        None => Samples::for_backend(backend, args.free_size),
-    };
-    samples.or_exit(Exit::Usage)
+/// The failure of a backend that cannot be measured.
+pub(super) fn bench_failure(error: ServeError) -> Failure {
+    match error {
+        ServeError::Os { .. } => Failure::new(Exit::Bug, error),
+        error => Failure::new(Exit::Usage, error),
+    }
+}
+
+/// What the backend is asked: the user's samples, else samples that are made for the model.
+pub(super) fn bench_samples(args: &BenchArgs, config: &ServeConfig, backend: &dyn Backend) -> Result<Samples, Failure> {
+    let takes_files = config.preprocess.as_ref().is_some_and(Preprocessing::takes_files);
+    let inputs = || describe::inputs(backend.info(), config.preprocess.as_ref());
+    match &args.samples {
+        Some(folder) if takes_files => Samples::jpegs(folder).or_exit(Exit::Usage),
+        Some(path) => samples_of(path, &inputs()).context("--samples").or_exit(Exit::Usage),
+        None if config.preprocess.is_some() => Samples::synthetic(&inputs(), args.free_size).or_exit(Exit::Usage),
+        None => Samples::for_backend(backend, args.free_size).or_exit(Exit::Usage),
+    }
+}
+
+/// The most samples of a dataset that are taken.
+const MOST_SAMPLES: usize = 1024;
+
+/// The first samples of a dataset, as `loadgen-node run --dataset` takes it, for a model of these inputs.
+fn samples_of(path: &Path, inputs: &Signature) -> anyhow::Result<Samples> {
+    let text = path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))?;
+    let mut dataset = Dataset::open(text, &OpenOptions::default())?;
+    dataset.fit_to(inputs)?;
+    dataset.fits_model(inputs)?;
+    let fit = (MOST_BYTES as u64 / dataset.sample_bytes()?.max(1)).max(1);
+    let count = dataset.total_count().min(MOST_SAMPLES).min(usize::try_from(fit).unwrap_or(usize::MAX));
+    dataset.load(0..count)?;
+    let payloads = (0..count).map(|index| dataset.payload(index)).collect();
+    Ok(Samples::given(payloads, format!("{} of {text}", dataset.first_sample()?.shapes()))?)
 }
 
 fn cannot_write(file: &Path) -> String {
@@ -107,8 +137,19 @@ pub(super) fn run_healthcheck(args: HealthcheckArgs) -> Result<(), Failure> {
     })
 }
 
-/// Opens the backend that the flags name. Flags that are for another kind of backend are refused.
+/// Opens the backend that the flags name, an ONNX model with the engine that is there. Flags that are for another kind
+/// of backend are refused.
 pub(super) fn load(
+    args: &BackendArgs,
+    compute: Option<&ComputeArgs>,
+    backends: &Backends,
+) -> Result<Arc<dyn Backend>, Failure> {
+    load_on(OnnxEngine::Auto, args, compute, backends)
+}
+
+/// The same with this engine.
+pub(super) fn load_on(
+    engine: OnnxEngine,
     args: &BackendArgs,
     compute: Option<&ComputeArgs>,
     backends: &Backends,
@@ -120,11 +161,14 @@ pub(super) fn load(
     let OpenAiArgs { server_timeout, api_key_file, server_ca } = args.openai.clone();
     let TrustArgs { insecure: allows_plain_text, allow_open_key_files: allows_open_key } = args.trust;
     let openai = OpenAiOptions { server_timeout, api_key_file, server_ca, allows_plain_text, allows_open_key };
-    let PipelineArgs { ep, postprocess, ref inputs, ref batch_dim, ref dims, .. } = args.pipeline;
+    let PipelineArgs { ep, postprocess, ref inputs, ref outputs, allow_empty, ref batch_dim, ref dims, .. } =
+        args.pipeline;
     for (flag, given) in [
         ("--ep", ep.is_some()),
         ("--postprocess", postprocess != Postprocess::None),
         ("--inputs", !inputs.is_empty()),
+        ("--outputs", !outputs.is_empty()),
+        ("--allow-empty", allow_empty),
         ("--batch-dim", batch_dim.is_some()),
         ("--dims", !dims.is_empty()),
         ("--beams", beams.get() > 1),
@@ -136,9 +180,13 @@ pub(super) fn load(
     let options = BackendOptions {
         threads: args.threads,
         max_batch,
+        workers,
+        engine,
         provider: ep,
         postprocess,
         inputs: inputs.clone(),
+        outputs: outputs.clone(),
+        allows_empty: allow_empty,
         batch_dim: batch_dim.clone(),
         dims: dims.clone(),
         tokens,

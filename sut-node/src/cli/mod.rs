@@ -1,7 +1,8 @@
 //! The command line of `sut-node`: flags become checked values, signals become a shutdown, errors become exit codes.
 //!
 //! - `args`: what can be typed;
-//! - `commands`: what the commands do that serve nobody; `serving`: what `serve` does;
+//! - `commands`: what the commands do that serve nobody; `trial`: the engines that can run a model; `tune`: the fastest
+//!   setup of a node; `serving`: what `serve` does;
 //! - `healthcheck`: the command that asks another node;
 //! - `naming`: what a node is to be called; `ptr`: the name that DNS has for an address;
 //! - `exit`: the exit codes.
@@ -33,6 +34,8 @@ mod healthcheck;
 mod naming;
 mod ptr;
 mod serving;
+mod trial;
+mod tune;
 
 /// What is logged when `RUST_LOG` is not set.
 const USUAL_LOG: &str = "info,tract=warn,ort=warn";
@@ -101,10 +104,11 @@ and with any of these beside it:
     /// Print what a node would say of itself, as JSON, without serving.
     #[command(after_help = "Example:
   sut-node describe --backend onnx:digits.onnx
-  sut-node describe --backend onnx:digits.onnx --text")]
+  sut-node describe --backend onnx:digits.onnx --text --try")]
     Describe(DescribeArgs),
     /// Measure the backend behind its queue and workers, in this process, without a network.
-    #[command(after_help = "Example:
+    #[command(after_help = "Examples:
+  sut-node bench --backend onnx:digits.onnx --tune --seconds 200ms
   sut-node bench --backend onnx:digits.onnx --max-batch 8 --out bench.json
   loadgen-node run --baseline bench.json --sut 10.0.0.2:8000 --insecure \\
       --benchmark digits --scenario Offline")]

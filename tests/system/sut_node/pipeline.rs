@@ -219,7 +219,59 @@ fn a_bench_that_cannot_be_is_told_why() {
     let backend = format!("onnx:{}", model.display());
     assert!(told(bench(&backend, &[])).contains("--free-size"));
     assert!(bench(&backend, &["--free-size", "3"]).status.success());
-    assert!(told(bench("null", &["--samples", arg(folder.path())])).contains("--preprocess"));
+    let said = told(bench("null", &["--samples", arg(folder.path())]));
+    assert!(said.contains("--samples: ") && said.contains("the folder is no dataset"), "{said}");
+    let real = repository("loadgen-node/qsl/digits");
+    let said = told(bench(&backend, &["--samples", arg(&real)]));
+    assert!(said.contains("--samples: ") && said.contains("u8[1,8,8], the model takes x f32[N,?]"), "{said}");
     let preprocess = ["--preprocess", "resize=8,crop=8", "--samples", arg(folder.path())];
     assert!(told(bench("null", &preprocess)).contains("no .jpg or .jpeg files"));
+}
+
+#[test]
+fn a_bench_asks_with_samples_of_the_user() {
+    let real = repository("loadgen-node/qsl/digits");
+    let output = bench(&digits(), &["--samples", arg(&real), "--json"]);
+    let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let samples = &printed["samples"];
+    assert_eq!(
+        (&samples["what"], &samples["count"]),
+        (&format!("u8[1,8,8] of {}", real.display()).into(), &450.into())
+    );
+    assert!(printed["throughput"]["samples"].as_u64() > Some(0) && printed["throughput"]["failed"] == 0, "{printed}");
+}
+
+/// ONNX Runtime is not beside the programs of the tests.
+#[test]
+fn each_engine_is_tried_and_named() {
+    let described = Command::new(binary("sut-node"))
+        .args(["describe", "--try", "--backend", &digits()])
+        .env_remove("ORT_DYLIB_PATH")
+        .output()
+        .unwrap();
+    let document: Value = serde_json::from_slice(&described.stdout).unwrap();
+    let tried = document["tried"].as_array().unwrap();
+    assert_eq!((&tried[0]["engine"], &tried[0]["runs"]), (&"onnxruntime".into(), &false.into()), "{document}");
+    assert!(tried[0]["reason"].as_str().unwrap().contains("ORT_DYLIB_PATH"), "{document}");
+    assert!(tried[1]["engine"].as_str().unwrap().starts_with("tract ") && tried[1]["runs"] == true, "{document}");
+    let said = refusal(&["describe", "--try", "--backend", "null"]);
+    assert!(said.contains("--try is for onnx:MODEL.onnx"), "{said}");
+}
+
+#[test]
+fn a_bench_tunes_and_shows_the_line_to_copy() {
+    let flags = ["--tune", "--max-batch", "2", "--postprocess", "argmax"];
+    let output = Command::new(binary("sut-node"))
+        .args(["bench", "--backend", &digits(), "--seconds", "20ms"])
+        .args(flags)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    let rows = text.lines().filter(|line| line.starts_with("      1        1      ")).count();
+    assert!(rows >= 2 && text.contains("workers  threads  batch  delay   samples/s"), "{text}");
+    let line = format!("sut-node serve --backend {} --postprocess argmax --workers ", digits());
+    assert_eq!(text.matches(&line).count(), 2, "{text}");
+    let said = refusal(&["bench", "--tune", "--json", "--backend", "null"]);
+    assert!(said.contains("--json"), "{said}");
 }

@@ -28,6 +28,21 @@ pub struct DescribeDocument {
     pub codecs: Vec<String>,
     /// The machine that it runs on.
     pub host: HostDocument,
+    /// With `--try`: each engine, and whether it can run the model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tried: Vec<TriedEngine>,
+}
+
+/// An engine that a model was tried with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TriedEngine {
+    /// The engine, with its version where it could be opened.
+    pub engine: String,
+    /// Whether it can run the model.
+    pub runs: bool,
+    /// The reason why not; null where it can.
+    pub reason: Option<String>,
 }
 
 /// What answers the samples.

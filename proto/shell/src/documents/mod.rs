@@ -12,6 +12,6 @@ mod host;
 mod text;
 
 pub use bench::{BENCH_SCHEMA, BenchBackend, BenchLatency, BenchOptions, BenchReport, BenchSamples, BenchThroughput};
-pub use describe::{BackendDocument, DESCRIBE_SCHEMA, DescribeDocument};
+pub use describe::{BackendDocument, DESCRIBE_SCHEMA, DescribeDocument, TriedEngine};
 pub use host::{HostDocument, InterfaceDocument};
 pub use text::of_text;

@@ -1,4 +1,5 @@
-//! What `bench` asks a backend: samples made for the model's signature, or the images of a folder.
+//! What `bench` asks a backend: samples made for the model's signature, the images of a folder, or samples that the
+//! caller has.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,12 +37,15 @@ pub enum SamplesError {
     /// The folder has no JPEG.
     #[error("{0} has no .jpg or .jpeg files")]
     NoFiles(PathBuf),
+    /// The caller has none.
+    #[error("{0} has no samples")]
+    None(String),
 }
 
 /// The most samples that differ. There are several so that no cache is asked for the same one again and again,
 const MOST: usize = 64;
 /// but no more of them than have so many bytes.
-const MOST_BYTES: usize = 256 << 20;
+pub const MOST_BYTES: usize = 256 << 20;
 
 impl Samples {
     /// Random samples for a backend; see [`Samples::synthetic`].
@@ -83,6 +87,18 @@ impl Samples {
         };
         let what = shapes.iter().map(text).collect::<Vec<_>>().join(", ");
         Ok(Samples { payloads, are_files: false, what: format!("random {what}") })
+    }
+
+    /// Samples that the caller has, as they are sent; `what` says in words what they are.
+    ///
+    /// # Errors
+    /// There are none.
+    pub fn given(payloads: Vec<Bytes>, what: String) -> Result<Samples, SamplesError> {
+        if payloads.is_empty() {
+            Err(SamplesError::None(what))
+        } else {
+            Ok(Samples { payloads, are_files: false, what })
+        }
     }
 
     /// The JPEGs of a folder, in the order of their names.

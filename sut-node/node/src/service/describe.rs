@@ -6,7 +6,7 @@ use lon_proto::WIRE_VERSION;
 use lon_proto::node_name::NodeName;
 use lon_proto::setup::{Build, Setting};
 use lon_proto::v1::{self, DescribeResponse};
-use lon_shell::documents::{BackendDocument, DESCRIBE_SCHEMA, DescribeDocument, HostDocument};
+use lon_shell::documents::{BackendDocument, DESCRIBE_SCHEMA, DescribeDocument, HostDocument, TriedEngine};
 use lon_shell::figures::bytes;
 use lon_shell::version::REVISION;
 
@@ -110,6 +110,7 @@ pub fn document(node: &NodeName, backend: &dyn Backend, preprocess: Option<&Prep
         },
         codecs: known_codecs(preprocess).map(str::to_owned).collect(),
         host,
+        tried: Vec::new(),
     }
 }
 
@@ -121,5 +122,42 @@ pub fn text(document: &DescribeDocument) -> String {
     let tensors = [("Sample", inputs), ("Answer", outputs)];
     let tensors = tensors.into_iter().flat_map(|(title, all)| all.iter().map(move |tensor| (title, tensor.clone())));
     let lines = [("Model", format!("{model}{size}")), ("Engine", engine.clone())].into_iter().chain(tensors);
-    lines.map(|(title, line)| format!("{title:<10}{line}\n")).collect()
+    let whole = inputs.iter().filter_map(|input| without_batch(input)).map(|line| ("", line));
+    let tried = document.tried.iter().map(|TriedEngine { engine, reason, .. }| match reason {
+        None => ("Try", format!("{engine}: runs")),
+        Some(reason) => ("Try", format!("{engine}: {reason}")),
+    });
+    lines.chain(whole).chain(tried).map(|(title, line)| format!("{title:<10}{line}\n")).collect()
+}
+
+/// Explains the samples of an input without batch dimension, which is shown as `name dtype[dims]`.
+fn without_batch(input: &str) -> Option<String> {
+    let (named, dims) = input.strip_suffix(']')?.rsplit_once('[')?;
+    if matches!(dims.split(',').next(), Some("N" | "1")) {
+        return None;
+    }
+    let (one, all) = match dims {
+        "" => ("one number".to_owned(), "[100]".to_owned()),
+        dims => (format!("[{dims}] as it stands"), format!("[100,{dims}]")),
+    };
+    Some(format!("{named} has no batch dimension: a sample is {one}, 100 samples in a file of numpy are {all}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_of_inputs_without_a_batch_dimension_are_explained() {
+        assert_eq!(without_batch("x f32[N,3]"), None);
+        assert_eq!(without_batch("x f32[1,3]"), None);
+        let told = without_batch("limit i64[]").unwrap();
+        assert!(
+            told.starts_with("limit i64 has no batch")
+                && told.ends_with("a sample is one number, 100 samples in a file of numpy are [100]"),
+            "{told}"
+        );
+        let told = without_batch("x f32[2,3]").unwrap();
+        assert!(told.contains("a sample is [2,3] as it stands") && told.ends_with("are [100,2,3]"), "{told}");
+    }
 }

@@ -1,0 +1,47 @@
+//! Engines that can run a model: `describe --try`.
+
+use std::sync::Arc;
+
+use lon_shell::documents::TriedEngine;
+use lon_sut::backend::{Backend, Backends, OnnxEngine};
+
+use super::args::BackendArgs;
+use super::commands::load_on;
+use super::exit::Failure;
+
+/// The engines that are tried, each with its name where it cannot be opened.
+const ENGINES: [(OnnxEngine, &str); 2] =
+    [(OnnxEngine::OnnxRuntime, "onnxruntime"), (OnnxEngine::Tract, "tract, the embedded engine")];
+
+/// Opens a session of the model with each engine, and runs it once. Returns the first backend that runs it, or else the
+/// first that can be opened; and the outcome of each.
+///
+/// # Errors
+/// No engine can open the model: the error of the last one.
+pub(super) fn of_engines(
+    args: &BackendArgs,
+    backends: &Backends,
+) -> Result<(Arc<dyn Backend>, Vec<TriedEngine>), Failure> {
+    let (mut running, mut opened, mut tried, mut failed) = (None, None, Vec::new(), None);
+    for (engine, name) in ENGINES {
+        let (name, reason) = match load_on(engine, args, None, backends) {
+            Ok(backend) => {
+                let reason = backend.worker().err().map(|error| error.to_string());
+                let place = if reason.is_none() { &mut running } else { &mut opened };
+                place.get_or_insert(Arc::clone(&backend));
+                (backend.info().engine.clone(), reason)
+            }
+            Err(failure) => {
+                let reason = failure.one_line();
+                failed = Some(failure);
+                (name.to_owned(), Some(reason))
+            }
+        };
+        tried.push(TriedEngine { engine: name, runs: reason.is_none(), reason });
+    }
+    match (running.or(opened), failed) {
+        (Some(backend), _) => Ok((backend, tried)),
+        (None, Some(failure)) => Err(failure),
+        (None, None) => unreachable!("each engine opens the model or fails"),
+    }
+}
