@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use lon_proto::node_name::NodeName;
-use lon_qsl::dataset::{Dataset, OpenOptions};
+use lon_qsl::dataset::{Dataset, OpenOptions as DatasetOptions};
 use lon_shell::documents::DescribeDocument;
 use lon_shell::failure::OrExit as _;
 use lon_sut::backend::openai::OpenAiOptions;
@@ -22,7 +22,8 @@ use lon_sut::pipeline::post::Postprocess;
 use lon_sut::tensor::Signature;
 use lon_sut::{Memory, ServeConfig, ServeError, describe};
 
-use super::args::{BackendArgs, BenchArgs, ComputeArgs, DescribeArgs, OpenAiArgs, PipelineArgs, TokenArgs, TrustArgs};
+use super::args::{BenchArgs, ComputeArgs, DescribeArgs};
+use super::backend_args::{BackendArgs, OpenAiArgs, PipelineArgs, TokenArgs, TrustArgs};
 use super::exit::{Exit, Failure};
 use super::healthcheck::{HealthError, HealthcheckArgs, healthcheck};
 use super::{trial, tune};
@@ -105,7 +106,7 @@ const MOST_SAMPLES: usize = 1024;
 /// The first samples of a dataset, as `loadgen-node run --dataset` takes it, for a model of these inputs.
 fn samples_of(path: &Path, inputs: &Signature) -> anyhow::Result<Samples> {
     let text = path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))?;
-    let mut dataset = Dataset::open(text, &OpenOptions::default())?;
+    let mut dataset = Dataset::open(text, &DatasetOptions::default())?;
     dataset.fit_to(inputs)?;
     dataset.fits_model(inputs)?;
     let fit = (MOST_BYTES as u64 / dataset.sample_bytes()?.max(1)).max(1);

@@ -1,6 +1,6 @@
 //! The command line of `sut-node`: flags become checked values, signals become a shutdown, errors become exit codes.
 //!
-//! - `args`: what can be typed;
+//! - `args`, `backend_args`: what can be typed; `values`: how values of flags are checked;
 //! - `commands`: what the commands do that serve nobody; `trial`: the engines that can run a model; `tune`: the fastest
 //!   setup of a node; `serving`: what `serve` does;
 //! - `healthcheck`: the command that asks another node;
@@ -28,6 +28,7 @@ use self::healthcheck::HealthcheckArgs;
 use self::serving::run_serve;
 
 mod args;
+mod backend_args;
 mod commands;
 mod exit;
 mod healthcheck;
@@ -36,6 +37,7 @@ mod ptr;
 mod serving;
 mod trial;
 mod tune;
+mod values;
 
 /// What is logged when `RUST_LOG` is not set.
 const USUAL_LOG: &str = "info,tract=warn,ort=warn";

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lon_shell::documents::TriedEngine;
 use lon_sut::backend::{Backend, Backends, OnnxEngine};
 
-use super::args::BackendArgs;
+use super::backend_args::BackendArgs;
 use super::commands::load_on;
 use super::exit::Failure;
 

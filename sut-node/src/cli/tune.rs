@@ -14,7 +14,8 @@ use lon_sut::bench::measure;
 use lon_sut::bench::samples::Samples;
 use lon_sut::pipeline::post::Postprocess;
 
-use super::args::{BackendArgs, BenchArgs};
+use super::args::BenchArgs;
+use super::backend_args::BackendArgs;
 use super::commands::{bench_failure, bench_samples, load};
 use super::exit::{Exit, Failure};
 

@@ -141,9 +141,9 @@ pub struct BackendInfo {
     pub engine: String,
     /// The model's file name; empty when there is none.
     pub model: String,
-    /// SHA-256 of the model file, in hexadecimal; `None` when there is no file.
+    /// SHA-256 of the model file and of the files that have its weights, in hexadecimal; `None` when there is no file.
     pub model_sha256: Option<String>,
-    /// Bytes of the model file; `None` when there is no file.
+    /// Bytes of these files; `None` when there is none.
     pub model_bytes: Option<u64>,
     /// The options of the backend that matter to it, with their values.
     pub settings: Vec<Setting>,

@@ -205,16 +205,18 @@ impl Reader for Lines {
 
     fn become_inputs(&mut self, inputs: &Inputs) -> Result<bool, String> {
         let are_prompts = self.line(0).is_ok_and(|line| line.prompt.is_some());
-        if !self.are_usual || are_prompts || inputs.specs().is_empty() {
+        if !self.are_usual || are_prompts {
             return Ok(false);
         }
-        let made = inputs.tokens()?;
-        if made == self.inputs {
-            return Ok(false);
-        }
+        let made = match inputs.specs() {
+            // The model takes anything.
+            [] => self.inputs.clone(),
+            _ => inputs.tokens()?,
+        };
+        let is_other = made != self.inputs;
         (self.inputs, self.are_usual) = (made, false);
         self.check()?;
-        Ok(true)
+        Ok(is_other)
     }
 
     fn tensors(&self, index: usize) -> Result<Vec<Tensor>, ReadError> {

@@ -1,0 +1,139 @@
+//! The flags of what answers: the backend, and what is done around it.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use lon_sut::backend::{BatchDim, GivenDim, Provider};
+use lon_sut::pipeline::Preprocessing;
+use lon_sut::pipeline::post::Postprocess;
+
+use super::values::{some_time, some_tokens, up_to};
+
+// Under which headings help lists the flags.
+pub(super) const ANSWERS: &str = "What answers";
+pub(super) const NETWORK: &str = "Network";
+pub(super) const SPEED: &str = "Speed and memory";
+
+#[derive(Args, Clone, Debug)]
+pub(super) struct BackendArgs {
+    /// What answers: onnx:MODEL.onnx, openai:http://HOST:PORT/MODEL, null, or synthetic:SPEC (constant=2ms; the whole
+    /// grammar is below).
+    #[arg(long, env = "LON_BACKEND", help_heading = ANSWERS)]
+    pub(super) backend: String,
+    /// Threads inside one inference.
+    #[arg(long, default_value = "1", value_name = "COUNT", value_parser = up_to::<1024>, env = "LON_THREADS",
+          help_heading = SPEED)]
+    pub(super) threads: NonZeroUsize,
+    #[command(flatten)]
+    pub(super) tokens: TokenArgs,
+    #[command(flatten)]
+    pub(super) openai: OpenAiArgs,
+    #[command(flatten)]
+    pub(super) pipeline: PipelineArgs,
+    #[command(flatten)]
+    pub(super) trust: TrustArgs,
+}
+
+/// What is not refused though it is not safe everywhere.
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct TrustArgs {
+    /// Plain text to and from other hosts, for networks that you trust.
+    ///
+    /// A node is served without TLS on an address that is not loopback, and a server of openai:http:// that is
+    /// elsewhere is asked.
+    #[arg(long, env = "LON_INSECURE", help_heading = NETWORK)]
+    pub(super) insecure: bool,
+    /// Read --tls-key, --token-file and --api-key-file though others can read them, too.
+    #[arg(long, env = "LON_ALLOW_OPEN_KEY_FILES", help_heading = NETWORK, hide_short_help = true)]
+    pub(super) allow_open_key_files: bool,
+}
+
+/// What models run on, and what is done around them.
+#[allow(rustdoc::broken_intra_doc_links, reason = "the help text of --preprocess is shown as it stands")]
+#[derive(Args, Clone, Debug)]
+pub(super) struct PipelineArgs {
+    /// What ONNX Runtime computes on: an execution provider that its library has, such as CUDA or OpenVINO; its CPU
+    /// unless given.
+    #[arg(long, value_name = "NAME", env = "LON_EP", help_heading = ANSWERS, hide_short_help = true)]
+    pub(super) ep: Option<Provider>,
+    /// An ONNX model's inputs by name, in the order in which samples have them; the model's own order unless given.
+    #[arg(long, value_name = "NAME,NAME...", value_delimiter = ',', env = "LON_INPUTS",
+          help_heading = ANSWERS, hide_short_help = true)]
+    pub(super) inputs: Vec<String>,
+    /// An ONNX model's outputs that an answer has, by name, in this order; all of them in the model's own order unless
+    /// given. Accuracy is scored by the first of them.
+    #[arg(long, value_name = "NAME,NAME...", value_delimiter = ',', env = "LON_OUTPUTS",
+          help_heading = ANSWERS, hide_short_help = true)]
+    pub(super) outputs: Vec<String>,
+    /// Empty answers of an ONNX model are answers: a detector that found nothing. Without the flag such a sample fails.
+    #[arg(long, env = "LON_ALLOW_EMPTY", help_heading = ANSWERS, hide_short_help = true)]
+    pub(super) allow_empty: bool,
+    /// Dimension of an ONNX model's tensors that counts samples: 0, the leading one (or its name), so that samples
+    /// share runs; or none. Unless given, a node of --max-batch above 1 finds it out at its start, on samples that it
+    /// makes up: only where they are answered together as they are alone do samples share runs.
+    #[arg(long, value_name = "0|NAME|none", env = "LON_BATCH_DIM", help_heading = ANSWERS, hide_short_help = true)]
+    pub(super) batch_dim: Option<BatchDim>,
+    /// Sizes that an ONNX model leaves free, by their names in the model, for example seq=128; TENSOR:AXIS=SIZE where
+    /// it has no name. Samples must have them.
+    #[arg(long, value_name = "NAME=SIZE,...", value_delimiter = ',', env = "LON_DIMS",
+          help_heading = ANSWERS, hide_short_help = true)]
+    pub(super) dims: Vec<GivenDim>,
+    /// What is done to images before the model sees them, for example resize=256,crop=224,layout=nchw,dtype=f32 (a
+    /// preset's name may stand first). Samples are then JPEGs (--compression original) or pixels u8[HEIGHT,WIDTH,3].
+    /// Or token-ids=SEPARATOR: samples are token ids alone (loadgen-node run --ids-alone), and mask, segments and
+    /// positions are made of them; SEPARATOR is the id that ends a text, 102 for BERT.
+    #[arg(long, value_name = "SPEC", env = "LON_PREPROCESS", help_heading = ANSWERS, hide_short_help = true)]
+    pub(super) preprocess: Option<Preprocessing>,
+    /// What is made of an ONNX model's outputs: none, argmax, top-k=5, softmax, threshold=0.5, retinanet=800 (boxes in
+    /// images of so many pixels, in the reference's form).
+    #[arg(long, value_name = "WHAT", default_value_t, env = "LON_POSTPROCESS",
+          help_heading = ANSWERS, hide_short_help = true)]
+    pub(super) postprocess: Postprocess,
+}
+
+/// For backends that answer token by token.
+#[derive(Args, Clone, Debug)]
+pub(super) struct TokenArgs {
+    /// Samples that a worker answers at one time, token by token.
+    #[arg(long, default_value = "8", value_parser = up_to::<4096>, env = "LON_SLOTS",
+          help_heading = SPEED, hide_short_help = true)]
+    pub(super) slots: NonZeroUsize,
+    /// Tokens of an answer at most; a sample may ask for fewer.
+    #[arg(long, default_value = "128", value_parser = up_to::<1048576>, env = "LON_MAX_TOKENS",
+          help_heading = ANSWERS, hide_short_help = true)]
+    pub(super) max_tokens: NonZeroUsize,
+    /// Tokens of an answer at least, if it may have as many: until then --eos is not taken. A server of openai:URL is
+    /// asked for them by min_tokens, which vLLM knows.
+    #[arg(long, default_value = "0", value_parser = some_tokens, env = "LON_MIN_TOKENS",
+          help_heading = ANSWERS, hide_short_help = true)]
+    pub(super) min_tokens: usize,
+    /// Width of the beam search for an answer of an ONNX model: 4 is that of GPT-J in MLPerf, 1 takes the likeliest
+    /// token each time. Each beam needs the memory of a slot.
+    #[arg(long, default_value = "1", value_parser = up_to::<64>, env = "LON_BEAMS",
+          help_heading = ANSWERS, hide_short_help = true)]
+    pub(super) beams: NonZeroUsize,
+    /// The token that ends an answer; without it every answer has --max-tokens of them.
+    #[arg(long, value_name = "ID", env = "LON_EOS", help_heading = ANSWERS, hide_short_help = true)]
+    pub(super) eos: Option<i64>,
+    /// Tokens of a sample and its answer together at most: what each slot has memory for.
+    #[arg(long, default_value = "2048", value_parser = up_to::<1048576>, env = "LON_MAX_CONTEXT",
+          help_heading = ANSWERS, hide_short_help = true)]
+    pub(super) max_context: NonZeroUsize,
+}
+
+/// For servers of openai:URL.
+#[derive(Args, Clone, Debug)]
+pub(super) struct OpenAiArgs {
+    /// openai: a sample fails when the server sends nothing for this long while its answer is awaited.
+    #[arg(long, default_value = "60s", value_parser = some_time, env = "LON_SERVER_TIMEOUT",
+          help_heading = ANSWERS, hide_short_help = true)]
+    pub(super) server_timeout: Duration,
+    /// openai: the file with the server's API key; without it OPENAI_API_KEY, if set. Never logged.
+    #[arg(long, value_name = "FILE", env = "LON_API_KEY_FILE", help_heading = ANSWERS, hide_short_help = true)]
+    pub(super) api_key_file: Option<PathBuf>,
+    /// openai: the CA certificate (PEM) that verifies the server of an https:// URL; needed there.
+    #[arg(long, value_name = "FILE", env = "LON_SERVER_CA", help_heading = ANSWERS, hide_short_help = true)]
+    pub(super) server_ca: Option<PathBuf>,
+}
