@@ -160,7 +160,7 @@ impl Test {
                 let told =
                     || format!("the model of SUT node {} ({}) does not fit the dataset", node.name, node.address);
                 if number == 0 && dataset.fit_to(&node.inputs).with_context(told).or_exit(Exit::Usage)? {
-                    tracing::info!(inputs = %node.inputs, "samples are made to fit the model, by the names of its inputs");
+                    tracing::info!(inputs = %node.inputs, "samples are made to fit the model by names");
                 }
                 dataset.fits_model(&node.inputs).with_context(told).or_exit(Exit::Usage)?;
             }

@@ -6,8 +6,8 @@
 //! - `library`: where ONNX Runtime's library is, and which version it has;
 //! - `footprint`: how much memory a run of a model with free sizes takes;
 //! - `engine`: what an engine is: tensors of a batch in, tensors of a batch out;
-//! - `ort`, `tract`: the two engines; `ep`, `values`, `weights`, `log_limit`: providers, tensors, shared weights and log
-//!   of ONNX Runtime;
+//! - `ort`, `tract`: the two engines; `ep`, `values`, `weights`, `log_limit`: providers, tensors, shared weights and
+//!   log of ONNX Runtime;
 //! - `faults`: refuses models that tract would compute wrongly;
 //! - `sharing`: whether samples share runs; `proof`: that they may; `made_up`: the samples on which that is tried;
 //! - `batch`: from samples to one batch to answers (the [`Worker`](lon_sut::backend::Worker)); `form`: whether outputs

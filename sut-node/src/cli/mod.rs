@@ -1,6 +1,7 @@
 //! The command line of `sut-node`: flags become checked values, signals become a shutdown, errors become exit codes.
 //!
-//! - `args`, `backend_args`: what can be typed; `values`: how values of flags are checked;
+//! - `args`, `backend_args`: what can be typed; `values`: how values of flags are checked; `opening`: from flags to a
+//!   backend; `bench_samples`: what `bench` asks it;
 //! - `commands`: what the commands do that serve nobody; `trial`: the engines that can run a model; `tune`: the fastest
 //!   setup of a node; `serving`: what `serve` does;
 //! - `healthcheck`: the command that asks another node;
@@ -29,10 +30,12 @@ use self::serving::run_serve;
 
 mod args;
 mod backend_args;
+mod bench_samples;
 mod commands;
 mod exit;
 mod healthcheck;
 mod naming;
+mod opening;
 mod ptr;
 mod serving;
 mod trial;

@@ -16,9 +16,10 @@ use lon_sut::{ServeConfig, ServeError, Sockets, Stop, refuse, serve, stop};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::args::ServeArgs;
-use super::commands::{host_name, load};
+use super::commands::host_name;
 use super::exit::{Exit, Failure};
 use super::naming::NodeNaming;
+use super::opening::load;
 
 /// Nodes of this process whose runs are logged; of a thousand nodes each line would come a thousand times.
 const LOGGED_NODES: usize = 8;

@@ -6,8 +6,8 @@ use lon_shell::documents::TriedEngine;
 use lon_sut::backend::{Backend, Backends, OnnxEngine};
 
 use super::backend_args::BackendArgs;
-use super::commands::load_on;
 use super::exit::Failure;
+use super::opening::load_on;
 
 /// The engines that are tried, each with its name where it cannot be opened.
 const ENGINES: [(OnnxEngine, &str); 2] =

@@ -16,8 +16,9 @@ use lon_sut::pipeline::post::Postprocess;
 
 use super::args::BenchArgs;
 use super::backend_args::BackendArgs;
-use super::commands::{bench_failure, bench_samples, load};
+use super::bench_samples::{bench_failure, bench_samples};
 use super::exit::{Exit, Failure};
+use super::opening::load;
 
 /// How long a free worker may wait for a batch to fill, beside not at all.
 const DELAYS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(5)];
@@ -180,7 +181,8 @@ fn advice(trials: &[Trial], args: &BackendArgs) -> String {
         )
     };
     format!(
-        "\nMost samples per second (Offline, Server):\n  {}\nShortest latency of a sample alone (SingleStream):\n  {}\n",
+        "\nMost samples per second (Offline, Server):\n  {}\n\
+         Shortest latency of a sample alone (SingleStream):\n  {}\n",
         line(rate),
         line(latency)
     )

@@ -13,8 +13,8 @@
 //! A prompt becomes `u8[bytes]`, its UTF-8, and `max_tokens` becomes a second tensor `i32[]`. Token ids become the
 //! inputs of the benchmark, of the first type where an input may have several, padded with zeros where the length is
 //! fixed. Without a benchmark that has inputs, they become those of the SUT's model; until that is known, token ids are
-//! `i64[tokens]` and `max_tokens` is `i32[]`. When the folder has a `tokenizer.json`, it makes texts of answers that are
-//! token ids.
+//! `i64[tokens]` and `max_tokens` is `i32[]`. When the folder has a `tokenizer.json`, it makes texts of answers that
+//! are token ids.
 
 use std::io::BufReader;
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! Arrays of numpy in `.npz` files: one file of all samples, with an array for each input, and perhaps one of labels; or
-//! a folder with one file for each sample, whose inputs may vary in size.
+//! Arrays of numpy in `.npz` files: one file of all samples, with an array for each input, and perhaps one of labels;
+//! or a folder with one file for each sample, whose inputs may vary in size.
 //!
 //! A file of all samples is compressed, so all of it is unpacked into memory when it is opened. The files of a folder
 //! are read when their samples are loaded.
