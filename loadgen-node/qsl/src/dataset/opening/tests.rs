@@ -391,7 +391,7 @@ fn malformed_lines_are_named_by_their_number() {
         ("synthetic", "{\"input_ids\":[]}", "line 3: input_ids is empty"),
         ("synthetic", "{\"input_ids\":[1],\"max_tokens\":0}", "line 3: max_tokens"),
         (
-            "llama2-70b",
+            "deepseek-r1",
             "{\"input_ids\":[1],\"attention_mask\":[1]}",
             "line 3: this benchmark takes input_ids without attention_mask",
         ),
