@@ -9,6 +9,7 @@
 //! | room | what it turns into what |
 //! |---|---|
 //! | [`sim`] | a world with virtual time, for tests |
+//! | [`v05`] | settings and world -> traffic, verdict and summary by the rules of round v0.5 |
 //! | [`official`] | logs of the official LoadGen -> what this engine judges otherwise |
 //! | [`vectors`] | settings -> traffic, measured latencies -> reports, as JSON; for checking other LoadGens |
 //! | [`report`] | a run and its summary -> the official files, as text |
@@ -40,6 +41,7 @@ pub mod settings;
 pub mod sim;
 pub mod trace;
 pub mod traffic;
+pub mod v05;
 mod value;
 pub mod vectors;
 pub mod world;

@@ -6,6 +6,11 @@ use super::parse::{Entry, Table};
 pub(super) const ANY: &str = "*";
 
 impl Table {
+    /// The value of the most specific line for a key.
+    pub(crate) fn value(&self, model: &str, scenario: &str, key: &str) -> Option<&str> {
+        self.find(model, scenario, key).map(|entry| entry.value.as_str())
+    }
+
     /// The most specific line for a key. A scenario counts for more than a model: `*.Server.x` beats `bert.*.x`.
     pub(super) fn find(&self, model: &str, scenario: &str, key: &str) -> Option<&Entry> {
         let order = [(model, scenario), (ANY, scenario), (model, ANY), (ANY, ANY)];

@@ -19,3 +19,5 @@ mod number;
 pub mod origin;
 pub mod parse;
 pub mod rules;
+
+pub(crate) use number::{real, whole};

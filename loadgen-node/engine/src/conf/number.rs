@@ -6,9 +6,9 @@
 
 /// What `strtoull` with base 0 makes of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Whole {
+pub(crate) struct Whole {
     /// The value, modulo 2^64 when negative, the largest when too large.
-    pub(super) value: u64,
+    pub(crate) value: u64,
     /// Bytes that belong to it.
     pub(super) len: usize,
     pub(super) base: u32,
@@ -23,7 +23,7 @@ pub(super) fn is_number(text: &str) -> bool {
 }
 
 /// Reads as many characters as make a whole number; none make 0.
-pub(super) fn whole(text: &str) -> Whole {
+pub(crate) fn whole(text: &str) -> Whole {
     let (negative, unsigned) = sign(text);
     let (base, prefix) = match unsigned.as_bytes() {
         [b'0', b'x' | b'X', digit, ..] if digit.is_ascii_hexdigit() => (16, 2),
@@ -51,7 +51,7 @@ pub(super) fn whole(text: &str) -> Whole {
 }
 
 /// Reads a real number; `None` when `strtod` would leave characters over.
-pub(super) fn real(text: &str) -> Option<f64> {
+pub(crate) fn real(text: &str) -> Option<f64> {
     let (negative, unsigned) = sign(text);
     let magnitude = if unsigned.starts_with("0x") || unsigned.starts_with("0X") {
         hexadecimal(&unsigned[2..])?

@@ -13,21 +13,24 @@ pub enum IntegerRule {
     /// The high half of a product (GCC 11 and later).
     #[default]
     Product,
-    /// A quotient (GCC 10 and earlier).
+    /// A quotient (GCC 7 to 10).
     Division,
+    /// A quotient, and a shuffle that draws for each item (GCC 6 and earlier).
+    Division6,
     /// The low bits, in another order of shuffling (libc++, the library of macOS).
     Mask,
 }
 
 impl IntegerRule {
     /// All rules, the newest of the published packages first.
-    pub const ALL: [IntegerRule; 3] = [Self::Product, Self::Division, Self::Mask];
+    pub const ALL: [IntegerRule; 4] = [Self::Product, Self::Division, Self::Division6, Self::Mask];
 
     /// The word for it in documents and on command lines.
     pub fn name(self) -> &'static str {
         match self {
             Self::Product => "product",
             Self::Division => "division",
+            Self::Division6 => "division6",
             Self::Mask => "mask",
         }
     }

@@ -45,12 +45,15 @@ impl Choice {
         };
         let main = recipe.accuracy.then(|| permuted(rng));
         let unique = permuted(rng);
-        let equal = Rounds::new(recipe.min_queries, rng, set.indices.len());
+        let rounds = if recipe.draws_rounds { recipe.min_queries } else { 0 };
+        let equal = Rounds::new(rounds, rng, set.indices.len());
+        // Within the set, whose positions fit: the recipe was checked.
+        let same = recipe.same.map(|position| position as u32);
 
         if recipe.layout == Layout::WholeSet {
-            return recipe.same.map_or(Self::Start, |position| Self::Same { position });
+            return same.map_or(Self::Start, |position| Self::Same { position });
         }
-        match (recipe.same, main) {
+        match (same, main) {
             _ if recipe.unique => Self::Listed { positions: unique.into_iter() },
             (Some(position), _) => Self::Same { position },
             _ if recipe.equal && recipe.layout == Layout::One => Self::Rounds(Box::new(equal)),

@@ -25,6 +25,7 @@ pub use phase::PhasePlan;
 pub(crate) use picks::Picks;
 pub use queries::{Query, Trace};
 pub use recipe::{Generated, MAX_SAMPLES_PER_PHASE, PhaseMode};
+pub(crate) use recipe::{Demand, Recipe};
 pub(crate) use rng::Rng;
 pub use sets::LoadableSet;
 pub(crate) use sets::{Cut, loadable_sets};

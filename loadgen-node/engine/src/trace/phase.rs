@@ -37,16 +37,31 @@ impl PhasePlan {
         first_sample: SampleSeq,
     ) -> Result<Self, PlanError> {
         let recipe = Recipe::new(effective, mode, &set, integers);
-        recipe.check(effective, &set)?;
+        Self::of(recipe, effective.scenario.name(), set, first_query, first_sample)
+    }
+
+    /// Checks what a recipe comes to, and counts its queries.
+    ///
+    /// # Errors
+    /// The phase would have nothing to issue, never end, read beyond its set, or not fit.
+    pub(crate) fn of(
+        recipe: Recipe,
+        scenario: &'static str,
+        set: LoadableSet,
+        first_query: QuerySeq,
+        first_sample: SampleSeq,
+    ) -> Result<Self, PlanError> {
+        recipe.check(scenario, &set)?;
         let generated = recipe
             .count()
             .ok_or(PlanError::TooManySamples { limit: MAX_SAMPLES_PER_PHASE, expected: recipe.expected_samples() })?;
         if generated.samples() == 0 {
-            return Err(PlanError::NothingToIssue { scenario: effective.scenario.name() });
+            return Err(PlanError::NothingToIssue { scenario });
         }
         if recipe.unique_exhausted(generated.queries, &set) {
             return Err(PlanError::UniqueExhausted);
         }
+        let mode = if recipe.accuracy { PhaseMode::AccuracyOnly } else { PhaseMode::PerformanceOnly };
         Ok(Self { mode, set, generated, first_query, first_sample, recipe })
     }
 

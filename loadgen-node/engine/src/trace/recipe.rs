@@ -67,11 +67,35 @@ pub(crate) struct Recipe {
     set_len: u64,
     pub(super) accuracy: bool,
     pub(super) unique: bool,
-    pub(super) same: Option<u32>,
+    pub(super) same: Option<u64>,
     pub(super) equal: bool,
+    pub(super) draws_rounds: bool,
     pub(super) sample_index_seed: u64,
     schedule_seed: u64,
     pub(super) integers: IntegerRule,
+}
+
+/// What a round's rules ask of a phase, as plain values: which queries, until when, and by which draws.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Demand {
+    pub(crate) layout: Layout,
+    pub(crate) gap: Gap,
+    pub(crate) target_qps: f64,
+    /// Queries are generated until one is due at this time or later ...
+    pub(crate) generate_ns: u64,
+    /// ... and there are this many.
+    pub(crate) min_queries: u64,
+    pub(crate) samples_per_query: u64,
+    pub(crate) accuracy: bool,
+    pub(crate) unique: bool,
+    /// Position of the sample that all queries have.
+    pub(crate) same: Option<u64>,
+    pub(crate) equal: bool,
+    /// The sample engine is advanced over the rounds of equal issue, used or not; LoadGen of round v0.5 knows none.
+    pub(crate) draws_rounds: bool,
+    pub(crate) sample_index_seed: u64,
+    pub(crate) schedule_seed: u64,
+    pub(crate) integers: IntegerRule,
 }
 
 impl Recipe {
@@ -79,56 +103,77 @@ impl Recipe {
         let Shape { gap, layout, duration_factor, .. } = effective.shape;
         let accuracy = mode == PhaseMode::AccuracyOnly;
         let set_len = set.indices.len() as u64;
-        let mut samples_per_query = if accuracy {
+        let samples_per_query = if accuracy {
             layout.accuracy_samples_per_query(effective.samples_per_query, set.end as u64)
         } else {
             effective.samples_per_query
         };
-        let mut generate_ns = effective.target_duration_ms * 1_000_000 * duration_factor;
-        let mut min_queries = effective.min_query_count;
-        if accuracy || effective.performance_issue_unique {
-            generate_ns = 0;
-            min_queries = set_len.checked_div(samples_per_query).unwrap_or(0);
-        }
-        let equal = effective.sample_concatenate_permutation;
-        let mut padded_min_queries = min_queries;
+        let each_once = accuracy || effective.performance_issue_unique;
+        let demand = Demand {
+            layout,
+            gap,
+            target_qps: effective.target_qps,
+            generate_ns: if each_once { 0 } else { effective.target_duration_ms * 1_000_000 * duration_factor },
+            min_queries: if each_once {
+                set_len.checked_div(samples_per_query).unwrap_or(0)
+            } else {
+                effective.min_query_count
+            },
+            samples_per_query,
+            accuracy,
+            unique: effective.performance_issue_unique,
+            same: effective.performance_issue_same.then_some(effective.performance_issue_same_index),
+            equal: effective.sample_concatenate_permutation,
+            draws_rounds: true,
+            sample_index_seed: effective.sample_index_rng_seed,
+            schedule_seed: effective.schedule_rng_seed,
+            integers,
+        };
+        Self::of(demand, set)
+    }
+
+    /// The recipe of a demand over a loaded set.
+    pub(crate) fn of(demand: Demand, set: &LoadableSet) -> Self {
+        let Demand { layout, min_queries, equal, accuracy, .. } = demand;
+        let set_len = set.indices.len() as u64;
+        let (mut samples_per_query, mut padded_min_queries) = (demand.samples_per_query, min_queries);
         if equal && !accuracy {
             let padded = if layout == Layout::WholeSet { &mut samples_per_query } else { &mut padded_min_queries };
             *padded = padded.checked_next_multiple_of(set_len.max(1)).unwrap_or(u64::MAX);
         }
         Self {
             layout,
-            gap,
-            target_qps: effective.target_qps,
-            generate_ns,
+            gap: demand.gap,
+            target_qps: demand.target_qps,
+            generate_ns: demand.generate_ns,
             min_queries,
             padded_min_queries,
             samples_per_query,
             stride: layout.stride(samples_per_query),
             set_len,
             accuracy,
-            unique: effective.performance_issue_unique,
-            same: effective.performance_issue_same.then_some(effective.performance_issue_same_index as u32),
+            unique: demand.unique,
+            same: demand.same,
             equal,
-            sample_index_seed: effective.sample_index_rng_seed,
-            schedule_seed: effective.schedule_rng_seed,
-            integers,
+            draws_rounds: demand.draws_rounds,
+            sample_index_seed: demand.sample_index_seed,
+            schedule_seed: demand.schedule_seed,
+            integers: demand.integers,
         }
     }
 
     /// Refuses what would never end, read beyond the set, or not fit.
-    pub(crate) fn check(&self, effective: &Effective, set: &LoadableSet) -> Result<(), PlanError> {
+    pub(crate) fn check(&self, scenario: &'static str, set: &LoadableSet) -> Result<(), PlanError> {
         if self.expected_samples() > MAX_SAMPLES_PER_PHASE as f64 {
             return Err(PlanError::TooManySamples { limit: MAX_SAMPLES_PER_PHASE, expected: self.expected_samples() });
         }
         let draws_rounds = self.equal && !self.unique && self.same.is_none() && self.layout == Layout::One;
         if draws_rounds && self.min_queries == 0 {
-            return Err(PlanError::NothingToIssue { scenario: effective.scenario.name() });
+            return Err(PlanError::NothingToIssue { scenario });
         }
         let window = if self.layout == Layout::Window { self.samples_per_query } else { 1 };
-        let index = effective.performance_issue_same_index;
-        let uses_same = self.same.is_some() && (!self.unique || self.layout == Layout::WholeSet);
-        if uses_same && index.saturating_add(window) > self.set_len {
+        let same = self.same.filter(|_| !self.unique || self.layout == Layout::WholeSet);
+        if let Some(index) = same.filter(|index| index.saturating_add(window) > self.set_len) {
             return Err(PlanError::SameIndex { index, set_len: set.end });
         }
         Ok(())

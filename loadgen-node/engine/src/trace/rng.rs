@@ -42,7 +42,7 @@ impl Rng {
     pub(crate) fn below(&mut self, n: u32) -> u32 {
         match self.integers {
             IntegerRule::Product => {}
-            IntegerRule::Division => return self.below_by_division(n),
+            IntegerRule::Division | IntegerRule::Division6 => return self.below_by_division(n),
             IntegerRule::Mask => return self.below_by_mask(n),
         }
         let mut product = u64::from(self.engine.next_u32()) * u64::from(n);
@@ -115,7 +115,7 @@ impl Rng {
             }
             return;
         }
-        if len > PAIRED_SHUFFLE_MAX {
+        if len > PAIRED_SHUFFLE_MAX || self.integers == IntegerRule::Division6 {
             for i in 1..len {
                 swap(i, self.below(i as u32 + 1) as usize);
             }
@@ -200,6 +200,19 @@ mod tests {
         assert!(draws_of_shuffle(65_535) < 50_000, "two items per draw");
         assert!(draws_of_shuffle(65_536) >= 65_535, "one item per draw");
         assert!(draws_of_shuffle(65_537) >= 65_536, "one item per draw");
+    }
+
+    #[test]
+    fn the_oldest_rule_draws_for_each_item_of_a_shuffle() {
+        let rule = IntegerRule::Division6;
+        let (mut rng, mut twin) = (Rng::with_rule(9, rule), Rng::with_rule(9, IntegerRule::Division));
+        let (mut list, mut swapped) = ([0, 1, 2, 3, 4, 5, 6], [0, 1, 2, 3, 4, 5, 6]);
+        rng.shuffle(&mut list);
+        for i in 1..swapped.len() {
+            swapped.swap(i, twin.below(i as u32 + 1) as usize);
+        }
+        assert_eq!(list, swapped);
+        assert_eq!(rng.below(1_000), twin.below(1_000), "integers are those of the newer rule");
     }
 
     #[test]

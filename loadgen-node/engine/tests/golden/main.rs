@@ -7,6 +7,7 @@ mod early_stopping;
 mod find_peak;
 mod report;
 mod trace;
+mod v05;
 
 use std::path::Path;
 
@@ -25,6 +26,12 @@ fn vectors(prefix: &str) -> Vec<(String, String)> {
         .collect();
     found.sort();
     found
+}
+
+/// The lines of a file of vectors, one each.
+fn jsonl(folder: &str, name: &str) -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(folder).join(format!("{name}.jsonl"));
+    std::fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect()
 }
 
 /// The part of a vector that says what must come out.

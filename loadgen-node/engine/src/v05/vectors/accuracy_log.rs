@@ -1,0 +1,28 @@
+//! The accuracy log: which samples of a test have their answers logged.
+
+use std::rc::Rc;
+
+use super::check::Ran;
+use super::facts::Fact;
+use super::lists::List;
+use crate::trace::Rng;
+use crate::world::Issued;
+
+pub(super) fn facts(ran: &Ran) -> Fact {
+    let logged: Vec<Issued> = ran.outcome.series.iter().flat_map(|series| &series.run.logged).copied().collect();
+    let data = |sample: &Issued| hex::encode_upper(sample.index.0.to_le_bytes());
+    let offset = Rng::new(ran.input.settings.accuracy_log_rng_seed).real();
+    let list = Rc::new(log(&logged));
+    Fact::Some(vec![
+        ("entries", Fact::is(list.len())),
+        ("pairs_sha256", Fact::is(list.sha256())),
+        ("pairs_first", Fact::Begins(list)),
+        ("data_example", Fact::is(logged.first().map(data))),
+        ("draw_of_offset", Fact::is(offset)),
+    ])
+}
+
+/// The log as a list.
+pub(super) fn log(logged: &[Issued]) -> List {
+    List::Log(logged.iter().map(|sample| (sample.seq.0, sample.index.0)).collect())
+}

@@ -1,0 +1,30 @@
+//! Recorded cases of the LoadGen of round v0.5, and where this engine differs from one.
+//!
+//! A case is a JSON document: settings, library and scripted SUT, and what that LoadGen made of them. The second part
+//! never takes part in computing: [`form`] takes the document apart, the kinds below make facts of its first part, and
+//! [`facts`] holds what the document states against them. A document may state a part of the facts, and long lists by
+//! their beginning, end and digest.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `form` | the text of a case -> its input, and what it states |
+//! | `facts` | what was computed, and the first difference from what is stated |
+//! | `lists` | long lists: beginnings, digests |
+//! | `traffic`, `intervals`, `judging`, `search`, `config`, `accuracy_log`, `official` | the facts of each kind |
+//! | `check` | one case: input -> facts -> the first difference |
+
+mod accuracy_log;
+mod check;
+mod config;
+mod facts;
+mod form;
+mod intervals;
+mod judging;
+mod lists;
+mod official;
+mod search;
+mod traffic;
+
+pub use check::check;
+pub use facts::Difference;
+pub use form::VectorError;

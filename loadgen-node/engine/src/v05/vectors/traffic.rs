@@ -1,0 +1,63 @@
+//! Traffic: loaded sets, generated queries, and what the SUT saw of them.
+
+use std::rc::Rc;
+
+use super::super::script::{Call, SeenSeries};
+use super::super::test::SeriesOutcome;
+use super::check::Ran;
+use super::facts::Fact;
+use super::lists::List;
+use crate::traffic::Gap;
+
+pub(super) fn facts(ran: &Ran) -> Fact {
+    let world = &ran.world;
+    let padding = |series: &SeriesOutcome| series.phase.set.indices.len() - series.phase.set.end;
+    let all = ran.outcome.series.iter().zip(&world.series);
+    Fact::Some(vec![
+        ("order_of_calls", calls(&world.calls)),
+        ("padding_per_set", Fact::is(ran.outcome.series.first().map(padding))),
+        ("loaded_sets", Fact::Row(world.loaded.iter().map(|set| loaded_set(set)).collect())),
+        ("unload_same_lists_same_order", Fact::is(world.loaded == world.unloaded)),
+        ("series", Fact::Row(all.map(|(series, seen)| of_series(series, seen)).collect())),
+    ])
+}
+
+/// The calls in their order, by name.
+pub(super) fn calls(calls: &[Call]) -> Fact {
+    Fact::is(calls.iter().map(|call| call.name()).collect::<Vec<_>>())
+}
+
+fn loaded_set(set: &[u32]) -> Fact {
+    let list = Rc::new(List::of(set));
+    Fact::Some(vec![
+        ("count", Fact::is(list.len())),
+        ("sha256", Fact::is(list.sha256())),
+        ("indices", Fact::Whole(list.clone())),
+        ("indices_first", Fact::Begins(list.clone())),
+        ("indices_last", Fact::Ends(list)),
+    ])
+}
+
+fn of_series(series: &SeriesOutcome, seen: &SeenSeries) -> Fact {
+    let (phase, record) = (&series.phase, &series.run.record);
+    let queries = Rc::new(List::Groups(seen.samples.clone(), seen.samples_per_query));
+    let first = &seen.samples[..seen.samples_per_query];
+    let mut facts = vec![
+        ("mode", Fact::is(if phase.is_accuracy() { "accuracy" } else { "performance" })),
+        ("loaded_set", Fact::is(series.loaded_set)),
+        ("generated_queries", Fact::is(phase.generated.queries)),
+        ("samples_per_query_setting", Fact::is(series.effective.samples_per_query)),
+        ("generated_duration_ns", Fact::is(phase.generated.duration_ns)),
+        ("issued_queries", Fact::is(record.queries().len())),
+        ("queries_sha256", Fact::is(queries.sha256())),
+        ("queries_first", Fact::Begins(queries)),
+        ("first_query_len", Fact::is(first.len())),
+        ("first_query_first_indices", Fact::Begins(Rc::new(List::of(first)))),
+    ];
+    if series.effective.shape.gap == Gap::Poisson {
+        let due = Rc::new(List::Numbers(record.queries().iter().map(|query| query.scheduled_ns).collect()));
+        facts.push(("due_ns_sha256", Fact::is(due.sha256())));
+        facts.push(("due_ns_first", Fact::Begins(due)));
+    }
+    Fact::Some(facts)
+}
