@@ -108,7 +108,7 @@ const ROOMS: &[Floors] = &[
     Floors {
         folder: "loadgen-node/engine",
         floors: &[
-            "official sim",
+            "official sim v05",
             "vectors",
             "conf report",
             "run",
@@ -296,6 +296,10 @@ fn scenarios_are_chosen_in_their_rooms() {
         // Which of LoadGen's keys belong to which scenario.
         "loadgen-node/engine/src/settings/keys.rs",
         "loadgen-node/engine/src/judge/",
+        // Round v0.5 has scenarios of its own: what they are made of, and their values in force and lines.
+        "loadgen-node/engine/src/v05/scenario.rs",
+        "loadgen-node/engine/src/v05/effective.rs",
+        "loadgen-node/engine/src/v05/summary.rs",
         "loadgen-node/src/cli/",
         "loadgen-node/src/commands/demo/",
         // Interactive is Server with other limits, and no scenario of the engine.

@@ -147,6 +147,8 @@ impl Setup {
         fs::write(at("user.conf"), "resnet50.Server.target_qps = 100\n").unwrap();
         let case = r#"[{"name": "one", "conf_text": "", "model": "m", "scenario": "Server", "conf_type": 1}]"#;
         fs::write(at("cases.json"), case).unwrap();
+        let recorded = fs::read_to_string(repository("loadgen-node/engine/tests/data/v05/config.jsonl")).unwrap();
+        fs::write(at("case.json"), recorded.lines().next().unwrap()).unwrap();
         let run = TestRun::digits("Server").on(&plain[0].address).args(&["--mode", "SubmissionRun"]);
         let (finished, made) = run.set("target_qps=1000,min_duration=1s").finish();
         assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");

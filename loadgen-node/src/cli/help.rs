@@ -144,11 +144,20 @@ pub(crate) const TRACE: &str = "Prints one JSON object {\"phases\":[...]}: per p
 indices in issue order, the schedule in ns (Server), and which samples the accuracy log takes. FILE.json is \
 {\"qsl\":{\"total\":..,\"performance\":..},\"settings\":{...}} with the field names of LoadGen's TestSettings.
 
+--vector takes recorded cases of the LoadGen of round v0.5, a JSON document each. Its \"kind\" is traffic, intervals, \
+judging, search, config, accuracylog or official (a published log). A case has settings, the sizes of the library and \
+the latencies of a SUT. The engine runs it in virtual time by the rules of that round. What the case says came out is \
+then compared with what was computed. Each file gets a line, 'FILE: equal' or the first difference with its place in \
+the document and both values. Latencies of a published log are unknown: words that follow from them alone have to be \
+possible, and its verdict has to follow from the rules that it says are kept. Exit code 0 when all are equal, 1 when \
+something differs, 2 when a file is no such case.
+
 Examples, with s.json being
   {\"qsl\":{\"total\":100,\"performance\":50},
    \"settings\":{\"scenario\":\"Server\",\"server_target_qps\":1000}}
 
   loadgen-node trace --settings s.json --digest
+  loadgen-node trace --vector case.json
   loadgen-node trace --benchmark digits --scenario Server --set target_qps=50 \\
       --digest";
 

@@ -85,7 +85,8 @@ pub(crate) struct ConfFiles {
           help_heading = WHAT, hide_short_help = true)]
     pub(crate) rules: Option<&'static Rules>,
     /// How a draw of the random engine becomes an integer: product (LoadGen built with GCC 11 or later),
-    /// division (GCC 10 or earlier) or mask (libc++, the library of macOS). Unless given, product.
+    /// division (GCC 7 to 10), division6 (GCC 6 or earlier) or mask (libc++, the library of macOS). Unless given,
+    /// product.
     ///
     /// The published wheels up to 5.0.18 draw by division, those from 5.0.19 on by product. Wheels of both kinds have
     /// the seeds of v5.0, so no round implies division.

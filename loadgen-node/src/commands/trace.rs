@@ -1,18 +1,24 @@
-//! The command `trace`: the traffic that settings would generate.
+//! The command `trace`: the traffic that settings would generate, and recorded cases computed again.
+
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 
 use super::conf;
-use super::io::{given, print_json, shown};
+use super::io::{given, print, print_json, shown};
 use crate::cli::TraceArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::conf::View;
 use crate::test_run::settings::profile;
 use loadgen::conf::rules::Rules;
+use loadgen::v05::vectors::{Difference, check};
 use loadgen::vectors;
 
-/// `trace --settings FILE.json`, or with the flags of `run` that say what is tested.
+/// `trace --settings FILE.json`, `trace --vector FILE...`, or with the flags of `run` that say what is tested.
 pub(crate) fn trace(args: &TraceArgs) -> Outcome {
+    if !args.vector.is_empty() {
+        return compare_all(&args.vector);
+    }
     if let Some(path) = &args.settings {
         let profile = profile(args.test.files.rules.unwrap_or_else(Rules::newest), args.test.files.integers);
         let traffic = vectors::trace_by(&given(path)?, profile, args.digest);
@@ -25,4 +31,25 @@ pub(crate) fn trace(args: &TraceArgs) -> Outcome {
     warnings.iter().for_each(|warning| tracing::warn!(%warning, "settings"));
     let plan = plan.context("these settings cannot be run").or_exit(Exit::Usage)?;
     print_json(&vectors::traffic(&plan, args.digest).or_exit(Exit::Usage)?)
+}
+
+/// A line for each case. A file that is no case weighs more than one that differs.
+fn compare_all(files: &[PathBuf]) -> Outcome {
+    let mut worst = Exit::Ok;
+    for path in files {
+        let (line, exit) = match compared(path) {
+            Ok(None) => ("equal".to_owned(), Exit::Ok),
+            Ok(Some(difference)) => (difference.to_string(), Exit::Bug),
+            Err(failure) => (format!("not compared: {}", failure.one_line()), failure.exit),
+        };
+        print(&format!("{}: {line}", shown(path)))?;
+        if exit != Exit::Ok && worst != Exit::Usage {
+            worst = exit;
+        }
+    }
+    Ok(worst)
+}
+
+fn compared(path: &Path) -> Outcome<Option<Difference>> {
+    check(&given(path)?).or_exit(Exit::Usage)
 }

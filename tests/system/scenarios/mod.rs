@@ -3,9 +3,11 @@
 //! - `main_job`: the main job over separate processes, every scenario, every route
 //! - `many_nodes`: very many nodes, and how little is said of them
 //! - `overload`: more than the SUT can take
+//! - `recorded`: recorded cases of the LoadGen of round v0.5, computed again
 //! - `tokens`: answers token by token, from whole systems
 
 mod main_job;
 mod many_nodes;
 mod overload;
+mod recorded;
 mod tokens;

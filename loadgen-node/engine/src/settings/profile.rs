@@ -71,13 +71,15 @@ impl Profile {
 
     /// All that a LoadGen can have, with those that were published first: others are built from source with an older
     /// compiler, or on macOS.
-    pub const POSSIBLE: [Profile; 6] = [
+    pub const POSSIBLE: [Profile; 8] = [
         Self::NEWEST,
         Self::BEFORE_6_0_6,
         Self::GCC_10,
         Profile { integers: IntegerRule::Division, set: SetRule::BelowPerformanceCount },
         Profile { integers: IntegerRule::Mask, set: SetRule::BelowPerformanceCount },
         Profile { integers: IntegerRule::Mask, set: SetRule::WholeLibrary },
+        Profile { integers: IntegerRule::Division6, set: SetRule::BelowPerformanceCount },
+        Profile { integers: IntegerRule::Division6, set: SetRule::WholeLibrary },
     ];
 
     /// The profile with this name.

@@ -144,7 +144,8 @@ mod tests {
 
     #[test]
     fn a_key_that_the_round_does_not_read_changes_nothing() {
-        let text = "*.MultiStream.target_latency = 50\n*.Server.target_duration = 5\n*.Offline.target_latency_percentile = 1";
+        let text =
+            "*.MultiStream.target_latency = 50\n*.Server.target_duration = 5\n*.Offline.target_latency_percentile = 1";
         assert_eq!(applied(text, "MultiStream").0, Settings::default());
     }
 
@@ -166,7 +167,8 @@ mod tests {
 
     #[test]
     fn a_key_alone_is_one_of_the_scenario() {
-        let mut settings = Settings { scenario: super::super::scenario::Scenario::MultiStreamFree, ..Settings::default() };
+        let mut settings =
+            Settings { scenario: super::super::scenario::Scenario::MultiStreamFree, ..Settings::default() };
         assert_eq!(assign("target_qps", "50", &mut settings), Some(vec![]));
         assert_eq!((settings.multi_stream_target_qps, settings.server_target_qps), (50.0, 1.0));
         assert_eq!(assign("target_latency", "50", &mut settings), None, "MultiStream has none");

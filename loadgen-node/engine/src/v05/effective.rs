@@ -71,7 +71,11 @@ impl Effective {
         effective.check()?;
         effective.min_sample_count =
             effective.min_query_count.checked_mul(effective.samples_per_query).ok_or_else(|| {
-                PlanError::value("min_query_count", &requested.min_query_count, "too large with these samples per query")
+                PlanError::value(
+                    "min_query_count",
+                    &requested.min_query_count,
+                    "too large with these samples per query",
+                )
             })?;
         Ok(effective)
     }
@@ -136,7 +140,11 @@ impl Effective {
 
     fn check(&self) -> Result<(), PlanError> {
         if !(1e-9..=1e15).contains(&self.target_qps) {
-            return Err(PlanError::value("target_qps", &self.target_qps, "a positive rate, from 1e-9 to 1e15 per second"));
+            return Err(PlanError::value(
+                "target_qps",
+                &self.target_qps,
+                "a positive rate, from 1e-9 to 1e15 per second",
+            ));
         }
         if self.shape.layout.set_padding(2) > 0 {
             if !(1..=MAX_SAMPLES_PER_QUERY).contains(&self.samples_per_query) {

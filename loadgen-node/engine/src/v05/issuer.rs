@@ -226,7 +226,9 @@ mod tests {
 
     #[test]
     fn an_answer_on_a_tick_keeps_it_and_one_after_it_loses_it() {
-        for (answered, tick, intervals) in [(100 * MS, 100 * MS, 1), (100 * MS + 1, 150 * MS, 2), (260 * MS, 300 * MS, 5)] {
+        for (answered, tick, intervals) in
+            [(100 * MS, 100 * MS, 1), (100 * MS + 1, 150 * MS, 2), (260 * MS, 300 * MS, 5)]
+        {
             let mut issuer = issuer(Scenario::MultiStream, |_| ());
             assert_eq!(issuer.decide(0, Some(0), &Known(vec![])), Decision::WaitUntil(50 * MS), "one interval first");
             let first = Slot { scheduled_ns: 50 * MS, intervals: 1 };

@@ -62,7 +62,8 @@ impl Measured {
 /// theirs follow from their latency, in whole intervals begun.
 fn intervals_caused(effective: &Effective, record: &Record) -> Vec<u64> {
     let (queries, ahead) = (record.queries(), effective.max_async_queries as usize);
-    let caused = |(number, query): (usize, &super::record::IssuedQuery)| match queries.get(number.saturating_add(ahead)) {
+    let caused = |(number, query): (usize, &super::record::IssuedQuery)| match queries.get(number.saturating_add(ahead))
+    {
         Some(waiting) => waiting.intervals_before,
         None => (query.latency_ns() as f64 / 1e9 * effective.target_qps).ceil() as u64,
     };
@@ -121,7 +122,6 @@ pub fn at_percentile(sorted: &[u64], percentile: f64) -> u64 {
     let position = (sorted.len() as f64 * percentile) as usize;
     sorted.get(position).or(sorted.last()).copied().unwrap_or(0)
 }
-
 
 #[cfg(test)]
 mod tests {

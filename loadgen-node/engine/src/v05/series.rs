@@ -48,7 +48,8 @@ pub(crate) fn run_series<W: World>(
     let record = Record::new(phase.first_sample, phase.generated.samples_per_query);
     let start = world.now();
     let mut driver = Driver { world, start, record, arrivals: Vec::new() };
-    let mut log = Log { picks, is_accuracy: phase.is_accuracy(), generated: phase.generated.samples(), logged: Vec::new() };
+    let mut log =
+        Log { picks, is_accuracy: phase.is_accuracy(), generated: phase.generated.samples(), logged: Vec::new() };
     let stop = driver.issue_all(Issuer::new(effective, phase.is_accuracy()), phase, &mut log)?;
     driver.world.flush();
     while driver.record.outstanding() > 0 {

@@ -19,7 +19,9 @@ pub use crate::trace::Trace;
 pub fn sets(effective: &Effective, qsl: Qsl, integers: IntegerRule) -> Result<Vec<LoadableSet>, PlanError> {
     let total = u32::try_from(qsl.total)
         .map_err(|_| PlanError::value("total_sample_count", &qsl.total, "at most 4294967295 samples"))?;
-    for (count, name) in [(qsl.total, "total_sample_count"), (effective.performance_sample_count, "performance_sample_count")] {
+    for (count, name) in
+        [(qsl.total, "total_sample_count"), (effective.performance_sample_count, "performance_sample_count")]
+    {
         if count == 0 {
             return Err(PlanError::EmptyLibrary { count: name });
         }
@@ -97,7 +99,9 @@ mod tests {
         let effective = Effective::new(&settings, qsl, &mut Vec::new()).unwrap();
         let is_accuracy = settings.mode.has_accuracy();
         let sets = sets(&effective, qsl, IntegerRule::Division).unwrap();
-        sets.into_iter().map(|set| phase(&effective, is_accuracy, set, IntegerRule::Division, First::default())).collect()
+        sets.into_iter()
+            .map(|set| phase(&effective, is_accuracy, set, IntegerRule::Division, First::default()))
+            .collect()
     }
 
     #[test]
@@ -107,7 +111,11 @@ mod tests {
             s.min_query_count = 1;
         };
         let phase = phases(timed, Qsl { total: 9, performance: 9 }).remove(0).unwrap();
-        assert_eq!((phase.generated.queries, phase.generated.duration_ns), (61, 61_000_000), "twice 30 ms, and one more");
+        assert_eq!(
+            (phase.generated.queries, phase.generated.duration_ns),
+            (61, 61_000_000),
+            "twice 30 ms, and one more"
+        );
     }
 
     #[test]
@@ -118,7 +126,8 @@ mod tests {
             s.multi_stream_samples_per_query = 3;
         };
         let phases = phases(multi, Qsl { total: 25, performance: 10 });
-        let lengths: Vec<_> = phases.iter().map(|p| p.as_ref().map(|p| (p.set.indices.len(), p.generated.queries))).collect();
+        let lengths: Vec<_> =
+            phases.iter().map(|p| p.as_ref().map(|p| (p.set.indices.len(), p.generated.queries))).collect();
         assert_eq!(lengths, [Ok((12, 4)), Ok((12, 4)), Ok((7, 2))]);
     }
 

@@ -40,8 +40,12 @@ fn all_cases_are_equal() {
 /// The values in a document, as JSON pointers.
 fn leaves(value: &Value, pointer: &str, found: &mut Vec<String>) {
     match value {
-        Value::Object(named) => named.iter().for_each(|(name, value)| leaves(value, &format!("{pointer}/{name}"), found)),
-        Value::Array(row) => row.iter().enumerate().for_each(|(i, value)| leaves(value, &format!("{pointer}/{i}"), found)),
+        Value::Object(named) => {
+            named.iter().for_each(|(name, value)| leaves(value, &format!("{pointer}/{name}"), found))
+        }
+        Value::Array(row) => {
+            row.iter().enumerate().for_each(|(i, value)| leaves(value, &format!("{pointer}/{i}"), found))
+        }
         _ => found.push(pointer.to_owned()),
     }
 }
@@ -50,7 +54,9 @@ fn altered(value: &Value) -> Value {
     match value {
         Value::Null => 0.into(),
         Value::Bool(flag) => (!flag).into(),
-        Value::Number(number) => number.as_u64().map_or_else(|| (number.as_f64().unwrap() + 1.0).into(), |n| (n ^ 1).into()),
+        Value::Number(number) => {
+            number.as_u64().map_or_else(|| (number.as_f64().unwrap() + 1.0).into(), |n| (n ^ 1).into())
+        }
         _ => Value::from(format!("{}x", value.as_str().unwrap())),
     }
 }
@@ -64,7 +70,11 @@ fn an_altered_value_is_found_where_it_is() {
             // `JSON pointers` escape what the names of these documents do not have.
             for part in ["test_settings", "effective", "measured", "expected"] {
                 let is_stated = part != "test_settings" || kind != "official";
-                document.get(part).filter(|_| is_stated).iter().for_each(|stated| leaves(stated, &format!("/{part}"), &mut found));
+                document
+                    .get(part)
+                    .filter(|_| is_stated)
+                    .iter()
+                    .for_each(|stated| leaves(stated, &format!("/{part}"), &mut found));
             }
             found.retain(|pointer| document.pointer(pointer).is_some());
             for pointer in [&found[0], &found[found.len() / 2], &found[found.len() - 1]] {

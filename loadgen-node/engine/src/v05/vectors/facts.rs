@@ -15,6 +15,8 @@ const SHOWN: usize = 200;
 pub(super) enum Fact {
     /// A value, which is stated whole.
     Is(Value),
+    /// A value that is stated in one of several ways.
+    AnyOf(Vec<Value>),
     /// Facts by name; a document may leave some out.
     Some(Vec<(&'static str, Fact)>),
     /// Facts by name, all of them, no others.
@@ -52,6 +54,7 @@ impl Fact {
     pub(super) fn difference(&self, stated: &Value, path: &str) -> Option<Difference> {
         match (self, stated) {
             (Self::Is(value), _) => (!same(stated, value)).then(|| Difference::new(path, shown(stated), shown(value))),
+            (Self::AnyOf(ways), _) if ways.iter().any(|value| same(stated, value)) => None,
             (Self::Some(facts), Value::Object(named)) => named.iter().find_map(|(name, stated)| {
                 let fact = facts.iter().find(|(known, _)| known == name).map(|(_, fact)| fact);
                 of_name(fact, stated, &format!("{path}.{name}"))
@@ -60,11 +63,14 @@ impl Fact {
                 let fact = |name: &str| facts.iter().find(|(known, _)| known == name).map(|(_, fact)| fact);
                 let differs = named.iter().find_map(|(name, stated)| of_name(fact(name), stated, &at(path, name)));
                 let left_out = || facts.iter().find(|(name, _)| !named.contains_key(name));
-                differs.or_else(|| left_out().map(|(name, fact)| Difference::new(&at(path, name), NOTHING.into(), fact.text())))
+                differs.or_else(|| {
+                    left_out().map(|(name, fact)| Difference::new(&at(path, name), NOTHING.into(), fact.text()))
+                })
             }
             (Self::Row(facts), Value::Array(row)) => {
                 let pairs = facts.iter().zip(row).enumerate();
-                let differs = { pairs }.find_map(|(i, (fact, stated))| fact.difference(stated, &format!("{path}[{i}]")));
+                let differs =
+                    { pairs }.find_map(|(i, (fact, stated))| fact.difference(stated, &format!("{path}[{i}]")));
                 differs.or_else(|| lengths(path, row.len(), facts.len()))
             }
             (Self::Whole(list), Value::Array(row)) => {
@@ -76,7 +82,8 @@ impl Fact {
                 None => lengths(path, row.len(), list.len()),
             },
             (Self::Log(log), Value::Object(named)) => {
-                let entries = named.get("entries").and_then(Value::as_u64).and_then(|count| usize::try_from(count).ok());
+                let entries =
+                    named.get("entries").and_then(Value::as_u64).and_then(|count| usize::try_from(count).ok());
                 of_log(&log.first(entries.unwrap_or(log.len()))).difference(stated, path)
             }
             (Self::OneOf(words), Value::String(word)) if words.contains(&word.as_str()) => None,
@@ -88,6 +95,7 @@ impl Fact {
     fn text(&self) -> String {
         match self {
             Self::Is(value) => shown(value),
+            Self::AnyOf(ways) => ways.iter().map(shown).collect::<Vec<_>>().join(" or "),
             Self::Some(_) | Self::All(_) | Self::Log(_) => "an object".to_owned(),
             Self::Row(facts) => format!("a list of {} elements", facts.len()),
             Self::Whole(list) | Self::Begins(list) | Self::Ends(list) => format!("a list of {} elements", list.len()),
@@ -242,7 +250,10 @@ mod tests {
         assert_eq!(difference(&log, &cut), None);
         assert_eq!(difference(&log, &cut.replace(": 2", ": 1")).unwrap().0, "e.last_seq_id");
         assert_eq!(difference(&log, &cut.replace(": 2", ": 4")), told("e.entries", "4", "3"));
-        assert_eq!(difference(&log, r#"{"pairs_first": [[4, 1], [7, 3]]}"#), told("e.pairs_first[1]", "[7,3]", "[7,2]"));
+        assert_eq!(
+            difference(&log, r#"{"pairs_first": [[4, 1], [7, 3]]}"#),
+            told("e.pairs_first[1]", "[7,3]", "[7,2]")
+        );
     }
 
     #[test]

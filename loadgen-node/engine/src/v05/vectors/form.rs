@@ -206,7 +206,8 @@ mod tests {
 
     #[test]
     fn logged_settings_of_published_runs_are_input() {
-        let text = r#"{"kind": "official", "settings": {"scenario": "Server"}, "test_settings": {"server_target_qps": 5}}"#;
+        let text =
+            r#"{"kind": "official", "settings": {"scenario": "Server"}, "test_settings": {"server_target_qps": 5}}"#;
         let (input, stated) = parts(text).unwrap();
         assert!(stated.is_empty());
         assert_eq!(input.settings().unwrap().server_target_qps, 5.0);

@@ -1,7 +1,9 @@
 //! Intervals: the ticks of MultiStream, and what follows from those that were skipped.
 
 use super::super::judge::{Judgement, Measured};
-use super::super::summary::{Lines, Summary, broken_rules, errors_line, interval_line, per_query_line, verdict, yes_or_no};
+use super::super::summary::{
+    Lines, Summary, broken_rules, errors_line, interval_line, per_query_line, verdict, yes_or_no,
+};
 use super::check::Ran;
 use super::facts::Fact;
 use super::judging::SUT;
@@ -46,7 +48,8 @@ fn of_ticks(ran: &Ran, measured: &Measured) -> Vec<(&'static str, Fact)> {
     for query in queries {
         ticks.push(query.intervals_before + ticks.last().copied().unwrap_or(0));
     }
-    let of = |value: fn(&super::super::record::IssuedQuery) -> u64| Fact::is(queries.iter().map(value).collect::<Vec<_>>());
+    let of =
+        |value: fn(&super::super::record::IssuedQuery) -> u64| Fact::is(queries.iter().map(value).collect::<Vec<_>>());
     // No query waited for the last ones.
     let tail = series.effective.max_async_queries.min(measured.queries_issued);
     vec![

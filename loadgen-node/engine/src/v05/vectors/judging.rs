@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::super::effective::Effective;
 use super::super::judge::Measured;
-use super::super::scenario::Pacing;
 use super::super::summary::{Summary, broken_rules, errors_line, verdict};
 use super::super::test::{Reported, SeriesOutcome};
 use super::check::Ran;
@@ -69,14 +68,12 @@ fn measured(effective: &Effective, measured: &Measured) -> Fact {
         ("sample_latencies_ns", list(&measured.sample_latencies_ns)),
         ("max_latency_ns", Fact::is(measured.max_latency_ns)),
         ("final_query_issued_ns", Fact::is(measured.final_query_issued_ns)),
+        ("final_query_scheduled_ns", Fact::is(measured.final_query_scheduled_ns)),
         ("final_query_all_done_ns", Fact::is(measured.final_query_all_done_ns)),
     ];
     if effective.shape.layout == Layout::Window {
         facts.push(("query_latencies_ns", list(&measured.query_latencies_ns)));
         facts.push(("query_intervals", list(&measured.query_intervals)));
-    }
-    if effective.shape.pacing == Pacing::Due {
-        facts.push(("final_query_scheduled_ns", Fact::is(measured.final_query_scheduled_ns)));
     }
     Fact::Some(facts)
 }

@@ -20,8 +20,7 @@ use crate::trace::{PhasePlan, Picks};
 use crate::world::Issued;
 
 /// The lines of the rules in a summary.
-const RULES: [&str; 3] =
-    ["performance_constraints_satisfied", "min_duration_satisfied", "min_queries_satisfied"];
+const RULES: [&str; 3] = ["performance_constraints_satisfied", "min_duration_satisfied", "min_queries_satisfied"];
 const RESULT: &str = "summary_result_is";
 
 pub(super) fn facts(input: &Input) -> Result<Fact, VectorError> {
