@@ -1,4 +1,4 @@
-//! Recorded cases of the LoadGen of round v0.5: `trace --vector` says of each whether it is equal, or where it differs.
+//! `trace --vector`: cases that the LoadGen of round v0.5 recorded are equal, or have a first difference.
 
 use std::fs;
 use std::path::Path;
@@ -54,13 +54,13 @@ fn a_difference_has_its_place_and_both_values() {
     let other = altered(intervals, r#""ticks_passed":20"#, r#""ticks_passed":21"#);
     let (code, lines) = compared(&[&other, intervals]);
     assert_eq!(code, Some(1), "{lines:#?}");
-    let told = format!("{other}: expected.ticks_passed is 21 in the file, 20 as computed");
-    assert_eq!(lines, [told, format!("{intervals}: equal")]);
+    let line = format!("{other}: expected.ticks_passed is 21 in the file, 20 as computed");
+    assert_eq!(lines, [line, format!("{intervals}: equal")]);
     let input = altered(intervals, r#""target_qps":20"#, r#""target_qps":25"#);
     let (code, lines) = compared(&[&input]);
     assert_eq!(code, Some(1));
-    let told = "test_settings.multi_stream_target_qps is 20 in the file, 25.0 as computed";
-    assert!(lines[0].ends_with(told), "what is computed follows from the settings: {lines:?}");
+    let end = "test_settings.multi_stream_target_qps is 20 in the file, 25.0 as computed";
+    assert!(lines[0].ends_with(end), "what is computed follows from the settings: {lines:?}");
     let unknown = altered(config, r#""qsl":"#, r#""library":"#);
     let (code, lines) = compared(&[&unknown, "/no/such/case.json", &other, config]);
     assert_eq!(code, Some(2), "{lines:#?}");

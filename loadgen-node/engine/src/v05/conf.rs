@@ -10,11 +10,11 @@ use crate::conf::parse::{Fault, Table};
 use crate::conf::{real, whole};
 use crate::settings::Mode;
 
-/// Why nothing of a config file was applied: its first faulty line.
+/// The first faulty line of a config file, of which nothing was applied.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[error("line {}: {fault}", fault.line())]
 pub struct ConfError {
-    /// What is wrong with the line.
+    /// The fault of the line.
     pub fault: Fault,
 }
 
@@ -69,7 +69,7 @@ const OF_SCENARIOS: [(&str, &str, Field); 12] = [
     ("Offline", "target_qps", Field::Real(|s| &mut s.offline_expected_qps)),
 ];
 
-/// Applies a config file for a model and a scenario, which may be any text. Returns what is logged as errors.
+/// Applies a config file for a model and a scenario, which may be any text. Returns the errors for the log.
 ///
 /// # Errors
 /// A line is faulty; nothing is applied.
@@ -101,7 +101,7 @@ pub fn assign(key: &str, value: &str, settings: &mut Settings) -> Option<Vec<Str
 }
 
 impl Field {
-    /// Takes a value that the reader has found to be a number; returns what is logged as an error.
+    /// Takes a value that the reader has found to be a number; returns the error for the log.
     fn set(&self, settings: &mut Settings, text: &str) -> Option<String> {
         let count = whole(text).value;
         let number = real(text).unwrap_or_default();

@@ -18,7 +18,7 @@ const MAX_DURATION_MS: u64 = 10 * 365 * 24 * 3_600 * 1_000;
 pub struct Effective {
     /// The settings as requested.
     pub requested: Settings,
-    /// What the scenario is made of.
+    /// The scenario as plain values.
     pub shape: Shape,
     /// Samples loaded at once: the library's number, or the one that overrides it.
     pub performance_sample_count: u64,

@@ -5,7 +5,7 @@
 use super::effective::Effective;
 use super::scenario::Pacing;
 
-/// What the issuer asks about the queries of its series, which are counted from 0.
+/// The issuer's view of the queries of its series, which are counted from 0.
 pub trait Answers {
     /// The moment at which the last sample of a query was answered; `None` before.
     fn answered_ns(&self, query: u64) -> Option<u64>;
@@ -23,7 +23,7 @@ pub struct Slot {
     pub intervals: u64,
 }
 
-/// What to do next.
+/// The next thing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Issue the upcoming query now.
@@ -36,7 +36,7 @@ pub enum Decision {
     Stop(Stop),
 }
 
-/// Why a series stopped.
+/// The reason of a series' end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// Every generated query was issued, which is the end of Server and of accuracy series.

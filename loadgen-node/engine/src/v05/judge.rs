@@ -1,4 +1,4 @@
-//! What was measured in a performance series, and the rules that it keeps.
+//! Judging of a performance series: its counts, times and latencies, and the rules that it keeps.
 
 use super::effective::Effective;
 use super::record::Record;
@@ -8,7 +8,7 @@ use crate::traffic::Layout;
 /// Intervals that a query may cause: fewer than this.
 const INTERVALS_LIMIT: u64 = 2;
 
-/// What was measured in a performance series. Times are ns from its start.
+/// Counts, times and latencies of a performance series. Times are ns from its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Measured {
     /// Number of queries issued.
@@ -30,7 +30,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// What the record of a series comes to.
+    /// The values that follow from the record of a series.
     pub fn new(effective: &Effective, record: &Record) -> Self {
         let queries = record.queries();
         let sample_latencies_ns: Vec<u64> = record.sample_latencies_ns().collect();
@@ -92,7 +92,7 @@ impl Judgement {
         }
     }
 
-    /// Whether the result is VALID.
+    /// The verdict VALID.
     pub fn is_valid(self) -> bool {
         self.latency.unwrap_or(true) && self.min_duration && self.min_queries
     }

@@ -1,4 +1,4 @@
-//! What happened to the queries of a series: when each was scheduled, issued and answered.
+//! Record of the queries of a series: the moments at which each was scheduled, issued and answered.
 //!
 //! All times are ns from the start of the series.
 

@@ -68,7 +68,7 @@ pub enum Searched {
     QueryRate,
 }
 
-/// What a scenario is made of.
+/// A scenario as plain values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// The name of the scenario.
@@ -77,7 +77,7 @@ pub struct Shape {
     pub title: &'static str,
     /// The scenario by whose name config files give its settings.
     pub section: &'static str,
-    /// How the samples of a query are taken from the loaded set.
+    /// The way in which the samples of a query are taken from the loaded set.
     pub layout: Layout,
     /// The time between the stamps of two queries.
     pub gap: Gap,
@@ -98,7 +98,7 @@ impl Scenario {
     pub const ALL: [Scenario; 5] =
         [Self::SingleStream, Self::MultiStream, Self::MultiStreamFree, Self::Server, Self::Offline];
 
-    /// What the scenario is made of.
+    /// The scenario as plain values.
     pub fn shape(self) -> Shape {
         match self {
             Self::SingleStream => Shape {

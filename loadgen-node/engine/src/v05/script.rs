@@ -43,7 +43,7 @@ struct ByLength {
     slow_ns: u64,
 }
 
-/// What the library and the SUT were asked to do.
+/// A call of the library or the SUT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
     /// The next set was loaded.
@@ -67,7 +67,7 @@ impl Call {
 
 /// The samples of the queries of a series, all of one length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SeenSeries {
+pub struct SeriesSamples {
     /// Samples in each query.
     pub samples_per_query: usize,
     /// The samples of all queries, one after another.
@@ -90,7 +90,7 @@ pub struct ScriptedWorld {
     /// The lists that were unloaded, in order.
     pub unloaded: Vec<Vec<u32>>,
     /// The queries of each series.
-    pub series: Vec<SeenSeries>,
+    pub series: Vec<SeriesSamples>,
 }
 
 impl ScriptedWorld {
@@ -156,7 +156,7 @@ impl World for ScriptedWorld {
     fn issue(&mut self, _query: QuerySeq, samples: &[Issued]) {
         if self.queries == 0 {
             self.calls.push(Call::Series);
-            self.series.push(SeenSeries { samples_per_query: samples.len(), samples: Vec::new() });
+            self.series.push(SeriesSamples { samples_per_query: samples.len(), samples: Vec::new() });
         }
         let mut at = self.answered_at(samples.len());
         for sample in samples {
@@ -176,7 +176,7 @@ impl World for ScriptedWorld {
     fn wait(&mut self, until: Option<TimeNs>, wake_on_arrival: bool, arrivals: &mut Vec<Arrival<[u8; 4]>>) -> Wake {
         let next = self.answers.peek().map(|Reverse((at, ..))| *at).filter(|_| wake_on_arrival);
         let Some(target) = [until, next].into_iter().flatten().min() else {
-            // Nothing is on its way: the wait would never end.
+            // No answer is on its way: the wait would never end.
             return Wake::Broken;
         };
         self.now = self.now.max(target);

@@ -36,7 +36,7 @@ pub enum Part {
     Bisect,
 }
 
-/// What the search wants.
+/// The wish of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
     /// Try a value.
@@ -79,7 +79,7 @@ impl Search {
         Some(Self { base, growth, scale, lower: None, upper: None })
     }
 
-    /// What is wanted next. Widening ends when its caller can run no larger value.
+    /// The next wish. Widening ends when its caller can run no larger value.
     pub fn next(&self) -> Step {
         let (part, value) = match (self.lower, self.upper) {
             (None, None) => (Part::Base, self.base),

@@ -9,7 +9,7 @@ use super::traffic::Trace;
 use crate::trace::{PhasePlan, Picks};
 use crate::world::{Arrival, ArrivalKind, Issued, TimeNs, Wake, World};
 
-/// Why a series has no result.
+/// The reasons for which a series has no result.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum SeriesError {
     /// The world was told to stop, or the SUT can no longer be used.
@@ -23,12 +23,12 @@ pub enum SeriesError {
     Foreign,
 }
 
-/// What a series came to.
+/// The outcome of a series.
 #[derive(Debug)]
 pub struct SeriesRun {
-    /// What happened to its queries.
+    /// The record of its queries.
     pub record: Record,
-    /// Why it stopped.
+    /// The reason of its end.
     pub stop: Stop,
     /// The issued samples whose answers are logged, in the order of their ids.
     pub logged: Vec<Issued>,
@@ -80,7 +80,7 @@ impl<W: World> Driver<'_, W> {
                     log.take(&samples);
                     self.record.issued(slot, now_ns);
                     self.world.issue(query.seq, &samples);
-                    // What has arrived by now is no longer outstanding.
+                    // A sample that was answered by now is no longer outstanding.
                     self.wait(Some(self.start + now_ns), false)?;
                     issuer.issued(now_ns, &self.record);
                     upcoming = trace.next();
@@ -110,7 +110,7 @@ impl<W: World> Driver<'_, W> {
 struct Log<'a> {
     picks: &'a mut Picks,
     is_accuracy: bool,
-    /// Generated samples that were not drawn for.
+    /// Number of generated samples without a draw so far.
     generated: u64,
     logged: Vec<Issued>,
 }
@@ -126,7 +126,7 @@ impl Log<'_> {
         }
     }
 
-    /// Draws for what was generated and not drawn for.
+    /// Draws for the samples that were generated and not issued.
     fn finish(self) -> Vec<Issued> {
         self.picks.skip(self.generated);
         self.logged

@@ -11,9 +11,9 @@ use crate::settings::Mode;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// How queries reach the SUT.
+    /// The way in which queries reach the SUT.
     pub scenario: Scenario,
-    /// What the test consists of.
+    /// The series that the test consists of.
     pub mode: Mode,
     /// SingleStream: expected time per query, ns; sets how many queries are generated.
     pub single_stream_expected_latency_ns: u64,

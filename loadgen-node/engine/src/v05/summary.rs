@@ -1,4 +1,4 @@
-//! What is judged -> the lines of the summary file: labels and values as they are printed, without layout.
+//! Lines of the summary file, made of a judged series: labels and values as they are printed, without layout.
 
 use super::effective::Effective;
 use super::judge::{Judgement, Measured, at_percentile, sorted};

@@ -13,7 +13,7 @@ use crate::trace::{LoadableSet, PhasePlan, Picks};
 use crate::traffic::PlanError;
 use crate::world::World;
 
-/// Why a test has no result.
+/// The reasons for which a test has no result.
 #[derive(Debug, Error)]
 pub enum TestError {
     /// The settings cannot be run.
@@ -27,14 +27,14 @@ pub enum TestError {
     Series(#[from] SeriesError),
 }
 
-/// What is to be tested.
+/// The settings of a test, and the rules and sizes that it depends on.
 #[derive(Clone, Debug)]
 pub struct TestInput {
     /// The settings as requested.
     pub settings: Settings,
     /// The sizes that the library reports.
     pub qsl: Qsl,
-    /// How a draw of the random engine becomes an integer.
+    /// The rule by which a draw of the random engine becomes an integer.
     pub integers: IntegerRule,
 }
 
@@ -45,9 +45,9 @@ pub struct SeriesOutcome {
     pub effective: Effective,
     /// Its queries.
     pub phase: PhasePlan,
-    /// How many sets had been loaded before its own.
+    /// Number of sets that were loaded before its own.
     pub loaded_set: usize,
-    /// What it came to.
+    /// Its outcome.
     pub run: SeriesRun,
 }
 
@@ -62,7 +62,7 @@ pub struct Trial {
     pub upper: Option<Peak>,
     /// The value that was tried.
     pub value: Peak,
-    /// Whether it kept the rule on latencies.
+    /// The rule on latencies was kept.
     pub passed: bool,
 }
 
@@ -82,7 +82,7 @@ pub struct SearchOutcome {
 pub struct Reported {
     /// Position among the series.
     pub series: usize,
-    /// What was measured in it.
+    /// Its counts, times and latencies.
     pub measured: Measured,
     /// The rules that it keeps.
     pub judgement: Judgement,
@@ -90,7 +90,7 @@ pub struct Reported {
     pub latencies_ns: Vec<u64>,
 }
 
-/// What a test came to.
+/// The outcome of a test.
 #[derive(Debug, Default)]
 pub struct TestOutcome {
     /// All series, in order.

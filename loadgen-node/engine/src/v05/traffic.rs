@@ -1,4 +1,4 @@
-//! What is asked: the loaded sets of a test, and the queries of a series over one of them.
+//! Traffic: the loaded sets of a test, and the queries of a series over one of them.
 //!
 //! Queries are those of [`Trace`]; the rules of the round go into its recipe. The sample engine is advanced over one
 //! shuffle of the possible starts, and over another one before it in accuracy series; rounds of equal issue, which later

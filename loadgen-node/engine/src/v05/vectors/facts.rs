@@ -1,4 +1,4 @@
-//! What was computed, in the shape in which documents state it, and the first difference between the two.
+//! Facts: computed values in the shape in which documents state them, and the first difference between the two.
 
 use std::fmt;
 use std::rc::Rc;
@@ -104,7 +104,7 @@ impl Fact {
     }
 }
 
-/// What is stated of a log.
+/// The statements on a log.
 fn of_log(log: &List) -> Fact {
     let last = log.get(log.len().wrapping_sub(1)).and_then(|pair| pair.get(0).cloned());
     Fact::Some(vec![
@@ -145,7 +145,7 @@ fn lengths(path: &str, stated: usize, computed: usize) -> Option<Difference> {
     (stated != computed).then(|| Difference::new(path, words(stated), words(computed)))
 }
 
-/// Whether two values are the same; numbers by what they are, not by how they are written.
+/// Equality of two values; of numbers by their value, not by their writing.
 fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(a), Value::Number(b)) => match (a.as_u64(), b.as_u64()) {
@@ -197,7 +197,7 @@ mod tests {
         fact.difference(&stated, "e").map(|found| (found.path, found.stated, found.computed))
     }
 
-    fn told(path: &str, stated: &str, computed: &str) -> Option<(String, String, String)> {
+    fn at(path: &str, stated: &str, computed: &str) -> Option<(String, String, String)> {
         Some((path.to_owned(), stated.to_owned(), computed.to_owned()))
     }
 
@@ -206,40 +206,40 @@ mod tests {
         assert_eq!(difference(&Fact::is(100.0), "100"), None);
         assert_eq!(difference(&Fact::is(u64::MAX), "18446744073709551615"), None);
         assert_eq!(difference(&Fact::is(u64::MAX), "18446744073709551614").unwrap().0, "e");
-        assert_eq!(difference(&Fact::is(0.1), "0.10000000000000002"), told("e", "0.10000000000000002", "0.1"));
-        assert_eq!(difference(&Fact::is("1"), "1"), told("e", "1", "\"1\""));
+        assert_eq!(difference(&Fact::is(0.1), "0.10000000000000002"), at("e", "0.10000000000000002", "0.1"));
+        assert_eq!(difference(&Fact::is("1"), "1"), at("e", "1", "\"1\""));
     }
 
     #[test]
     fn a_document_may_state_some_facts_but_no_unknown_one() {
         let facts = Fact::Some(vec![("a", Fact::is(1)), ("b", Fact::is(2))]);
         assert_eq!(difference(&facts, r#"{"b": 2}"#), None);
-        assert_eq!(difference(&facts, r#"{"b": 3, "a": 9}"#), told("e.b", "3", "2"));
-        assert_eq!(difference(&facts, r#"{"c": 3}"#), told("e.c", "3", "nothing"));
-        assert_eq!(difference(&facts, "7"), told("e", "7", "an object"));
+        assert_eq!(difference(&facts, r#"{"b": 3, "a": 9}"#), at("e.b", "3", "2"));
+        assert_eq!(difference(&facts, r#"{"c": 3}"#), at("e.c", "3", "nothing"));
+        assert_eq!(difference(&facts, "7"), at("e", "7", "an object"));
     }
 
     #[test]
     fn lines_are_stated_all_or_differ() {
         let lines = Fact::lines(&[("Mode".to_owned(), "x".to_owned()), ("Result is".to_owned(), "y".to_owned())]);
         assert_eq!(difference(&lines, r#"{"Result is": "y", "Mode": "x"}"#), None);
-        assert_eq!(difference(&lines, r#"{"Mode": "x"}"#), told("e[\"Result is\"]", "nothing", "\"y\""));
-        assert_eq!(difference(&lines, r#"{"Mode": "x", "Q": "y"}"#), told("e.Q", "\"y\"", "nothing"));
+        assert_eq!(difference(&lines, r#"{"Mode": "x"}"#), at("e[\"Result is\"]", "nothing", "\"y\""));
+        assert_eq!(difference(&lines, r#"{"Mode": "x", "Q": "y"}"#), at("e.Q", "\"y\"", "nothing"));
     }
 
     #[test]
     fn lists_differ_at_an_element_or_in_length() {
         let list = Rc::new(List::Numbers(vec![4, 5, 6]));
         assert_eq!(difference(&Fact::Whole(list.clone()), "[4, 5, 6]"), None);
-        assert_eq!(difference(&Fact::Whole(list.clone()), "[4, 5]"), told("e", "2 elements", "3 elements"));
-        assert_eq!(difference(&Fact::Whole(list.clone()), "[4, 9, 6]"), told("e[1]", "9", "5"));
+        assert_eq!(difference(&Fact::Whole(list.clone()), "[4, 5]"), at("e", "2 elements", "3 elements"));
+        assert_eq!(difference(&Fact::Whole(list.clone()), "[4, 9, 6]"), at("e[1]", "9", "5"));
         assert_eq!(difference(&Fact::Begins(list.clone()), "[4, 5]"), None);
-        assert_eq!(difference(&Fact::Begins(list.clone()), "[4, 5, 6, 7]"), told("e[3]", "7", "nothing"));
+        assert_eq!(difference(&Fact::Begins(list.clone()), "[4, 5, 6, 7]"), at("e[3]", "7", "nothing"));
         assert_eq!(difference(&Fact::Ends(list.clone()), "[5, 6]"), None);
-        assert_eq!(difference(&Fact::Ends(list), "[3, 4, 5, 6]"), told("e", "4 elements", "3 elements"));
+        assert_eq!(difference(&Fact::Ends(list), "[3, 4, 5, 6]"), at("e", "4 elements", "3 elements"));
         let row = Fact::Row(vec![Fact::is(1), Fact::is(2)]);
-        assert_eq!(difference(&row, "[1, 3]"), told("e[1]", "3", "2"));
-        assert_eq!(difference(&row, "[1]"), told("e", "1 elements", "2 elements"));
+        assert_eq!(difference(&row, "[1, 3]"), at("e[1]", "3", "2"));
+        assert_eq!(difference(&row, "[1]"), at("e", "1 elements", "2 elements"));
     }
 
     #[test]
@@ -249,17 +249,14 @@ mod tests {
         let cut = format!(r#"{{"entries": 2, "last_seq_id": 7, "pairs_sha256": "{}"}}"#, digest(vec![4, 1, 7, 2]));
         assert_eq!(difference(&log, &cut), None);
         assert_eq!(difference(&log, &cut.replace(": 2", ": 1")).unwrap().0, "e.last_seq_id");
-        assert_eq!(difference(&log, &cut.replace(": 2", ": 4")), told("e.entries", "4", "3"));
-        assert_eq!(
-            difference(&log, r#"{"pairs_first": [[4, 1], [7, 3]]}"#),
-            told("e.pairs_first[1]", "[7,3]", "[7,2]")
-        );
+        assert_eq!(difference(&log, &cut.replace(": 2", ": 4")), at("e.entries", "4", "3"));
+        assert_eq!(difference(&log, r#"{"pairs_first": [[4, 1], [7, 3]]}"#), at("e.pairs_first[1]", "[7,3]", "[7,2]"));
     }
 
     #[test]
     fn words_that_depend_on_measurements_are_one_of_some() {
         let words = Fact::OneOf(&["Yes", "NO"]);
         assert_eq!(difference(&words, "\"NO\""), None);
-        assert_eq!(difference(&words, "\"No\""), told("e", "\"No\"", "Yes or NO"));
+        assert_eq!(difference(&words, "\"No\""), at("e", "\"No\"", "Yes or NO"));
     }
 }

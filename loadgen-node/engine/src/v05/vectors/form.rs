@@ -12,7 +12,7 @@ use super::super::test::{TestError, TestInput};
 use crate::settings::{IntegerRule, Qsl};
 use crate::traffic::PlanError;
 
-/// Why a case could not be checked.
+/// The reasons for which a case cannot be checked.
 #[derive(Debug, Error)]
 pub enum VectorError {
     /// The text is not JSON of the expected form; unknown keys are named.
@@ -23,7 +23,7 @@ pub enum VectorError {
     Setting {
         /// The key.
         key: String,
-        /// What is wrong with it.
+        /// The fault of its value.
         why: &'static str,
     },
     /// The test has no result.
@@ -37,7 +37,7 @@ impl From<PlanError> for VectorError {
     }
 }
 
-/// What a case is about.
+/// The subject of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Kind {
@@ -50,7 +50,7 @@ pub(super) enum Kind {
     Official,
 }
 
-/// How integers were drawn, in the words of the cases.
+/// The rule by which integers are drawn, in the words of the cases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Rule {
@@ -114,7 +114,7 @@ pub(super) struct Input {
     pub(super) config: Option<Vec<(String, String)>>,
 }
 
-/// What the case is called and how it was made, for readers; means nothing here.
+/// Name and origin of the case, for readers; they mean nothing here.
 const REMARKS: [&str; 7] =
     ["name", "note", "clock", "digest", "uniform_int_rule_text", "rules_that_reproduce_it", "oracle"];
 /// The parts of a case that state facts.
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn unknown_keys_are_named() {
-        for (text, told) in [
+        for (text, word) in [
             (r#"{"kind": "traffic", "sutt": {}}"#, "sutt"),
             (r#"{"kind": "trafic"}"#, "trafic"),
             (r#"{"kind": "traffic", "settings": {"samples_per_query": 3}}"#, "samples_per_query"),
@@ -200,7 +200,7 @@ mod tests {
             ("[1]", "sequence"),
         ] {
             let error = settings(text).unwrap_err().to_string();
-            assert!(error.contains(told), "{told}: {error}");
+            assert!(error.contains(word), "{word}: {error}");
         }
     }
 

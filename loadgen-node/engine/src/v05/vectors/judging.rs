@@ -1,4 +1,4 @@
-//! Judging: the values in force, what was measured, the verdict and the lines of the summary.
+//! Verdicts: the values in force, the measured times, the verdict and the lines of the summary.
 
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
-//! Recorded cases of the LoadGen of round v0.5, and where this engine differs from one.
+//! Cases that the LoadGen of round v0.5 recorded, and the first difference of this engine from one.
 //!
 //! A case is a JSON document: settings, library and scripted SUT, and what that LoadGen made of them. The second part
-//! never takes part in computing: [`form`] takes the document apart, the kinds below make facts of its first part, and
-//! [`facts`] holds what the document states against them. A document may state a part of the facts, and long lists by
+//! never takes part in computing: `form` takes the document apart, the kinds below make facts of its first part, and
+//! `facts` compares them with the statements of the document. A document may state a part of the facts, and long lists by
 //! their beginning, end and digest.
 //!
 //! | file | what it has |

@@ -1,4 +1,4 @@
-//! Published logs: the traffic that follows from the settings in them, and what it says of their results.
+//! Logs of submitters: the traffic that follows from the settings in one, and the words on its result.
 //!
 //! Such a case has no SUT. Latencies, and what follows from them alone, were measured by those who published the log:
 //! these words are held against the words that there are, and the verdict against the rules that the log says are kept.
@@ -94,7 +94,7 @@ fn logged(test: &TestInput, phases: &[PhasePlan]) -> List {
     log(&logged)
 }
 
-/// What the settings alone say of the results.
+/// The results as far as settings alone decide them.
 fn results(effective: &Effective, phase: &PhasePlan) -> Vec<(&'static str, Fact)> {
     let settings = &effective.requested;
     let pacing = effective.shape.pacing;

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use super::super::script::SeenSeries;
+use super::super::script::SeriesSamples;
 use super::super::search::{Part, Peak};
 use super::super::summary::{Summary, broken_rules};
 use super::super::test::{SearchOutcome, SeriesOutcome, Trial};
@@ -26,7 +26,7 @@ pub(super) fn facts(ran: &Ran) -> Fact {
     ];
     match &outcome.search {
         Some(search) => facts.extend(of_search(ran, search)),
-        // Nothing was loaded, issued or unloaded.
+        // The log has no event of a search.
         None => facts.push(("events", calls(&world.calls))),
     }
     if let Some((series, reported)) = ran.reported() {
@@ -40,7 +40,7 @@ pub(super) fn facts(ran: &Ran) -> Fact {
 
 fn of_search(ran: &Ran, search: &SearchOutcome) -> Vec<(&'static str, Fact)> {
     let series = ran.outcome.series.iter().zip(&ran.world.series);
-    let trials = search.trials.iter().zip(series).map(|(trial, (series, seen))| of_trial(trial, series, seen));
+    let trials = search.trials.iter().zip(series).map(|(trial, (series, samples))| of_trial(trial, series, samples));
     let bounds = search.boundaries.map(|(lower, upper)| vec![value(lower), value(upper)]);
     vec![
         ("trials", Fact::Row(trials.collect())),
@@ -50,8 +50,8 @@ fn of_search(ran: &Ran, search: &SearchOutcome) -> Vec<(&'static str, Fact)> {
     ]
 }
 
-fn of_trial(trial: &Trial, series: &SeriesOutcome, seen: &SeenSeries) -> Fact {
-    let queries = Rc::new(List::Groups(seen.samples.clone(), seen.samples_per_query));
+fn of_trial(trial: &Trial, series: &SeriesOutcome, samples: &SeriesSamples) -> Fact {
+    let queries = Rc::new(List::Groups(samples.samples.clone(), samples.samples_per_query));
     let part = match trial.part {
         Part::Base => "base",
         Part::Widen => "widen",

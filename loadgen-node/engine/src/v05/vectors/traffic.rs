@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::super::script::{Call, SeenSeries};
+use super::super::script::{Call, SeriesSamples};
 use super::super::test::SeriesOutcome;
 use super::check::Ran;
 use super::facts::Fact;
@@ -18,7 +18,7 @@ pub(super) fn facts(ran: &Ran) -> Fact {
         ("padding_per_set", Fact::is(ran.outcome.series.first().map(padding))),
         ("loaded_sets", Fact::Row(world.loaded.iter().map(|set| loaded_set(set)).collect())),
         ("unload_same_lists_same_order", Fact::is(world.loaded == world.unloaded)),
-        ("series", Fact::Row(all.map(|(series, seen)| of_series(series, seen)).collect())),
+        ("series", Fact::Row(all.map(|(series, samples)| of_series(series, samples)).collect())),
     ])
 }
 
@@ -38,10 +38,10 @@ fn loaded_set(set: &[u32]) -> Fact {
     ])
 }
 
-fn of_series(series: &SeriesOutcome, seen: &SeenSeries) -> Fact {
+fn of_series(series: &SeriesOutcome, samples: &SeriesSamples) -> Fact {
     let (phase, record) = (&series.phase, &series.run.record);
-    let queries = Rc::new(List::Groups(seen.samples.clone(), seen.samples_per_query));
-    let first = &seen.samples[..seen.samples_per_query];
+    let queries = Rc::new(List::Groups(samples.samples.clone(), samples.samples_per_query));
+    let first = &samples.samples[..samples.samples_per_query];
     let mut facts = vec![
         ("mode", Fact::is(if phase.is_accuracy() { "accuracy" } else { "performance" })),
         ("loaded_set", Fact::is(series.loaded_set)),
