@@ -21,9 +21,10 @@ target = 90.0                          # percent
 "#;
 
 /// The files with the types of benchmark files.
-const SOURCES: [&str; 6] = [
+const SOURCES: [&str; 7] = [
     "loadgen-node/qsl/src/benchmark/file.rs",
     "loadgen-node/qsl/src/benchmark/network.rs",
+    "loadgen-node/qsl/src/benchmark/published.rs",
     "loadgen-node/qsl/src/benchmark/quality.rs",
     "loadgen-node/qsl/src/benchmark/rounds.rs",
     "loadgen-node/qsl/src/benchmark/suite.rs",
