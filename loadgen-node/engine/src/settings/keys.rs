@@ -152,7 +152,7 @@ impl Unit {
             PerSecond => "queries/s",
             Percent | Percentile => "percent",
             Share => "share",
-            Ms => "ms",
+            Ms | RunMs => "ms",
         }
     }
 }
