@@ -108,12 +108,12 @@ pub(crate) async fn connect(
     }
 }
 
-/// Whether nobody listens there, as the error says.
+/// True where nobody listens there, as the error says.
 fn is_closed(reason: &str) -> bool {
     reason.contains("Connection refused")
 }
 
-/// Whether somebody took the connection in and ended it, as the error says.
+/// True where somebody took the connection in and ended it, as the error says.
 fn is_hang_up(reason: &str) -> bool {
     ["Connection reset", "Broken pipe", "eof"].iter().any(|part| reason.contains(part))
 }

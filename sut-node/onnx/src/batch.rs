@@ -67,7 +67,7 @@ pub(super) struct OnnxWorker {
     bound: Option<Bound>,
     /// Whether several samples may share a run.
     shares_runs: bool,
-    /// Whether nothing that was made up has an answer, so that the first sample shows whether the model runs.
+    /// True where nothing that was made up has an answer, so that the first sample shows whether the model runs.
     is_untried: bool,
     aside: Aside,
 }

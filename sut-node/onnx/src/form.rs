@@ -1,4 +1,4 @@
-//! Whether the outputs of a run are as large as the model file says. Exporters write sizes that are not so, and every
+//! Outputs of a run, held against the sizes that the model file says. Exporters write sizes that are not so, and every
 //! answer would then be another one than the node has said.
 
 use lon_sut::pipeline::post::Output;

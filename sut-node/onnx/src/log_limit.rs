@@ -19,7 +19,7 @@ pub(super) struct LogLimit {
 pub(super) struct Admitted {
     /// The lines that were left out before it.
     pub(super) left_out: u64,
-    /// Whether lines after it are left out until the span is over.
+    /// True where lines after it are left out until the span is over.
     pub(super) is_last: bool,
 }
 

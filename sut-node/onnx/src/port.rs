@@ -31,7 +31,7 @@ impl End {
         }
     }
 
-    /// What else can be done where this is not served.
+    /// The other remedy for what is not served.
     fn otherwise(self) -> &'static str {
         match self {
             End::Input => "",
@@ -148,7 +148,7 @@ fn kind_of(info: &ValueInfoProto, end: End, bytes: &[u8]) -> &'static str {
     }
 }
 
-/// What tract's reader leaves unread of the types of a model's ends.
+/// The part of a model's types that tract's reader leaves unread.
 #[derive(Clone, PartialEq, Message)]
 struct File {
     #[prost(message, optional, tag = "7")]

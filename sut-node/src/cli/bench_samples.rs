@@ -14,7 +14,7 @@ use lon_sut::{ServeConfig, ServeError, describe};
 use super::args::BenchArgs;
 use super::exit::{Exit, Failure};
 
-/// What the backend is asked: the user's samples, else samples that are made for the model.
+/// Samples for the backend: the user's, else samples that are made for the model.
 pub(super) fn bench_samples(args: &BenchArgs, config: &ServeConfig, backend: &dyn Backend) -> Result<Samples, Failure> {
     let takes_files = config.preprocess.as_ref().is_some_and(Preprocessing::takes_files);
     let inputs = || describe::inputs(backend.info(), config.preprocess.as_ref());

@@ -20,13 +20,13 @@ use super::bench_samples::{bench_failure, bench_samples};
 use super::exit::{Exit, Failure};
 use super::opening::load;
 
-/// How long a free worker may wait for a batch to fill, beside not at all.
+/// Times that a free worker may wait for a batch to fill, beside not at all.
 const DELAYS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(5)];
 
 /// Rates that are this near to the highest count as the same: of them the first is taken, which asks for the least.
 const SAME: f64 = 0.97;
 
-/// What is tried.
+/// One setup of workers, threads and batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Setup {
     workers: NonZeroUsize,
@@ -35,7 +35,7 @@ struct Setup {
     max_delay: Duration,
 }
 
-/// What came of it.
+/// The rate and the latencies of a setup.
 struct Trial {
     setup: Setup,
     samples_per_s: f64,
@@ -169,13 +169,15 @@ fn shortest(trials: &[Trial]) -> Option<&Trial> {
 
 /// The lines to copy.
 fn advice(trials: &[Trial], args: &BackendArgs) -> String {
-    let (Some(rate), Some(latency)) = (most_samples(trials), shortest(trials)) else {
+    let Some(rate) = most_samples(trials) else {
         return "\nNo setup answered every sample: see the failed ones above with bench alone.\n".to_owned();
     };
+    // Where all were too slow for a sample alone.
+    let latency = shortest(trials).unwrap_or(rate);
     let line = |Trial { setup: Setup { workers, threads, max_batch, max_delay }, .. }: &Trial| {
+        let delay = if max_delay.is_zero() { String::new() } else { format!(" --max-delay {max_delay:?}") };
         format!(
-            "sut-node serve --backend {}{} --workers {workers} --threads {threads} --max-batch {max_batch} --max-delay \
-             {max_delay:?}",
+            "sut-node serve --backend {}{} --workers {workers} --threads {threads} --max-batch {max_batch}{delay}",
             quoted(&args.backend),
             other_flags(args)
         )

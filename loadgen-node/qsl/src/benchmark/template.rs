@@ -186,7 +186,7 @@ mod tests {
         Signature::new(specs.iter().map(spec).collect())
     }
 
-    /// What is written is taken as it is.
+    /// The files that are written are taken as they are.
     #[test]
     fn the_benchmark_takes_the_dataset_and_the_model_its_samples() {
         for (inputs, file) in [

@@ -39,7 +39,7 @@ pub struct DescribeDocument {
 pub struct TriedEngine {
     /// The engine, with its version where it could be opened.
     pub engine: String,
-    /// Whether it can run the model.
+    /// True where it can run the model.
     pub runs: bool,
     /// The reason why not; null where it can.
     pub reason: Option<String>,

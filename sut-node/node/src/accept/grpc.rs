@@ -101,7 +101,7 @@ async fn serve(services: Services, streams: Streams, visit: Visit) {
     }
 }
 
-/// How connections of HTTP/2 are served.
+/// The builder of connections of HTTP/2, with their bounds.
 pub(super) fn http2() -> http2::Builder<TokioExecutor> {
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder

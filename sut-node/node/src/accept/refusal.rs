@@ -21,10 +21,10 @@ use super::listener::Listener;
 use super::sockets::Sockets;
 use crate::config::ServeConfig;
 
-/// How long after the last client another one is waited for. Those who wait are connected already.
+/// The time that another client is waited for after the last one. Those who wait are connected already.
 const NEXT_CLIENT: Duration = Duration::from_millis(50);
 
-/// How long the node goes on for its clients, who need a few round trips.
+/// The time that clients have in all, who need a few round trips.
 const IN_ALL: Duration = Duration::from_secs(2);
 
 /// Answers every call of the clients that wait for a node of this configuration with the reason why it will not serve,
@@ -45,7 +45,7 @@ pub async fn refuse(sockets: Sockets, config: &ServeConfig, why: &str) {
         }
         while told.join_next().await.is_some() {}
     };
-    // What is not over by then is closed.
+    // Connections that are not over by then are closed.
     let _ = tokio::time::timeout(IN_ALL, telling).await;
 }
 

@@ -18,7 +18,7 @@ pub struct BackendOptions {
     pub threads: NonZeroUsize,
     /// The most samples in one inference. Batches up to this size are warmed up.
     pub max_batch: NonZeroUsize,
-    /// How many workers there will be. Several share what they can.
+    /// Number of workers that there will be. Several share what they can.
     pub workers: NonZeroUsize,
     /// The engine that runs ONNX models.
     pub engine: OnnxEngine,

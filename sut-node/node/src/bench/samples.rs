@@ -1,4 +1,4 @@
-//! What `bench` asks a backend: samples made for the model's signature, the images of a folder, or samples that the
+//! Samples that `bench` asks a backend with: made for the model's signature, the images of a folder, or those that the
 //! caller has.
 
 use std::fs;

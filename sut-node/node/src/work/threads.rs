@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use crate::backend::{Backend, BackendError, Execution, Half, Worker};
 use crate::config::ServeConfig;
 use crate::error::{ServeError, os};
+use crate::memory;
 use crate::pipeline::varies;
 use crate::run::state::Run;
 
@@ -85,7 +86,10 @@ impl ComputeThreads {
             preprocess.check(inputs)?;
         }
         let prepare = preparation(config, backend);
+        // Memory that it took to read the model, and then to warm the workers, is of no use any more.
+        memory::give_back();
         let (workers, inline) = warm_workers(config, backend, prepare)?;
+        memory::give_back();
         let is_by_shape = backend.slots().is_none() && varies(inputs);
         let max_batch = backend.samples_of_a_run().map_or(config.max_batch, |most| most.min(config.max_batch));
         let queue = JobQueue::new(max_batch.get(), config.max_delay, is_by_shape);

@@ -1,4 +1,4 @@
-//! What is tried before the first sample: zeros, ones, and whether outputs are as the file says.
+//! Trials before the first sample: zeros, ones, and whether outputs are as the file says.
 
 use super::*;
 

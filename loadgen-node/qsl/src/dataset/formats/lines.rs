@@ -58,7 +58,7 @@ struct Lines {
     lines: Vec<(usize, Range<usize>)>,
     /// The inputs that token ids become.
     inputs: Vec<TokenInput>,
-    /// Whether nothing was said of the inputs when the file was opened.
+    /// True where nothing was said of the inputs when the file was opened.
     are_usual: bool,
 }
 
