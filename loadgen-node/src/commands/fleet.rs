@@ -14,7 +14,7 @@ use crate::fleet::checked::Fleet;
 use crate::fleet::{Action, TEMPLATE, plan};
 use crate::outputs::documents::fleet::{FleetClock, FleetNode, FleetReport};
 use crate::outputs::table::Table;
-use crate::signals::{Signals, StopRequests as _};
+use crate::signals::{Leaves, Signals, StopRequests as _};
 
 /// With more nodes than this, those that are well are counted and not listed.
 const LISTED: usize = 32;
