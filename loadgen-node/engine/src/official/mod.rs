@@ -43,6 +43,7 @@ pub use compare::{Logs, SUMMARY_FILE, compare, compare_by};
 pub use detail_log::{DETAIL_FILE, DetailLog};
 pub use error::LogError;
 pub use quantity::{Agreement, Comparison, Part, Quantity, TraceSeen};
+pub use release::is_read;
 pub use requested::{Requested, requested};
 pub use stated::MAX_LIBRARY;
 pub use table::MARK;

@@ -18,6 +18,14 @@ const SINCE: [(&str, Number); 3] =
 /// Words in the names of lines, those that older releases have for them, and the release that wrote the new ones first.
 const WORDS: [(&str, &str, Number); 1] = [("Time per Output Token", "Time to Output Token", [5, 1, 1])];
 
+/// Whether logs of this release are read.
+///
+/// # Errors
+/// The release is too old.
+pub fn is_read(log: &DetailLog) -> Result<(), LogError> {
+    Release::of(log).map(drop)
+}
+
 /// A release; none: not one of the official LoadGen, with the words of the newest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Release(Option<Number>);

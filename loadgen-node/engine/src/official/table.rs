@@ -142,7 +142,7 @@ pub(super) fn lines_of(text: &str) -> Lines {
         .map(|line| {
             let (name, value) = match line.split_once(": ") {
                 Some((name, value)) => (name.trim().to_owned(), value.to_owned()),
-                None => sentence(line),
+                None => counted(line).unwrap_or_else(|| sentence(line)),
             };
             let times = seen.entry(name.clone()).or_default();
             *times += 1;
@@ -150,6 +150,15 @@ pub(super) fn lines_of(text: &str) -> Lines {
             (name, value)
         })
         .collect()
+}
+
+/// A line that counts warnings or errors, in the words for none, for one or for several.
+fn counted(line: &str) -> Option<(String, String)> {
+    let (count, kind) = line.trim().split_once(" encountered")?.0.split_once(' ')?;
+    let kind = kind.to_lowercase();
+    let kind = ["warning", "error"].into_iter().find(|known| kind.trim_end_matches('s') == *known)?;
+    let count = if count == "No" { "0" } else { count };
+    Some((format!("{kind}s encountered"), count.to_owned()))
 }
 
 /// A line without a label: its words, and its numbers.
@@ -201,6 +210,15 @@ mod tests {
         let found = lines_of("A : 1\n\nTitle\nA : 2\nttft (ns): 3\n * At least 17 more queries,\n");
         let sentence = ("* At least # more queries,", "17");
         assert_eq!(found, lines(&[("A", "1"), ("Title", ""), ("A (2)", "2"), ("ttft (ns)", "3"), sentence]));
+        for (line, name, count) in [
+            ("No warnings encountered during test.", "warnings", "0"),
+            ("1 warning encountered. See detailed log.", "warnings", "1"),
+            ("2 warnings encountered. See detailed log.", "warnings", "2"),
+            ("No errors encountered during test.", "errors", "0"),
+            ("12 ERRORS encountered. See detailed log.", "errors", "12"),
+        ] {
+            assert_eq!(lines_of(line), lines(&[(&format!("{name} encountered"), count)]));
+        }
     }
 
     #[test]
