@@ -50,9 +50,10 @@ pub(crate) use config::config;
 pub(crate) use detail::Detail;
 pub(crate) use findings::Findings;
 pub(crate) use label::LabelType;
-pub(crate) use pair::same_setup;
+pub(crate) use pair::{VERSION_ROW, same_setup};
 pub(crate) use run::{AccuracyRunFacts, AuditedRun, OwnFacts, RunScore};
 pub(crate) use sampled::picks;
+pub(crate) use settings::{LENGTHS, LENGTHS_ROW, VERDICT_ROW};
 
 /// A compliance test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

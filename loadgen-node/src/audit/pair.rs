@@ -5,6 +5,9 @@ use super::rates;
 use super::run::AuditedRun;
 use super::settings::{both_valid, same_settings, same_sut, untouched};
 
+/// The row on the releases of LoadGen that led two runs.
+pub(crate) const VERSION_ROW: &str = "version of LoadGen";
+
 /// The rows of an audit whose script reads two summaries and nothing else. `changed`: the settings that it changes.
 pub(super) fn by_summary(reference: &AuditedRun, test: &AuditedRun, changed: &[&str]) -> Vec<AuditCheck> {
     let mut checks = vec![summary_row("reference", reference), summary_row("test", test)];
@@ -18,7 +21,7 @@ pub(super) fn by_summary(reference: &AuditedRun, test: &AuditedRun, changed: &[&
 pub(super) fn alike(reference: &AuditedRun, test: &AuditedRun, changed: &[&str]) -> Vec<AuditCheck> {
     let settings = same_settings(&reference.detail, &test.detail, changed);
     let valid = both_valid(&reference.detail, &test.detail);
-    [settings, valid].into_iter().chain(same_sut(reference, test)).collect()
+    settings.into_iter().chain([valid]).chain(same_sut(reference, test)).collect()
 }
 
 /// Two runs of one system, whatever they are for: the same SUT and the same settings, but for `changed` ones, and not
@@ -27,11 +30,11 @@ pub(crate) fn same_setup(one: &AuditedRun, other: &AuditedRun, changed: &[&str])
     let version = |run: &AuditedRun| run.detail.text("loadgen_version").unwrap_or("not logged").to_owned();
     let (before, after) = (version(one), version(other));
     let is_own = !one.detail.is_of_same_run(&other.detail);
-    let mut checks = vec![
-        same_settings(&one.detail, &other.detail, changed),
-        AuditCheck::ours("version of LoadGen", before == after, before, after),
+    let mut checks = Vec::from(same_settings(&one.detail, &other.detail, changed));
+    checks.extend([
+        AuditCheck::ours(VERSION_ROW, before == after, before, after),
         AuditCheck::ours("run", is_own, "a run of its own", if is_own { "a run of its own" } else { "the same run" }),
-    ];
+    ]);
     checks.extend(same_sut(one, other));
     checks
 }

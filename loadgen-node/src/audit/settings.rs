@@ -10,13 +10,36 @@ use super::run::{AuditedRun, OwnFacts};
 
 /// How many names a row shows.
 const SHOWN: usize = 4;
+/// Settings in force that a submitter chooses run by run: how long a run is and how fast it asks.
+pub(crate) const LENGTHS: [&str; 8] = [
+    "target_qps",
+    "target_duration_ms",
+    "min_duration_ms",
+    "max_duration_ms",
+    "min_query_count",
+    "max_query_count",
+    "min_sample_count",
+    "samples_per_query",
+];
+/// The row on them.
+pub(crate) const LENGTHS_ROW: &str = "rates and lengths of both runs";
+/// The row on the verdict of a run that has no reference.
+pub(crate) const VERDICT_ROW: &str = "verdict in the detail log";
 
-/// Every run has the settings of the reference, but for those that the audit changes.
-pub(super) fn same_settings(reference: &Detail, test: &Detail, changed: &[&str]) -> AuditCheck {
+/// Every run has the settings of the reference, but for those that the audit changes. A row of its own has those that a
+/// submitter chooses.
+pub(super) fn same_settings(reference: &Detail, test: &Detail, changed: &[&str]) -> [AuditCheck; 2] {
+    let is_in = |list: &[&str], key: &str| list.contains(&key.trim_start_matches("effective_"));
+    let is_rule = |key: &str| !is_in(changed, key) && !is_in(&LENGTHS, key);
+    let is_length = |key: &str| !is_in(changed, key) && is_in(&LENGTHS, key);
+    [same("settings of both runs", reference, test, &is_rule), same(LENGTHS_ROW, reference, test, &is_length)]
+}
+
+/// A row on the settings that are kept: the same in both logs.
+fn same(name: &str, reference: &Detail, test: &Detail, is_kept: &dyn Fn(&str) -> bool) -> AuditCheck {
     let keys = |log: &'_ Detail| -> Vec<(String, Value)> {
         let all = log.beginning("effective_").chain(log.beginning("qsl_reported_"));
-        let kept = all.filter(|(key, _)| !changed.iter().any(|one| key.trim_start_matches("effective_") == *one));
-        kept.map(|(key, value)| (key.to_owned(), value.clone())).collect()
+        all.filter(|(key, _)| is_kept(key)).map(|(key, value)| (key.to_owned(), value.clone())).collect()
     };
     let (before, after) = (keys(reference), keys(test));
     let of = |list: &'_ [(String, Value)], key: &str| list.iter().find(|(own, _)| own == key).map(|(_, v)| v.clone());
@@ -28,9 +51,8 @@ pub(super) fn same_settings(reference: &Detail, test: &Detail, changed: &[&str])
         .collect();
     different
         .extend(after.iter().filter(|(key, _)| of(&before, key).is_none()).map(|(key, _)| format!("{key} is new")));
-    let name = "settings of both runs";
     let wanted = "the same, but for what the audit changes";
-    if before.is_empty() {
+    if reference.beginning("effective_").next().is_none() {
         return AuditCheck::ours(name, false, wanted, "the detail log of the reference has no settings");
     }
     let found = if different.is_empty() { format!("{} settings are the same", before.len()) } else { list(&different) };
@@ -75,7 +97,7 @@ pub(super) fn both_valid(reference: &Detail, test: &Detail) -> AuditCheck {
 /// The one run of an audit without reference is VALID and without errors by its detail log.
 pub(super) fn valid(test: &Detail) -> AuditCheck {
     let passed = test.is_valid() && !test.has_errors();
-    AuditCheck::ours("verdict in the detail log", passed, "VALID, without errors", verdict_of(test))
+    AuditCheck::ours(VERDICT_ROW, passed, "VALID, without errors", verdict_of(test))
 }
 
 /// Every sample of the library was answered. Scripts take any number of answers, so bad ones could be left out.
@@ -125,13 +147,26 @@ mod tests {
     fn a_setting_that_the_audit_does_not_change_is_named() {
         let reference = log(&[("effective_a", "1"), ("effective_b", "2"), ("qsl_reported_total_count", "5")]);
         let test = log(&[("effective_a", "7"), ("effective_b", "3"), ("qsl_reported_total_count", "5")]);
-        let told = same_settings(&reference, &test, &["a"]);
-        assert_eq!(told.outcome, CheckOutcome::Failed);
+        let [told, lengths] = same_settings(&reference, &test, &["a"]);
+        assert_eq!([told.outcome, lengths.outcome], [CheckOutcome::Failed, CheckOutcome::Passed]);
         assert_eq!(told.found, "effective_b 3 instead of 2");
-        assert_eq!(same_settings(&reference, &test, &["a", "b"]).outcome, CheckOutcome::Passed);
-        assert_eq!(same_settings(&log(&[("x", "1")]), &test, &[]).outcome, CheckOutcome::Failed);
+        let first = |reference: &Detail, changed: &[&str]| same_settings(reference, &test, changed)[0].outcome;
+        assert_eq!(first(&reference, &["a", "b"]), CheckOutcome::Passed);
+        assert_eq!(first(&log(&[("x", "1")]), &[]), CheckOutcome::Failed);
         let more = log(&[("effective_a", "1"), ("effective_b", "2"), ("effective_c", "2")]);
-        assert_eq!(same_settings(&more, &test, &["a", "b"]).outcome, CheckOutcome::Failed);
+        assert_eq!(first(&more, &["a", "b"]), CheckOutcome::Failed);
+    }
+
+    #[test]
+    fn rates_and_lengths_have_a_row_of_their_own() {
+        let of = |rate: &str, limit: &str| log(&[("effective_target_qps", rate), ("effective_b", limit)]);
+        let rows = |test: &Detail, changed: &[&str]| same_settings(&of("87", "2"), test, changed);
+        let outcomes = |test: &Detail, changed: &[&str]| rows(test, changed).map(|row| row.outcome);
+        let (passed, failed) = (CheckOutcome::Passed, CheckOutcome::Failed);
+        assert_eq!(outcomes(&of("87", "2"), &[]), [passed, passed]);
+        assert_eq!(outcomes(&of("88", "2"), &[]), [passed, failed]);
+        assert_eq!(outcomes(&of("87", "3"), &[]), [failed, passed]);
+        assert_eq!(outcomes(&of("88", "2"), &LENGTHS), [passed, passed]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 use super::AuditTest;
 use super::check::AuditCheck;
+use super::detail::Detail;
 use super::findings::{Findings, TestFile};
 use super::run::AuditedRun;
 use super::settings::{every_sample, in_force, untouched, valid};
@@ -50,22 +51,25 @@ pub(crate) fn judge(test: &AuditedRun, score: f64, at_least: f64) -> Findings {
         AuditCheck::official("score of the answers", passed, wanted, found),
         AuditCheck::ours("answers", has_answers, "at least one", if has_answers { "they are there" } else { "none" }),
         every_sample(test),
-        in_force(
-            &test.detail,
-            &[
-                ("test_mode", "PerformanceOnly".into()),
-                ("accuracy_log_rng_seed", TEST01_ACCURACY_LOG_SEED.into()),
-                ("min_duration_ms", 0.into()),
-                ("performance_issue_unique", true.into()),
-                ("sample_concatenate_permutation", false.into()),
-            ],
-        ),
-        valid(&test.detail),
     ];
+    checks.extend(of_detail(&test.detail, true));
     checks.extend(sampled::checks(test));
     checks.push(untouched("test", test.own.as_ref()));
     let file = TestFile::new("verify_accuracy.txt", &text(score, at_least, passed));
     Findings::new(AuditTest::Test07, test.scenario(), checks, vec![file])
+}
+
+/// The rows that follow from the detail log alone. `asks_once`: the official file asks every sample once, as from v6.1
+/// on (mlcommons/inference d8230cdd).
+pub(crate) fn of_detail(test: &Detail, asks_once: bool) -> [AuditCheck; 2] {
+    let mut settings: Vec<(&str, serde_json::Value)> = vec![
+        ("test_mode", "PerformanceOnly".into()),
+        ("accuracy_log_rng_seed", TEST01_ACCURACY_LOG_SEED.into()),
+        ("min_duration_ms", 0.into()),
+        ("sample_concatenate_permutation", false.into()),
+    ];
+    settings.extend(asks_once.then(|| ("performance_issue_unique", true.into())));
+    [in_force(test, &settings), valid(test)]
 }
 
 /// The text of the script, behind a line of a command that prints nothing but its score.

@@ -3,6 +3,7 @@
 
 use super::AuditTest;
 use super::check::AuditCheck;
+use super::detail::Detail;
 use super::findings::{Findings, TestFile};
 use super::label::{LabelType, type_row};
 use super::run::AuditedRun;
@@ -91,23 +92,25 @@ pub(crate) fn judge(test: &AuditedRun, bounds: Bounds, dtype: Option<LabelType>)
         AuditCheck::official("mean number of tokens, of 4 bytes", passed, wanted, found),
         own_row,
         every_sample(test),
-        in_force(
-            &test.detail,
-            &[
-                ("test_mode", "PerformanceOnly".into()),
-                ("accuracy_log_rng_seed", TEST01_ACCURACY_LOG_SEED.into()),
-                ("accuracy_log_sampling_target", TARGET.into()),
-                ("min_duration_ms", 0.into()),
-                ("sample_concatenate_permutation", false.into()),
-            ],
-        ),
     ];
+    checks.extend(of_detail(&test.detail));
     checks.extend(label.map(|label| type_row(label, known, signature.map(|dtype| dtype.to_string()))));
-    checks.push(valid(&test.detail));
     checks.extend(sampled::checks(test));
     checks.push(untouched("test", test.own.as_ref()));
     let text = text(&by_script, bounds, passed);
     Findings::new(AuditTest::Test09, test.scenario(), checks, vec![TestFile::new("verify_output_len.txt", &text)])
+}
+
+/// The rows that follow from the detail log alone.
+pub(crate) fn of_detail(test: &Detail) -> [AuditCheck; 2] {
+    let settings: [(&str, serde_json::Value); 5] = [
+        ("test_mode", "PerformanceOnly".into()),
+        ("accuracy_log_rng_seed", TEST01_ACCURACY_LOG_SEED.into()),
+        ("accuracy_log_sampling_target", TARGET.into()),
+        ("min_duration_ms", 0.into()),
+        ("sample_concatenate_permutation", false.into()),
+    ];
+    [in_force(test, &settings), valid(test)]
 }
 
 /// Numbers of tokens.
