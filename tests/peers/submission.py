@@ -470,8 +470,9 @@ class Trial:
                 shutil.copytree(self.place / copy.name, copy, symlinks=True)
                 edit.act(copy / "network/Acme")
             against = ("--file", "s.toml") if edit.runs else ()
-            told = self.said("check", str(tree), "--rules", self.world.round, "--json", *against, codes=(3,))
-            findings = [f"{finding['path']} {finding['what']}" for finding in json.loads(told)["findings"]]
+            code, part = (0, "advice") if edit.advice else (3, "findings")
+            told = self.said("check", str(tree), "--rules", self.world.round, "--json", *against, codes=(code,))
+            findings = [f"{finding['path']} {finding['what']}" for finding in json.loads(told)[part]]
             named = [finding for finding in findings if edit.said in finding]
             if not named:
                 raise Wrong(f"not named by \"{edit.said}\", but: {findings}")

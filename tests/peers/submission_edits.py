@@ -1,7 +1,8 @@
 """Single edits of a good tree of submissions, each with the words by which `submission check` must name it.
 
 An edit changes one thing in a copy of the tree. Some are refused by the official checker, too; where `refused` is set,
-it must. Where `runs` is set, the edit can only be seen by holding the tree against its runs (`--file`).
+it must. Where `runs` is set, the edit can only be seen by holding the tree against its runs (`--file`). Where `advice`
+is set, no official text forbids it, and the tree stays good.
 """
 
 import pathlib
@@ -29,6 +30,7 @@ class Edit(NamedTuple):
     said: str
     refused: bool = False
     runs: bool = False
+    advice: bool = False
 
 
 def replaced(path: str, old: str, new: str, count: int = 0) -> Act:
@@ -180,7 +182,8 @@ LOGS = [
                                         '"is_error": true', 1), "lines that are errors: 1"),
     Edit("a day to come", value(PERFORMANCE, "test_datetime", '"2099-01-01T00:00:00Z"'), "in the future"),
     Edit("no day", value(PERFORMANCE, "test_datetime", '"soon"'), "a date and a time are wanted"),
-    Edit("another LoadGen in the accuracy run", value(ACCURACY, "loadgen_version", '"9.9"'), "version of LoadGen: 9.9"),
+    Edit("another LoadGen in the accuracy run", value(ACCURACY, "loadgen_version", '"9.9"'), "version of LoadGen: 9.9",
+         advice=True),
     Edit("logs of Offline for Server", copied(OFFLINE, PERFORMANCE), 'effective_scenario is "Offline"', refused=True),
     Edit("an accuracy run for the performance run", copied(ACCURACY, PERFORMANCE),
          'effective_test_mode is "AccuracyOnly"'),
@@ -252,7 +255,7 @@ TEXTS = [
     Edit("a falsified answer", turned, "is another file than", runs=True),
     Edit("no user.conf", removed(f"{MEASUREMENTS}/user.conf"), "user.conf is missing", refused=True),
     Edit("another rate in user.conf", replaced(f"{MEASUREMENTS}/user.conf", "= 150", "= 100"),
-         "makes server_target_qps 100"),
+         "makes server_target_qps 100", advice=True),
     Edit("no key of the measurements", replaced(MEASURED, '.*"retraining".*\n', ""), "lacks the key retraining",
          refused=True),
     Edit("no word on weights", replaced(MEASURED, r'("weight_data_types": )"[^"]*"', r'\g<1>""'),
@@ -266,28 +269,32 @@ SYSTEMS = [
     Edit("no key of the system", replaced(SYSTEM, '.*"cooling".*\n', ""), "lacks the key cooling", refused=True),
     Edit("nothing under a key", replaced(SYSTEM, '("framework": )"[^"]*"', r'\g<1>""'), "says nothing under framework",
          refused=True),
-    Edit("a key of no system", replaced(SYSTEM, '"cooling"', '"colour": "red", "cooling"'), "has the key colour"),
+    Edit("a key of no system", replaced(SYSTEM, '"cooling"', '"colour": "red", "cooling"'), "has the key colour",
+         advice=True),
     Edit("no kind of system", replaced(SYSTEM, '("system_type": )"[^"]*"', r'\g<1>"cloud"'), 'system_type "cloud"',
          refused=True),
     Edit("another submitter", replaced(SYSTEM, '("submitter": )"[^"]*"', r'\g<1>"Other"'), 'submitter "Other"',
          refused=True),
     Edit("nodes that are no number", replaced(SYSTEM, '("number_of_nodes": )"[^"]*"', r'\g<1>"two"'),
          'number_of_nodes "two"', refused=True),
-    Edit("a system without results", written("systems/three.json", "{}"), "describes a system without results"),
+    Edit("a system without results", written("systems/three.json", "{}"), "describes a system without results",
+         advice=True),
     Edit("no system", removed(SYSTEM), "two_nodes.json is missing", refused=True),
 ]
 FILES = [
     Edit("a file too many", written(f"{TEST04}/performance/run_1/note.txt", "x"), "does not belong here", refused=True),
-    Edit("a file beside the results", written(f"{RESULTS}/note.txt", "x"), "does not belong here"),
+    Edit("a file beside the results", written(f"{RESULTS}/note.txt", "x"), "is nothing that a submission", advice=True),
     Edit("a hidden file", written("documentation/.note", "x"), "hidden files"),
     Edit("a blank in a name", written("documentation/a note.md", "x"), "has a blank in its name"),
-    Edit("an empty folder", lambda above: (above / "documentation/empty").mkdir(), "is an empty folder"),
+    Edit("an empty folder", lambda above: (above / "documentation/empty").mkdir(), "is an empty folder",
+         advice=True),
     Edit("a large file", written("documentation/large.md", "x" * (50 * 1024 * 1024 + 1)), "52428800 are the most"),
     Edit("one scenario alone", removed(RESULTS), "lacks scenario Server", refused=True),
     Edit("no performance run", removed(f"{RESULTS}/performance"), "mlperf_log_detail.txt is missing", refused=True),
     Edit("no accuracy run", removed(ACCURACY), "accuracy.txt is missing", refused=True),
     Edit("no code", removed("code"), "the code of the benchmark", refused=True),
-    Edit("no word on calibration", removed("documentation/calibration.md"), "calibration.md is missing"),
+    Edit("no word on calibration", removed("documentation/calibration.md"), "calibration.md is missing",
+         advice=True),
     Edit("a benchmark of no round", lambda above: shutil.move(above / "results/two_nodes/resnet50",
                                                                above / "results/two_nodes/resnet51"),
          "is no benchmark of round v5.0"),

@@ -10,14 +10,16 @@ use super::tree::{LARGEST, Tree};
 use crate::audit::{self, AnswerLog, AuditedRun, Detail};
 use crate::outputs::accuracy_log::GAP;
 
-/// The largest accuracy log that the official checker takes.
+/// The largest log of an accuracy run that the official checker takes.
 const LARGEST_BYTES: usize = 10_240;
 
+/// How many answers that the seeds do not pick are named.
+const SHOWN: usize = 3;
 /// Stands before the digits of an answer.
 const DATA: &str = ", \"data\" : \"";
 
 /// What the script of TEST01 counts, and there must be none of.
-const DIFFERENCES: [&str; 3] = ["num_acc_log_data_mismatch", DIFFERENT, "num_missing_qsl_idxs"];
+const DIFFERENCES: [&str; 2] = [DIFFERENT, "num_missing_qsl_idxs"];
 /// Answers that are others than those of the accuracy run.
 const DIFFERENT: &str = "num_perf_log_data_mismatch";
 
@@ -33,20 +35,28 @@ struct Seen {
 /// Looks at the log of an accuracy run.
 pub(super) fn check_all(tree: &mut Tree, folder: &Path, detail: &Detail) {
     let path = folder.join(ACCURACY_FILE);
-    let Some(seen) = read(tree, &path) else { return };
+    let Some(seen) = read(tree, &path, Tree::found) else { return };
     let Some(total) = detail.whole("qsl_reported_total_count") else { return };
+    let asked = asked(total, detail);
     for Seen { seq_id, qsl_idx, .. } in &seen {
         if *qsl_idx >= total {
             tree.found(&path, format!("has an answer of sample {qsl_idx}, and the dataset has {total}"));
         }
-        if *seq_id >= total {
-            tree.found(&path, format!("has an answer with seq_id {seq_id}, and {total} were asked for"));
+        if *seq_id >= asked {
+            tree.found(&path, format!("has an answer with seq_id {seq_id}, and {asked} were asked for"));
         }
     }
     let samples: BTreeSet<u64> = seen.iter().map(|answer| answer.qsl_idx).collect();
-    if samples.len() < seen.len() {
+    if ((samples.len() as u64) + (asked - total)) < seen.len() as u64 {
         tree.found(&path, "has several answers of one sample");
     }
+}
+
+/// How many samples an accuracy run asks for: all, and in MultiStream so many more that its last query is full.
+fn asked(total: u64, detail: &Detail) -> u64 {
+    let is_multi_stream = detail.text("effective_scenario") == Some("MultiStream");
+    let per_query = detail.whole("effective_samples_per_query").filter(|count| is_multi_stream && *count > 0);
+    per_query.and_then(|count| total.checked_next_multiple_of(count)).unwrap_or(total)
 }
 
 /// A run of TEST01.
@@ -61,7 +71,8 @@ pub(super) struct Test<'a> {
 /// Looks at the log of TEST01: its answers are of samples that the seeds pick, and those of the accuracy run.
 pub(super) fn check_picks(tree: &mut Tree, folder: &Path, accuracy: &Path, test: &Test<'_>) {
     let path = folder.join(ACCURACY_FILE);
-    let Some(seen) = read(tree, &path) else { return };
+    // Of tests the official checker does not ask for the size.
+    let Some(seen) = read(tree, &path, Tree::advise) else { return };
     let reference = files::text(&accuracy.join(ACCURACY_FILE), LARGEST).ok().and_then(|text| parsed(&text).ok());
     let known: BTreeMap<u64, String> =
         reference.into_iter().flatten().map(|answer| (answer.qsl_idx, answer.data)).collect();
@@ -78,11 +89,13 @@ pub(super) fn check_picks(tree: &mut Tree, folder: &Path, accuracy: &Path, test:
         Ok(picks) => picks,
         Err(why) => return tree.unchecked(format!("which answers TEST01 had to log: {why}")),
     };
-    for Seen { seq_id, qsl_idx, .. } in &seen {
-        if !picks.contains(&(*seq_id, *qsl_idx)) {
-            let what = format!("has an answer with seq_id {seq_id} of sample {qsl_idx}, which the seeds do not pick");
-            tree.found(&path, what);
-        }
+    let others: Vec<&Seen> = seen.iter().filter(|seen| !picks.contains(&(seen.seq_id, seen.qsl_idx))).collect();
+    for Seen { seq_id, qsl_idx, .. } in others.iter().take(SHOWN) {
+        let what = format!("has an answer with seq_id {seq_id} of sample {qsl_idx}, which the seeds do not pick");
+        tree.found(&path, what);
+    }
+    if let Some(more) = others.len().checked_sub(SHOWN + 1) {
+        tree.found(&path, format!("has {} more answers that the seeds do not pick", more + 1));
     }
     let counts = [("num_perf_log_entries", picks.len()), ("num_perf_log_qsl_idx_match", picks.len())];
     let differences = DIFFERENCES.into_iter().filter(|name| !(test.may_differ && *name == DIFFERENT));
@@ -106,13 +119,13 @@ pub(super) fn whole_of(text: &str) -> Option<AnswerLog> {
     AnswerLog::read(format!("[\n{}\n]\n", lines.join(",\n"))).ok().filter(|log| !log.is_empty())
 }
 
-fn read(tree: &mut Tree, path: &Path) -> Option<Vec<Seen>> {
+/// The answers of a log. `say`: says of the tree that the log is too large.
+fn read(tree: &mut Tree, path: &Path, say: fn(&mut Tree, &Path, String)) -> Option<Vec<Seen>> {
     let text = tree.text(path)?;
     if text.len() > LARGEST_BYTES {
-        tree.found(path, format!("has {} bytes: cut out its middle, {LARGEST_BYTES} are the most", text.len()));
-        return None;
+        say(tree, path, format!("has {} bytes: cut out its middle, {LARGEST_BYTES} are the most", text.len()));
     }
-    parsed(&text).map_err(|why| tree.found(path, why)).ok()
+    parsed(&text.replace("\r\n", "\n")).map_err(|why| tree.found(path, why)).ok()
 }
 
 /// The answers whose beginnings are in the text. The official tool cuts anywhere: of the two lines beside the cut, what
@@ -165,6 +178,31 @@ mod tests {
         let seen = parsed(&truncated(&log)).unwrap();
         assert!(seen.len() > 100 && seen[0].seq_id == 0 && seen.last().unwrap().qsl_idx == 999, "{seen:?}");
         assert_eq!(parsed(&log).unwrap().len(), 1_000);
+    }
+
+    /// Source: a log of v5.1, of 24,781 samples in queries of 8.
+    #[test]
+    fn the_last_query_of_multi_stream_is_full() {
+        for (scenario, wanted) in [("MultiStream", 24_784), ("Offline", 24_781), ("SingleStream", 24_781)] {
+            let line = |key: &str, value: &str| format!(":::MLLOG {{\"key\": \"{key}\", \"value\": {value}}}\n");
+            let scenario_line = line("effective_scenario", &format!("\"{scenario}\""));
+            let text = scenario_line + &line("effective_samples_per_query", "8");
+            assert_eq!(asked(24_781, &Detail::read(&text).unwrap()), wanted, "{scenario}");
+        }
+    }
+
+    /// Source: logs of v5.1 that a LoadGen on Windows wrote, of which the official script cut out the middle.
+    #[test]
+    fn lines_may_end_as_those_of_windows() {
+        let line = |number: usize| format!("{{ \"seq_id\" : {number}, \"qsl_idx\" : 7, \"data\" : \"00\" }},\r\n");
+        let rest: String = (0..1_000).map(line).collect();
+        let log = truncated(&format!("[\r\n{}\r\n]\r\n", rest.trim_end_matches(",\r\n")));
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join(ACCURACY_FILE);
+        std::fs::write(&path, log).unwrap();
+        let mut tree = Tree::open(root.path()).unwrap();
+        let seen = read(&mut tree, &path, Tree::found).unwrap();
+        assert!(seen.len() > 100 && seen.last().unwrap().seq_id == 999, "{seen:?}");
     }
 
     #[test]

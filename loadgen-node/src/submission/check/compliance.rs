@@ -13,7 +13,11 @@ use super::tree::{LARGEST, Tree};
 use super::{answers, logs, texts};
 use crate::audit::second_chance::{BASELINE_FILE, COMPLIANCE_FILE, SecondChance};
 use crate::audit::{self, AnswerLog, AuditTest, AuditedRun, Findings};
+use crate::outputs::accuracy_log::GAP;
 use crate::outputs::audit_folder::ACCURACY;
+
+/// The first round whose official file for TEST07 asks every sample once.
+const ASKS_ONCE: &str = "v6.1";
 
 /// Looks at the folder of a test.
 pub(super) fn check(tree: &mut Tree, place: &Place, name: &str, performance: Option<&AuditedRun>) {
@@ -93,7 +97,10 @@ fn test04(tree: &mut Tree, place: &Place, performance: Option<&AuditedRun>) {
 fn test06(tree: &mut Tree, place: &Place, folder: &Path) {
     let path = folder.join("verify_accuracy.txt");
     let text = tree.text(&path);
-    let Some(answers) = whole_log(tree, folder) else { return };
+    if let Some(line) = text.as_ref().and_then(|text| text.lines().find(|line| line.ends_with("False"))) {
+        tree.found(&path, format!("TEST06: {line}"));
+    }
+    let Some(answers) = whole_log(tree, folder, "TEST06") else { return };
     let end = audit::test06::end_of(place.benchmark.name);
     let has_first = place.scenario.name() != "Offline";
     let again = match audit::test06::again(&answers, has_first, end) {
@@ -116,7 +123,8 @@ fn test06(tree: &mut Tree, place: &Place, folder: &Path) {
 fn test08(tree: &mut Tree, place: &Place, folder: &Path, performance: Option<&AuditedRun>) {
     let path = folder.join("verify_accuracy.txt");
     let text = passes(tree, &path);
-    let Some(run) = logged(tree, place, AuditTest::Test08) else { return };
+    let run = logged(tree, place, AuditTest::Test08);
+    let Some(run) = run.filter(|run| run.answers.is_some()) else { return };
     let accuracy = files::text(&place.logs(Kind::Accuracy).join(ACCURACY_FILE), LARGEST).unwrap_or_default();
     let reference = answers::whole_of(&accuracy);
     let rows = audit::test08::of_logs(performance, reference.as_ref(), &run);
@@ -147,10 +155,17 @@ fn test07(tree: &mut Tree, place: &Place, folder: &Path) {
         tree.found(&path, format!("has the threshold {found}, and the official one is {at_least}"));
     }
     tree.unchecked("TEST07: its score is read, and not worked out again from the answers");
-    if let (Some(run), Some(_)) = (logged(tree, place, AuditTest::Test07), text) {
+    let Some(run) = logged(tree, place, AuditTest::Test07) else { return };
+    // What the official file asked in earlier rounds is less than in later ones.
+    let asks_once = place.rules.round.name >= ASKS_ONCE;
+    if let (true, Some(_), Some(_)) = (asks_once, &run.answers, text) {
         let findings = audit::test07::judge(&run, score.unwrap_or(f64::NAN), at_least);
-        tree.rows(&path, "TEST07", findings.checks);
+        return tree.rows(&path, "TEST07", findings.checks);
     }
+    if let Some(score) = score.filter(|score| *score < at_least) {
+        tree.found(&path, format!("has the score {score}, {at_least} at least"));
+    }
+    tree.rows(&path, "TEST07", audit::test07::of_detail(&run.detail, asks_once).into());
 }
 
 fn test09(tree: &mut Tree, place: &Place, folder: &Path) {
@@ -160,6 +175,9 @@ fn test09(tree: &mut Tree, place: &Place, folder: &Path) {
         return tree.unchecked(format!("TEST09: the bounds of {} are not known", place.benchmark.name));
     };
     let Some(run) = logged(tree, place, AuditTest::Test09) else { return };
+    if run.answers.is_none() {
+        return tree.rows(&path, "TEST09", audit::test09::of_detail(&run.detail).into());
+    }
     let findings = audit::test09::judge(&run, bounds, None);
     let missing = |line: &&str| text.as_ref().is_some_and(|text| !text.lines().any(|found| found == *line));
     let ours = findings.files.iter().flat_map(|file| file.text.lines());
@@ -169,18 +187,30 @@ fn test09(tree: &mut Tree, place: &Place, folder: &Path) {
     tree.rows(&path, "TEST09", findings.checks);
 }
 
-/// The run of a test whose answers the submission has as a whole.
+/// The run of a test, with its answers where the submission has all of them. The official checker asks for neither.
 fn logged(tree: &mut Tree, place: &Place, test: AuditTest) -> Option<AuditedRun> {
-    let run = logs::run(tree, place, Kind::Compliance(test));
-    let answers = whole_log(tree, &place.test(test.name()))?;
-    run.map(|run| AuditedRun { answers: Some(answers), ..run })
+    let (kind, name) = (Kind::Compliance(test), test.name());
+    let answers = whole_log(tree, &place.test(name), name);
+    if !place.logs(kind).is_dir() {
+        tree.unchecked(format!("{name}: the logs of its run, where a submission has none"));
+        return None;
+    }
+    logs::run(tree, place, kind).map(|run| AuditedRun { answers, ..run })
 }
 
-/// The accuracy log of a test, of which nothing may be cut out.
-fn whole_log(tree: &mut Tree, folder: &Path) -> Option<AnswerLog> {
+/// The accuracy log of a test. None: it is not there, or its middle is cut out, as the official script does.
+fn whole_log(tree: &mut Tree, folder: &Path, name: &str) -> Option<AnswerLog> {
     let path = folder.join(ACCURACY).join(ACCURACY_FILE);
-    let answers = AnswerLog::read(tree.text(&path)?);
-    answers.map_err(|why| tree.found(&path, format!("is no whole accuracy log: {why}"))).ok()
+    if !path.exists() {
+        tree.unchecked(format!("{name}: its answers, where a submission has none"));
+        return None;
+    }
+    let text = tree.text(&path)?.replace("\r\n", "\n");
+    if text.contains(GAP) {
+        tree.unchecked(format!("{name}: answers that are cut out of its log"));
+        return None;
+    }
+    AnswerLog::read(text).map_err(|why| tree.found(&path, format!("is no accuracy log: {why}"))).ok()
 }
 
 /// Looks at what the script has written of both runs, and notes what was found when they were judged again.
@@ -211,4 +241,58 @@ fn passes(tree: &mut Tree, path: &Path) -> Option<String> {
         tree.found(path, "does not say TEST PASS in a line of its own, or says TEST FAIL, too");
     }
     Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::place::closed;
+    use super::*;
+
+    /// What is found of a test in a tree of v6.0 with these files in its folder, and what is left unchecked.
+    fn told(benchmark: &str, name: &str, files: &[(&str, &str)]) -> (String, Vec<String>) {
+        let root = tempfile::tempdir().unwrap();
+        let place = closed(root.path(), "v6.0", benchmark, "Offline");
+        for (path, text) in files {
+            let path = place.test(name).join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let mut tree = Tree::open(root.path()).unwrap();
+        check(&mut tree, &place, name, None);
+        let told = tree.end("v6.0");
+        (told.findings.iter().map(|finding| format!("{}\n", finding.what)).collect(), told.unchecked)
+    }
+
+    /// Sources: the official checker asks for what the scripts have written alone, and the official script cuts the
+    /// logs of TEST07 and TEST09.
+    #[test]
+    fn what_a_submission_may_leave_out_of_a_test_is_unchecked() {
+        let score = "Accuracy score: 70.0\nAccuracy threshold: 60.698\nTEST PASS\n";
+        let cut = "[\n{ \"seq_id\" : 0, \"qsl_idx\" : 7, \"data\" : \"45\n\n...\n\nAB\" }\n]\n";
+        let answers = format!("{ACCURACY}/{ACCURACY_FILE}");
+        let first = "First token check pass: Skipped\nEOS check pass: True\nSample length check pass: True\n";
+        for (benchmark, name, files) in [
+            ("dlrm-v3", "TEST08", vec![("verify_accuracy.txt", "TEST PASS\n")]),
+            ("gpt-oss-120b", "TEST07", vec![("verify_accuracy.txt", score)]),
+            ("gpt-oss-120b", "TEST07", vec![("verify_accuracy.txt", score), (answers.as_str(), cut)]),
+            ("gpt-oss-120b", "TEST09", vec![("verify_output_len.txt", "TEST PASS\n"), (answers.as_str(), cut)]),
+            ("llama2-70b-99", "TEST06", vec![("verify_accuracy.txt", first)]),
+        ] {
+            let (found, unchecked) = told(benchmark, name, &files);
+            assert_eq!(found, "", "{name}");
+            assert!(unchecked.iter().any(|what| what.starts_with(&format!("{name}: "))), "{name}: {unchecked:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_test_must_have_is_missed_and_low_scores_are_named() {
+        assert!(told("dlrm-v3", "TEST08", &[("note.txt", "x")]).0.contains("is missing"));
+        let empty = format!("{ACCURACY}/{ACCURACY_FILE}");
+        let (found, _) = told("llama2-70b-99", "TEST06", &[("verify_accuracy.txt", "x\n"), (&empty, "[\n]\n")]);
+        assert!(found.contains("has no answers"), "{found}");
+        let (found, _) = told("llama2-70b-99", "TEST06", &[("verify_accuracy.txt", "EOS check pass: False\n")]);
+        assert!(found.contains("TEST06: EOS check pass: False"), "{found}");
+    }
 }

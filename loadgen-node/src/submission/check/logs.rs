@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::super::kind::Kind;
 use super::loadgen_files::{Built, built};
 use super::place::Place;
-use super::settings;
+use super::settings::{self, Unlike};
 use super::tree::Tree;
 use super::tree_division::TreeDivision;
 use crate::audit::{AuditedRun, Detail};
@@ -43,11 +43,18 @@ fn check(tree: &mut Tree, place: &Place, kind: Kind, run: &AuditedRun) {
     let path = place.logs(kind).join(DETAIL_FILE);
     let mut faults = said(place, kind, &run.detail);
     faults.extend(counts(place, kind, &run.detail));
-    if kind != Kind::Accuracy {
-        faults.extend(verdict(&run.detail));
+    let of_verdict = if kind == Kind::Accuracy { Vec::new() } else { verdict(&run.detail) };
+    let ended = errors(&run.detail).into_iter().chain(of_verdict);
+    match kind {
+        // Its script asks for no verdict, and a dataset that ends is an error to LoadGen.
+        Kind::Compliance(test) if test.sets_length() => ended.for_each(|what| tree.advise(&path, what)),
+        Kind::Compliance(_) | Kind::Performance | Kind::Accuracy => faults.extend(ended),
     }
-    match settings::faults(place, kind, &run.detail) {
-        Ok(of_settings) => faults.extend(of_settings),
+    match settings::unlike(place, kind, &run.detail) {
+        Ok(Unlike { faults: of_settings, advice }) => {
+            faults.extend(of_settings);
+            advice.into_iter().for_each(|what| tree.advise(&path, what));
+        }
         Err(unchecked) => tree.unchecked(unchecked),
     }
     match built(&run.detail) {
@@ -84,10 +91,6 @@ fn said(place: &Place, kind: Kind, detail: &Detail) -> Vec<String> {
         if detail.value(key) != Some(&wanted) {
             faults.push(format!("{key} is {}, {wanted} is wanted", shown(detail.value(key))));
         }
-    }
-    if detail.has_errors() || detail.error_lines() > 0 {
-        let (count, lines) = (shown(detail.value("num_errors")), detail.error_lines());
-        faults.push(format!("the run had errors: num_errors is {count}, lines that are errors: {lines}"));
     }
     let name = detail.text("sut_name").unwrap_or_default();
     if place.is_networked && !name.contains(NETWORK_SUT) {
@@ -136,6 +139,13 @@ fn counts(place: &Place, kind: Kind, detail: &Detail) -> Vec<String> {
     faults
 }
 
+/// The errors of a run.
+fn errors(detail: &Detail) -> Option<String> {
+    let (count, lines) = (shown(detail.value("num_errors")), detail.error_lines());
+    let has_errors = detail.has_errors() || lines > 0;
+    has_errors.then(|| format!("the run had errors: num_errors is {count}, lines that are errors: {lines}"))
+}
+
 /// What the logs of a measured run conclude.
 fn verdict(detail: &Detail) -> Vec<String> {
     let mut faults = Vec::new();
@@ -157,6 +167,9 @@ fn judged_again(tree: &mut Tree, path: &Path, run: &AuditedRun) {
         Ok(detail) => Logs { detail: detail.clone(), summary: run.summary.clone(), trace: None, tokens: None },
         Err(error) => return tree.found(path, error.to_string()),
     };
+    if let Err(old) = official::is_read(&logs.detail) {
+        return tree.unchecked(format!("logs, judged again: {}", old.why));
+    }
     let compared = match official::compare_by(&logs, None) {
         Ok(compared) => compared,
         Err(error) => return tree.found(path, error.to_string()),
@@ -186,4 +199,56 @@ fn judged_again(tree: &mut Tree, path: &Path, run: &AuditedRun) {
 
 fn shown(value: Option<&Value>) -> String {
     value.map_or_else(|| "not there".to_owned(), ToString::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::place::{closed, logged};
+    use super::*;
+    use crate::audit::AuditTest;
+
+    /// Source: trees of v5.1 with logs of LoadGen 4.1, which the official checker takes.
+    #[test]
+    fn logs_of_old_releases_are_unchecked() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("note.md"), "x").unwrap();
+        let mut tree = Tree::open(root.path()).unwrap();
+        let detail = Detail::read(&logged(&[("loadgen_version", "\"4.1 @ 1\"")])).unwrap();
+        let run = AuditedRun { detail, summary: String::new(), answers: None, own: None };
+        judged_again(&mut tree, &root.path().join(DETAIL_FILE), &run);
+        let told = tree.end("v5.1");
+        assert!(told.findings.is_empty(), "{:?}", told.findings);
+        assert!(told.unchecked[0].contains("loadgen_version is 4.1 @ 1"), "{:?}", told.unchecked);
+    }
+
+    /// Source: the official scripts: those of TEST01 and TEST04 ask for runs that are VALID, that of TEST07 does not.
+    #[test]
+    fn verdicts_are_wrong_where_they_are_asked_for() {
+        for (kind, is_wrong) in [
+            (Kind::Performance, true),
+            (Kind::Compliance(AuditTest::Test01), true),
+            (Kind::Compliance(AuditTest::Test07), false),
+            (Kind::Compliance(AuditTest::Test09), false),
+        ] {
+            let root = tempfile::tempdir().unwrap();
+            let place = closed(root.path(), "v6.0", "gpt-oss-120b", "Offline");
+            let folder = place.logs(kind);
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join(SUMMARY_FILE), "x\n").unwrap();
+            let log = logged(&[("result_validity", "\"INVALID\""), ("num_errors", "1")]);
+            fs::write(folder.join(DETAIL_FILE), log).unwrap();
+            let mut tree = Tree::open(root.path()).unwrap();
+            assert!(run(&mut tree, &place, kind).is_some());
+            let told = tree.end("v6.0");
+            let has = |list: &[crate::outputs::documents::submission_check::TreeFinding], part: &str| {
+                list.iter().any(|finding| finding.what.contains(part))
+            };
+            for part in ["the run is not VALID", "the run had errors: num_errors is 1"] {
+                let (found, advised) = (has(&told.findings, part), has(&told.advice, part));
+                assert_eq!((found, advised), (is_wrong, !is_wrong), "{kind:?}: {:?}", told.findings);
+            }
+        }
+    }
 }

@@ -51,7 +51,7 @@ pub(crate) fn check(root: &Path, rules: &'static Rules, made_of: Option<&Submiss
         None => tree.unchecked("sums of whole accuracy logs, and their middles: give --file to hold them to the runs"),
     }
     let rehearsal = tree.is_rehearsal();
-    let tree::Told { findings, advice, unchecked, has_endless } = tree.end();
+    let tree::Told { findings, advice, unchecked, has_endless } = tree.end(rules.round.name);
     Ok(SubmissionCheck {
         schema: SCHEMA,
         unofficial: UNOFFICIAL.to_owned(),

@@ -1,5 +1,6 @@
 //! One benchmark and scenario of a system: where its files are, and what the round holds of it.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use loadgen::conf::rules::Rules;
@@ -64,10 +65,36 @@ impl Subject {
     }
 }
 
-/// What the round holds of the benchmark with this folder.
-pub(super) fn official(folder: &str, round: &str) -> Option<&'static Official> {
-    let checker = if folder == "resnet50" { "resnet" } else { folder };
-    Official::named(checker, round)
+/// A submitter's names of benchmarks, with the official ones.
+pub(super) type Mapping = BTreeMap<String, String>;
+
+/// Other names of benchmarks that the official checker takes.
+const OTHER_NAMES: [(&str, &str); 6] = [
+    ("resnet50", "resnet"),
+    ("mobilenet", "resnet"),
+    ("ssd-resnet34", "retinanet"),
+    ("llama3_1-405b", "llama3.1-405b"),
+    ("llama3_1-8b", "llama3.1-8b"),
+    ("llama3_1-8b-edge", "llama3.1-8b-edge"),
+];
+/// Parts of names by which it guesses a benchmark, in order.
+const GUESSES: [(&str, &str); 6] = [
+    ("mobilenet", "resnet"),
+    ("efficientnet", "resnet"),
+    ("resnet50", "resnet"),
+    ("bert-99.9", "bert-99.9"),
+    ("bert-99", "bert-99"),
+    ("llama3_1-405b", "llama3.1-405b"),
+];
+
+/// What the round holds of the benchmark with this folder, by its official name, another one, that of the submitter, or
+/// by a guess.
+pub(super) fn official(folder: &str, mapping: &Mapping, round: &str) -> Option<&'static Official> {
+    let other = OTHER_NAMES.into_iter().find(|(name, _)| *name == folder).map(|(_, checker)| checker);
+    let own = mapping.get(folder).map(String::as_str);
+    let guess = GUESSES.into_iter().find(|(part, _)| folder.contains(part)).map(|(_, checker)| checker);
+    let names = [Some(folder), other, own, guess];
+    names.into_iter().flatten().find_map(|checker| Official::named(checker, round))
 }
 
 impl Place {
@@ -103,6 +130,33 @@ impl Place {
     }
 }
 
+/// A place of a closed submission in a tree.
+#[cfg(test)]
+pub(super) fn closed(root: &std::path::Path, round: &str, folder: &str, word: &str) -> Place {
+    let rules = loadgen::conf::rules::RULES.iter().find(|rules| rules.round.name == round).unwrap();
+    let subject = Subject::of(word, official(folder, &Mapping::new(), round).unwrap(), round).unwrap();
+    Place {
+        layout: Layout::new(&root.join("closed/A"), "s", round),
+        division: TreeDivision::Closed,
+        rules,
+        folder: folder.to_owned(),
+        word: word.to_owned(),
+        benchmark: subject.benchmark,
+        official: subject.official,
+        scenario: subject.scenario,
+        is_networked: false,
+        is_edge: false,
+        is_rehearsal: false,
+    }
+}
+
+/// A detail log with these values, as an official LoadGen writes it.
+#[cfg(test)]
+pub(super) fn logged(values: &[(&str, &str)]) -> String {
+    let end = "\"time_ms\": 1.0, \"metadata\": {\"is_error\": false, \"is_warning\": false}}";
+    values.iter().map(|(key, value)| format!(":::MLLOG {{\"key\": \"{key}\", \"value\": {value}, {end}\n")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,7 +180,7 @@ mod tests {
             ("Interactive", "resnet50", "v6.1", None),
             ("both", "resnet50", "v6.1", None),
         ] {
-            let subject = Subject::of(word, official(benchmark, round).unwrap(), round);
+            let subject = Subject::of(word, official(benchmark, &Mapping::new(), round).unwrap(), round);
             let found = subject.map(|found| (found.name, found.benchmark.name, found.official.accuracy_samples));
             assert_eq!(found, wanted, "{word} of {benchmark} in {round}");
         }

@@ -6,24 +6,41 @@ use super::super::kind::Kind;
 use super::place::Place;
 use super::tree::Tree;
 use super::{answers, compliance, logs, texts};
-use crate::audit;
+use crate::audit::{self, AuditedRun};
 
-/// What an accuracy run has other settings than the performance run in.
-const ACCURACY_CHANGES: [&str; 1] = ["test_mode"];
-/// Files that the checkers allow beside the logs of a performance run.
+/// What an accuracy run has other settings than the performance run in, beside how long and how fast it asks. How many
+/// samples are in memory at a time does not matter to it, and seeds of each run are held to the round.
+const ACCURACY_CHANGES: [&str; 6] = [
+    "test_mode",
+    "performance_sample_count",
+    "qsl_reported_performance_count",
+    "qsl_rng_seed",
+    "sample_index_rng_seed",
+    "schedule_rng_seed",
+];
+/// What it has other settings in where its dataset is another one.
+const DATASET: [&str; 2] = ["qsl_reported_total_count", "accuracy_sample_count"];
+/// Files that the checkers allow beside the logs of any run.
 const OPTIONAL: [&str; 3] = ["mlperf_log_trace.json", "mlperf_log_accuracy.json", "results.json"];
+/// A file beside the logs of a run whose power was measured.
+const POWER_LOG: &str = "spl.txt";
 /// Folders of a submission with power, beside that of the measured run.
 const POWER: [&str; 2] = ["power", "ranging"];
 /// Looks at a result.
 pub(super) fn check(tree: &mut Tree, place: &Place) {
+    tree.looks_at(place.layout.results(&place.folder, &place.word));
+    tree.looks_at(place.layout.compliance(&place.folder, &place.word));
+    let measured = place.logs(Kind::Performance);
     for name in OPTIONAL {
-        tree.allow(&place.logs(Kind::Performance).join(name));
+        tree.allow(&measured.join(name));
+        tree.allow(&place.logs(Kind::Accuracy).join(name));
     }
     for name in POWER {
-        let folder = place.logs(Kind::Performance).with_file_name(name);
+        let folder = measured.with_file_name(name);
         if folder.is_dir() {
             tree.unchecked("power: what was measured of it is not looked at");
             tree.allow(&folder);
+            tree.allow(&measured.join(POWER_LOG));
         }
     }
     let performance = logs::run(tree, place, Kind::Performance);
@@ -33,7 +50,15 @@ pub(super) fn check(tree: &mut Tree, place: &Place) {
     }
     texts::accuracy(tree, place, Kind::Accuracy, accuracy.as_ref());
     if let (Some(performance), Some(accuracy)) = (&performance, &accuracy) {
-        let rows = audit::same_setup(performance, accuracy, &ACCURACY_CHANGES);
+        let mut changed = [&ACCURACY_CHANGES[..], &audit::LENGTHS].concat();
+        // The library of a measured run may have a part of the dataset.
+        let total = |run: &AuditedRun| run.detail.whole("qsl_reported_total_count");
+        let is_part = total(performance) < total(accuracy);
+        let is_other = place.official.accuracy_samples.is_some_and(|own| place.official.dataset_samples != Some(own));
+        if is_part || is_other {
+            changed.extend(DATASET);
+        }
+        let rows = audit::same_setup(performance, accuracy, &changed);
         tree.rows(&place.logs(Kind::Accuracy).join(DETAIL_FILE), "against the performance run", rows);
     }
     texts::measurements(tree, place, performance.as_ref());

@@ -104,6 +104,9 @@ fn wrong_network(found: &Value, division: TreeDivision) -> Option<String> {
 fn advice(keys: &Map<String, Value>) -> Vec<String> {
     let of_key = |(key, value): (&String, &Value)| match value {
         _ if !is_official(key) => Some(format!("has the key {key}, which the official checker does not know")),
+        Value::String(text) if must_have_a_text(key) && !text.is_empty() && text.trim().is_empty() => {
+            Some(format!("has blanks alone under {key}"))
+        }
         Value::String(_) => None,
         _ => Some(format!("has {value} under {key}: texts stand in quotes, numbers too")),
     };
@@ -111,12 +114,12 @@ fn advice(keys: &Map<String, Value>) -> Vec<String> {
 }
 
 /// Values that the official checker, a Python program, takes for nothing.
-fn is_empty(value: &Value) -> bool {
+pub(super) fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,
         Value::Bool(true) => false,
         Value::Number(number) => number.as_f64() == Some(0.0),
-        Value::String(text) => text.trim().is_empty(),
+        Value::String(text) => text.is_empty(),
         Value::Array(list) => list.is_empty(),
         Value::Object(map) => map.is_empty(),
     }
@@ -168,6 +171,7 @@ mod tests {
         }
         for (key, value, said) in [
             ("number_of_nodes", 2.into(), "has 2 under number_of_nodes: texts stand in quotes, numbers too"),
+            ("cooling", " ".into(), "has blanks alone under cooling"),
             ("colour", "red".into(), "has the key colour, which the official checker does not know"),
         ] {
             let mut keys = whole();

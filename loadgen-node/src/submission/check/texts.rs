@@ -13,6 +13,7 @@ use super::super::kind::Kind;
 use super::super::score;
 use super::place::Place;
 use super::settings::{is_equal, requested};
+use super::system::is_empty;
 use super::tree::Tree;
 use crate::audit::AuditedRun;
 use crate::division::fields;
@@ -36,6 +37,9 @@ pub(super) fn accuracy(tree: &mut Tree, place: &Place, kind: Kind, run: Option<&
         if let Err(why) = score::reached(&place.official.bounds, &scores) {
             tree.found(&path, format!("{why:#}"));
         }
+        for bound in place.official.bounds.iter().filter(|bound| scores.of(&bound.metric).is_none()) {
+            tree.unchecked(format!("{}: scores that are not written down", bound.metric));
+        }
     } else if place.official.bounds.iter().all(|bound| scores.of(&bound.metric).is_none()) {
         match kind {
             // The checkers read no score of a test whose answers agree.
@@ -45,7 +49,11 @@ pub(super) fn accuracy(tree: &mut Tree, place: &Place, kind: Kind, run: Option<&
     }
     let is_sum = |sum: &String| sum.len() == SUM_DIGITS && sum.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !scores.log_sha256.as_ref().is_some_and(is_sum) {
-        tree.found(&path, "has no line hash= with the SHA-256 of the whole accuracy log");
+        let what = "has no line hash= with the SHA-256 of the whole accuracy log";
+        match kind {
+            Kind::Compliance(_) => tree.advise(&path, what),
+            Kind::Accuracy | Kind::Performance => tree.found(&path, what),
+        }
     }
     if let Some(line) = text.lines().find(|line| line.starts_with(COUNTED) && line.contains("total=")) {
         let what = match counted(line) {
@@ -92,8 +100,9 @@ pub(super) fn measurements(tree: &mut Tree, place: &Place, performance: Option<&
     tree.text(&folder.join("README.md"));
     let conf = folder.join("user.conf");
     if let Some(text) = tree.text(&conf) {
+        // No official text asks that it be the one that the run had.
         for what in performance.map(|run| unlike_log(place, &text, run)).unwrap_or_default() {
-            tree.found(&conf, what);
+            tree.advise(&conf, what);
         }
     }
     let usual = folder.join(place.layout.measurements_file(&place.word));
@@ -112,8 +121,9 @@ fn described(tree: &mut Tree, path: &Path, text: &str) {
     for key in MODEL_KEYS {
         match keys.get(key) {
             None => tree.found(path, format!("lacks the key {key}")),
-            Some(Value::String(text)) if !text.trim().is_empty() => {}
-            Some(_) => tree.found(path, format!("has no text under {key}")),
+            Some(value) if is_empty(value) => tree.found(path, format!("has no text under {key}")),
+            Some(Value::String(_)) => {}
+            Some(value) => tree.advise(path, format!("has {value} under {key}: a text is wanted")),
         }
     }
 }
@@ -145,6 +155,28 @@ fn unlike_log(place: &Place, text: &str, run: &AuditedRun) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Source: the official checker asks for values that are not empty, whatever they are.
+    #[test]
+    fn measurements_have_values_and_texts_by_advice() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("m.json");
+        let mut keys: Map<String, Value> = MODEL_KEYS.iter().map(|key| ((*key).to_owned(), "x".into())).collect();
+        let (empty, list, lacking) = (MODEL_KEYS[0], MODEL_KEYS[1], MODEL_KEYS[2]);
+        keys.insert(empty.to_owned(), "".into());
+        keys.insert(list.to_owned(), vec!["fp4"].into());
+        keys.remove(lacking);
+        let text = Value::Object(keys).to_string();
+        std::fs::write(&path, &text).unwrap();
+        let mut tree = Tree::open(root.path()).unwrap();
+        described(&mut tree, &path, &text);
+        let told = tree.end("v6.0");
+        let found: Vec<&str> = told.findings.iter().map(|finding| finding.what.as_str()).collect();
+        assert!(found.contains(&format!("has no text under {empty}").as_str()), "{found:?}");
+        assert!(found.contains(&format!("lacks the key {lacking}").as_str()), "{found:?}");
+        let advised = format!("has [\"fp4\"] under {list}: a text is wanted");
+        assert!(told.advice.iter().any(|advice| advice.what == advised), "{:?}", told.advice);
+    }
 
     #[test]
     fn percent_and_counts_belong_together() {

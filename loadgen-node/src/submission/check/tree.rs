@@ -10,8 +10,7 @@ use lon_proto::files::{self, Limit};
 use lon_proto::text::on_one_line;
 
 use super::super::layout::REHEARSAL;
-use super::tree_division::TreeDivision;
-use crate::audit::{AuditCheck, CheckOutcome};
+use crate::audit::{AuditCheck, CheckOutcome, LENGTHS_ROW, VERDICT_ROW, VERSION_ROW};
 use crate::outputs::documents::submission_check::TreeFinding;
 
 /// The largest file that a submission may have (50 MB in the checkers of the rounds).
@@ -19,14 +18,22 @@ const LARGEST_BYTES: u64 = 50 * 1024 * 1024;
 pub(super) const LARGEST: Limit = Limit::bytes(LARGEST_BYTES);
 /// A larger file is not read to its end in any useful time.
 const ENDLESS_BYTES: u64 = 20 * LARGEST_BYTES;
+/// Files outside of the folders of submitters have so many parts in their paths at most.
+const TOP: usize = 2;
 /// Ends of the names that files in the top folder may have.
 const AT_THE_TOP: [&str; 2] = ["md", "pdf"];
+
+/// Rows of audits on what no official text asks: how long and how fast a submitter asks, one LoadGen for all runs, and
+/// the verdict of a test whose script asks for none.
+const FREE_ROWS: [&str; 3] = [LENGTHS_ROW, VERDICT_ROW, VERSION_ROW];
 
 /// A tree that is looked at.
 pub(super) struct Tree {
     root: PathBuf,
     /// Files that nobody has asked for yet.
     left: BTreeSet<PathBuf>,
+    /// The folders of the scenarios that are looked at.
+    scenarios: Vec<PathBuf>,
     findings: Vec<TreeFinding>,
     advice: Vec<TreeFinding>,
     unchecked: BTreeSet<String>,
@@ -54,6 +61,7 @@ impl Tree {
         let mut tree = Tree {
             root: root.to_owned(),
             left: BTreeSet::new(),
+            scenarios: Vec::new(),
             findings: Vec::new(),
             advice: Vec::new(),
             unchecked: BTreeSet::new(),
@@ -77,7 +85,7 @@ impl Tree {
             paths.push(entry.with_context(cannot)?.path());
         }
         if paths.is_empty() {
-            self.found(folder, "is an empty folder");
+            self.advise(folder, "is an empty folder");
         }
         paths.sort();
         for path in paths {
@@ -139,15 +147,23 @@ impl Tree {
         self.unchecked.insert(on_one_line(&what.into()));
     }
 
-    /// Notes the rows of an audit of a file that did not pass.
+    /// Notes the rows of an audit of a file that did not pass. Some are on what no official text asks.
     pub(super) fn rows(&mut self, path: &Path, of: &str, rows: Vec<AuditCheck>) {
         for AuditCheck { name, outcome, wanted, found, .. } in rows {
             match outcome {
                 CheckOutcome::Passed => {}
+                CheckOutcome::Failed if FREE_ROWS.contains(&&*name) => {
+                    self.advise(path, format!("{of}, {name}: {found} (wanted: {wanted})"));
+                }
                 CheckOutcome::Failed => self.found(path, format!("{of}, {name}: {found} (wanted: {wanted})")),
                 CheckOutcome::Unchecked => self.unchecked(format!("{name}: {found}")),
             }
         }
+    }
+
+    /// Notes the folder of a scenario. The checkers have no lists of files for others.
+    pub(super) fn looks_at(&mut self, scenario: PathBuf) {
+        self.scenarios.push(scenario);
     }
 
     /// The text of a file that must be there and have one. None: it has not, and that is noted.
@@ -186,10 +202,13 @@ impl Tree {
         of_folder.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())).collect()
     }
 
-    /// What was found, with the files that nobody has asked for.
-    pub(super) fn end(mut self) -> Told {
+    /// What was found, with the files that nobody has asked for in this round.
+    pub(super) fn end(mut self, round: &str) -> Told {
         for path in std::mem::take(&mut self.left) {
-            match has_list(path.strip_prefix(&self.root).unwrap_or(&path)) {
+            let inner = path.strip_prefix(&self.root).unwrap_or(&path);
+            let is_at_the_top = inner.components().count() <= TOP;
+            let is_looked_at = is_at_the_top || self.scenarios.iter().any(|scenario| path.starts_with(scenario));
+            match is_looked_at && has_list(inner, round) {
                 true => self.found(&path, "does not belong here: a submission of this round has no such file"),
                 false => self.advise(&path, "is nothing that a submission of this round asks for"),
             }
@@ -204,14 +223,17 @@ fn is_endless(data: &fs::Metadata) -> bool {
     !data.is_dir() && (!data.is_file() || data.len() > ENDLESS_BYTES)
 }
 
-/// Whether the checkers have a list of the files that may lie beside a file: at the top, and in the folders of runs,
-/// `DIVISION/SUBMITTER/results/SYSTEM/BENCHMARK/SCENARIO`. Compliance tests of the open division are nobody's concern.
-fn has_list(inner: &Path) -> bool {
+/// Whether the checker of a round has a list of the files that may lie beside a file: at the top, and in folders of
+/// `DIVISION/SUBMITTER/results/SYSTEM/BENCHMARK/SCENARIO`. From v6.0 on those of both runs have none.
+fn has_list(inner: &Path, round: &str) -> bool {
     let parts: Vec<&str> = inner.iter().filter_map(|part| part.to_str()).collect();
-    match parts.get(..6) {
-        Some([_, _, "results", ..]) => parts.len() > 6,
-        Some([division, _, "compliance", ..]) => parts.len() > 6 && *division != TreeDivision::Open.name(),
-        _ => parts.len() <= 2,
+    let [_, _, part @ ("results" | "compliance"), _, _, _, within @ ..] = &parts[..] else {
+        return parts.len() <= TOP;
+    };
+    match within {
+        ["accuracy", _] | ["performance", "run_1", _] => *part == "results" && round < "v6.0",
+        ["TEST01" | "TEST04", "performance", "run_1", _] | ["TEST01", "accuracy", _] => parts[0] != "open",
+        _ => false,
     }
 }
 
@@ -223,7 +245,6 @@ fn wrong_name(path: &Path) -> Option<String> {
     match () {
         () if name.starts_with('.') => Some("begins with a dot: submissions have no hidden files".to_owned()),
         () if name.contains(char::is_whitespace) => Some("has a blank in its name".to_owned()),
-        () if name == "__pycache__" => Some("is a cache of Python".to_owned()),
         () => None,
     }
 }
@@ -233,23 +254,30 @@ mod tests {
     use super::*;
 
     fn told(tree: Tree) -> Vec<String> {
-        tree.end().findings.into_iter().map(|finding| format!("{} {}", finding.path, finding.what)).collect()
+        tree.end("v5.1").findings.into_iter().map(|finding| format!("{} {}", finding.path, finding.what)).collect()
     }
 
+    /// Sources: the lists of both official checkers, mlcommons/inference b66003e1; trees of v6.0 have other files.
     #[test]
     fn files_belong_where_the_checkers_have_lists_of_them() {
         let run = "a/results/s/resnet50/Server";
-        for (path, wanted) in [
-            (format!("network/{run}/performance/run_1/note.txt"), true),
-            (format!("open/{run}/note.txt"), true),
-            ("network/a/compliance/s/resnet50/Server/TEST04/note.txt".to_owned(), true),
-            ("closed/a/compliance/s/resnet50/Server/TEST04/note.txt".to_owned(), true),
-            ("open/a/compliance/s/resnet50/Server/TEST04/note.txt".to_owned(), false),
-            ("network/a/results/summary.html".to_owned(), false),
-            ("network/a/setup/start.sh".to_owned(), false),
-            ("network/note.txt".to_owned(), true),
+        for (path, in_v5, in_v6) in [
+            (format!("network/{run}/performance/run_1/note.txt"), true, false),
+            (format!("open/{run}/accuracy/note.txt"), true, false),
+            (format!("closed/{run}/accuracy/images/note.txt"), false, false),
+            (format!("closed/{run}/TEST01/performance/run_1/note.txt"), true, true),
+            (format!("closed/{run}/TEST06/mlperf_log_accuracy.json"), false, false),
+            (format!("open/{run}/mlperf.conf"), false, false),
+            ("network/a/compliance/s/resnet50/Server/TEST04/performance/run_1/note.txt".to_owned(), true, true),
+            ("closed/a/compliance/s/resnet50/Server/TEST04/note.txt".to_owned(), false, false),
+            ("closed/a/compliance/s/resnet50/Server/performance/run_1/note.txt".to_owned(), false, false),
+            ("open/a/compliance/s/resnet50/Server/TEST04/performance/run_1/note.txt".to_owned(), false, false),
+            ("network/a/results/summary.html".to_owned(), false, false),
+            ("network/a/setup/start.sh".to_owned(), false, false),
+            ("network/note.txt".to_owned(), true, true),
         ] {
-            assert_eq!(has_list(Path::new(&path)), wanted, "{path}");
+            let has_lists = ["v5.1", "v6.0"].map(|round| has_list(Path::new(&path), round));
+            assert_eq!(has_lists, [in_v5, in_v6], "{path}");
         }
     }
 
@@ -272,7 +300,6 @@ mod tests {
             [
                 ".b begins with a dot: submissions have no hidden files",
                 "c d has a blank in its name",
-                "f is an empty folder",
                 "empty is empty",
                 "g is missing",
                 &dot,
