@@ -20,7 +20,7 @@ fn cases(folder: &Path) -> Vec<String> {
 }
 
 fn compared(paths: &[&str]) -> (Option<i32>, Vec<String>) {
-    let finished: Finished = LoadGen::run(&[&["trace", "--vector"], paths].concat());
+    let finished: Finished = LoadGen::run(&[&["trace", "--vector"][..], paths].concat());
     assert!(finished.stderr.is_empty(), "{finished:?}");
     (finished.code, finished.stdout.lines().map(str::to_owned).collect())
 }

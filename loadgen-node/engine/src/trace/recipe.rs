@@ -75,7 +75,7 @@ pub(crate) struct Recipe {
     pub(super) integers: IntegerRule,
 }
 
-/// What a round's rules ask of a phase, as plain values: which queries, until when, and by which draws.
+/// The queries that a round's rules ask of a phase, as plain values: how many, until when, by which draws.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Demand {
     pub(crate) layout: Layout,

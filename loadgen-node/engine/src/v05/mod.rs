@@ -1,17 +1,17 @@
 //! Round v0.5: other rules for the same machine.
 //!
-//! Engine of random numbers, loaded sets, queries with due times, logged samples and the view of the world are those of
-//! all rounds. This room has what LoadGen of that round does otherwise. Source of all facts: LoadGen of MLPerf Inference
-//! v0.5, branch r0.5 of mlcommons/inference.
+//! Random numbers, loaded sets, queries with due times, logged samples and the view of the world are those of all rounds.
+//! This room has the rest: the rules by which LoadGen of that round differs. Source of all facts: LoadGen of MLPerf
+//! Inference v0.5, branch r0.5 of mlcommons/inference.
 //!
-//! | file | what it has | what that round does otherwise |
+//! | file | what it has | otherwise than in later rounds |
 //! |---|---|---|
 //! | [`scenario`] | the five scenarios as plain values | MultiStream at a fixed interval, and free-running |
 //! | [`settings`] | the record of the requested settings | MultiStream has a rate and a number of queries in flight |
 //! | [`conf`] | config files -> settings | keys and units; one bad line voids the file |
 //! | [`effective`] | requested settings -> values in force | Offline counts in 32 bits |
 //! | [`traffic`] | values in force -> loaded sets and phases | picks follow one shuffle; twice the duration |
-//! | [`issuer`] | when the next query is issued, and when a series stops | ticks that are skipped; strict minimum duration |
+//! | [`issuer`] | when a query is issued, and when a series stops | skipped ticks; a minimum that is exceeded |
 //! | [`record`] | what happened to the queries of a series | intervals before a query |
 //! | [`series`] | one series over a world: issuing, waiting, recording | - |
 //! | [`judge`] | what was measured -> the rules that it keeps | intervals caused; scheduled rate of Server |

@@ -34,8 +34,8 @@ pub struct SeriesRun {
     pub logged: Vec<Issued>,
 }
 
-/// Runs a series from start to last answer. `picks` decides for each generated sample, issued or not, whether its answer
-/// is logged.
+/// Runs a series from start to last answer. `picks` decides which answers are logged, and draws for each generated
+/// sample, issued or not.
 ///
 /// # Errors
 /// The world stopped, or a sample has no answer.

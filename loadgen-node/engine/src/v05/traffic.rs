@@ -1,8 +1,8 @@
 //! Traffic: the loaded sets of a test, and the queries of a series over one of them.
 //!
 //! Queries are those of [`Trace`]; the rules of the round go into its recipe. The sample engine is advanced over one
-//! shuffle of the possible starts, and over another one before it in accuracy series; rounds of equal issue, which later
-//! rounds draw as well, are unknown.
+//! shuffle of the possible starts, and over another one before it in accuracy series. Later rounds then draw rounds of
+//! equal issue; this one knows none.
 
 use super::effective::Effective;
 use crate::settings::{IntegerRule, Profile, Qsl, SetRule};

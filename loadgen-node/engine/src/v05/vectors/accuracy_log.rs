@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use super::check::Ran;
 use super::facts::Fact;
 use super::lists::List;
+use super::ran::Ran;
 use crate::trace::Rng;
 use crate::world::Issued;
 

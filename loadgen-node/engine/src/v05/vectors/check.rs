@@ -1,20 +1,11 @@
 //! One case: its input becomes facts, and what it states is held against them.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::super::script::ScriptedWorld;
-use super::super::settings::Settings;
-use super::super::test::{TestInput, TestOutcome, run_test};
 use super::facts::{Difference, Fact};
 use super::form::{Input, Kind, VectorError, parts};
+use super::ran::{Ran, fields};
 use super::{accuracy_log, config, intervals, judging, official, search, traffic};
-
-/// A test that was run with a scripted SUT, and the world that saw it.
-pub(super) struct Ran {
-    pub(super) input: TestInput,
-    pub(super) outcome: TestOutcome,
-    pub(super) world: ScriptedWorld,
-}
 
 /// Checks a case, the text of a vector file; returns the first difference, if there is one.
 ///
@@ -32,31 +23,17 @@ pub fn check(text: &str) -> Result<Option<Difference>, VectorError> {
 
 /// The facts of each part of a case.
 fn facts(input: &Input) -> Result<Vec<(&'static str, Fact)>, VectorError> {
-    match input.kind {
+    let of_test: fn(&Ran) -> Vec<(&'static str, Fact)> = match input.kind {
         Kind::Config => return Ok(vec![("expected", config::facts(input))]),
         Kind::Official => return Ok(vec![("expected", official::facts(input)?)]),
-        _ => {}
-    }
-    let test = input.test()?;
-    let mut world = ScriptedWorld::new(input.sut.clone());
-    let outcome = run_test(&test, &mut world)?;
-    let ran = Ran { input: test, outcome, world };
-    let mut facts = vec![("test_settings", Fact::fields(fields(&ran.input.settings)))];
-    match input.kind {
-        Kind::Intervals => facts.push(("expected", intervals::facts(&ran))),
-        Kind::Judging => facts.extend(judging::facts(&ran)),
-        Kind::Search => facts.push(("expected", search::facts(&ran))),
-        Kind::AccuracyLog => facts.push(("expected", accuracy_log::facts(&ran))),
-        Kind::Traffic | Kind::Config | Kind::Official => facts.push(("expected", traffic::facts(&ran))),
-    }
+        Kind::Traffic => |ran| vec![("expected", traffic::facts(ran))],
+        Kind::Intervals => |ran| vec![("expected", intervals::facts(ran))],
+        Kind::Judging => judging::facts,
+        Kind::Search => |ran| vec![("expected", search::facts(ran))],
+        Kind::AccuracyLog => |ran| vec![("expected", accuracy_log::facts(ran))],
+    };
+    let ran = Ran::new(input)?;
+    let mut facts = of_test(&ran);
+    facts.push(("test_settings", Fact::fields(fields(&ran.input.settings))));
     Ok(facts)
-}
-
-/// The settings, field by field.
-pub(super) fn fields(settings: &Settings) -> Map<String, Value> {
-    match serde_json::to_value(settings) {
-        Ok(Value::Object(fields)) => fields,
-        // A record without maps and texts of others is always an object.
-        _ => Map::new(),
-    }
 }

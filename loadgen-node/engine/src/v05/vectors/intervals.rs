@@ -4,9 +4,8 @@ use super::super::judge::{Judgement, Measured};
 use super::super::summary::{
     Lines, Summary, broken_rules, errors_line, interval_line, per_query_line, verdict, yes_or_no,
 };
-use super::check::Ran;
 use super::facts::Fact;
-use super::judging::SUT;
+use super::ran::{Ran, SUT};
 
 pub(super) fn facts(ran: &Ran) -> Fact {
     let Some((series, reported)) = ran.reported() else { return Fact::Some(Vec::new()) };

@@ -5,21 +5,9 @@ use serde_json::Value;
 use super::super::effective::Effective;
 use super::super::judge::Measured;
 use super::super::summary::{Summary, broken_rules, errors_line, verdict};
-use super::super::test::{Reported, SeriesOutcome};
-use super::check::Ran;
 use super::facts::Fact;
+use super::ran::{Ran, SUT};
 use crate::traffic::Layout;
-
-/// The name of the scripted SUT.
-pub(super) const SUT: &str = "VectorSUT";
-
-impl Ran {
-    /// The series that is reported, and its result.
-    pub(super) fn reported(&self) -> Option<(&SeriesOutcome, &Reported)> {
-        let reported = self.outcome.reported.as_ref()?;
-        Some((self.outcome.series.get(reported.series)?, reported))
-    }
-}
 
 pub(super) fn facts(ran: &Ran) -> Vec<(&'static str, Fact)> {
     let errors = ran.outcome.errors.len();

@@ -8,10 +8,9 @@ use super::super::script::SeriesSamples;
 use super::super::search::{Part, Peak};
 use super::super::summary::{Summary, broken_rules};
 use super::super::test::{SearchOutcome, SeriesOutcome, Trial};
-use super::check::Ran;
 use super::facts::Fact;
-use super::judging::SUT;
 use super::lists::List;
+use super::ran::{Ran, SUT};
 use super::traffic::calls;
 
 pub(super) fn facts(ran: &Ran) -> Fact {

@@ -4,9 +4,9 @@ use std::rc::Rc;
 
 use super::super::script::{Call, SeriesSamples};
 use super::super::test::SeriesOutcome;
-use super::check::Ran;
 use super::facts::Fact;
 use super::lists::List;
+use super::ran::Ran;
 use crate::traffic::Gap;
 
 pub(super) fn facts(ran: &Ran) -> Fact {
