@@ -233,7 +233,7 @@ TESTS = [
     Edit("an answer to another query", replaced(f"{TEST01}/accuracy/{ANSWERS}", r'"seq_id" : \d+',
                                                 '"seq_id" : 999999', 1), "which the seeds do not pick"),
     Edit("an answer that is none", replaced(f"{TEST01}/accuracy/{ANSWERS}", '"data" : "..', '"data" : "xy', 1),
-         "a line is no answer"),
+         "is no accuracy log of LoadGen"),
 ]
 TEXTS = [
     Edit("a sample that the dataset does not have", replaced(f"{ACCURACY}/{ANSWERS}", r'"qsl_idx" : \d+',
