@@ -30,7 +30,7 @@ fn files_of_variables_have_every_flag_once() {
         let mut wanted: Vec<&str> = names(&help).collect();
         wanted.sort_unstable();
         wanted.dedup();
-        let text = fs::read_to_string(repository().join("deploy").join(file)).unwrap();
+        let text = fs::read_to_string(repository(&format!("deploy/{file}"))).unwrap();
         let mut there: Vec<&str> = text.lines().filter_map(named).collect();
         there.sort_unstable();
         assert_eq!(there, wanted, "deploy/{file} against {program} {command} --help");

@@ -165,7 +165,6 @@ pub(crate) fn text<'a>(
     if let Some(search) = &outcome.find_peak {
         lines.push(("Peak", peak(search.bracket, &search.trials)));
     }
-    let settings = finished.setup.plan.requested();
     let lag = outcome.lag();
     // Offline has no schedule, since all of it is due at once.
     if lag.count > 0 && !finished.setup.plan.effective().shape.is_pulled() {

@@ -28,7 +28,7 @@ macro_rules! kind {
 }
 
 /// Every kind of document: files of the run folder first, then what commands print.
-pub const KINDS: [Kind; 29] = [
+pub const KINDS: [Kind; 30] = [
     kind!("result_summary", "result_summary.json; run, show and recover with --json print the same"),
     kind!("network_report", "network_report.json"),
     kind!("system_desc", "system_desc.json"),
