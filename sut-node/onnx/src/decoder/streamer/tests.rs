@@ -28,7 +28,7 @@ fn adds(all: &[i64]) -> Vec<f32> {
 
 /// Any of them may be likely.
 fn wavers(all: &[i64]) -> Vec<f32> {
-    made_up(5, all, 10)
+    made_up(4, all, 10)
 }
 
 /// Samples and tokens of each run.
