@@ -150,7 +150,7 @@ pub(crate) enum Command {
     /// Hold a SUT node of your own against the wire contract, rule by rule.
     #[command(after_long_help = help::CONFORMANCE)]
     Conformance(ConformanceArgs),
-    /// List the JSON documents that there are, or print the schema of one.
+    /// List the JSON documents, or print the schema of one.
     #[command(after_help = help::SCHEMA)]
     Schema(SchemaArgs),
     /// Print the script with which a shell completes this command line.

@@ -276,13 +276,16 @@ pub(super) struct BenchArgs {
     /// busy, then one at a time. 10 unless given; 2 with --tune.
     #[arg(long, value_name = "TIME", value_parser = seconds, env = "LON_SECONDS")]
     pub(super) seconds: Option<Duration>,
-    /// Try numbers of workers and threads up to the cores, batches up to --max-batch and delays. Print a table, and the
-    /// lines that serve at the highest rate and at the shortest latency.
+    /// Try workers, threads, batches and delays.
+    ///
+    /// Workers and threads go up to the cores, batches up to --max-batch. A table has the rate and the latencies of
+    /// each; below it are the lines that serve at the highest rate and at the shortest latency.
     #[arg(long, conflicts_with_all = ["out", "json"], env = "LON_TUNE")]
     pub(super) tune: bool,
-    /// Samples to ask with: a dataset as `loadgen-node run --dataset` takes it (.npy, .npz, .jsonl, a folder of .npy or
-    /// .npz), or a folder of JPEGs where --preprocess makes something of them. Random samples unless given; real ones
-    /// show what varies with their content and size.
+    /// A dataset to ask with; random samples unless given.
+    ///
+    /// It is as `loadgen-node run --dataset` takes it (.npy, .npz, .jsonl, a folder of .npy or .npz), or a folder of
+    /// JPEGs where --preprocess makes something of them. Real samples show what varies with their content and size.
     #[arg(long, value_name = "FILE|FOLDER", env = "LON_SAMPLES")]
     pub(super) samples: Option<PathBuf>,
     /// The size that random samples have where the model leaves it open.
