@@ -18,8 +18,8 @@ use crate::pixels::{ImageError, Pixels, within_limit};
 /// (as Adobe writes them: inverted, multiplied with the black). The picture is turned as the file's EXIF segment says.
 ///
 /// A file whose data end before the last pixel is an error, not a grey area. Damage in the middle of a file is an error
-/// where it can be noticed: a scan of a progressive file, or the data between two restart markers, can end early without
-/// a trace.
+/// where it can be noticed: a scan of a progressive file, or the data between two restart markers, can end early
+/// without a trace.
 ///
 /// # Errors
 /// See [`ImageError`]. Any bytes may be given.
