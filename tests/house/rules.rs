@@ -71,7 +71,7 @@ const ROOMS: &[Floors] = &[
             "text v1",
         ],
     },
-    Floors { folder: "proto/image", floors: &["apply jpeg spec", "linear", "pixels preprocess"] },
+    Floors { folder: "proto/image", floors: &["apply jpeg spec", "linear", "orientation pixels preprocess"] },
     Floors {
         folder: "proto/net",
         floors: &[
@@ -85,7 +85,7 @@ const ROOMS: &[Floors] = &[
     },
     Floors {
         folder: "proto/shell",
-        floors: &["bugs documents duration failure figures log metrics packaging short_help variables version", "tls"],
+        floors: &["bugs documents duration failure log metrics packaging short_help variables version", "figures tls"],
     },
     Floors {
         folder: "qdl",

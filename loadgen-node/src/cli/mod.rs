@@ -1,7 +1,7 @@
 //! The command line: flags as typed, and what they mean.
 //!
-//! - `run`, `shared`, `nodes`, `metrics`, `probe`, `fleet`, `audit`, `dataset`, `submission`, `benchmark`, `others`: the
-//!   flags of each command;
+//! - `run`, `shared`, `nodes`, `metrics`, `probe`, `fleet`, `audit`, `dataset`, `submission`, `benchmark`, `others`:
+//!   the flags of each command;
 //!   `format`: in which form a table is printed; `parse`: values of flags; `help`: texts after the flags; `headings`:
 //!   under which help lists the flags; `tip`: what is said of flags that are none;
 //! - `checked`: from the flags of `run` to what is asked for; `object`: the same from a JSON object.

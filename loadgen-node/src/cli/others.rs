@@ -56,7 +56,8 @@ pub(crate) struct TraceArgs {
     pub(crate) settings: Option<PathBuf>,
     /// Recorded cases of the LoadGen of round v0.5: compute each again, and print whether it is equal or the first
     /// difference.
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["settings", "benchmark", "scenario", "digest"])]
+    #[arg(long, value_name = "FILE", num_args = 1..,
+          conflicts_with_all = ["settings", "benchmark", "scenario", "digest"])]
     pub(crate) vector: Vec<PathBuf>,
     /// The benchmark, as `run` takes it.
     #[arg(long, env = "LON_BENCHMARK", required_unless_present_any = ["settings", "vector"])]

@@ -7,6 +7,7 @@
 pub(crate) mod accuracy;
 pub(crate) mod advise;
 pub(crate) mod audit;
+mod begun;
 pub(crate) mod benchmark;
 pub(crate) mod compare;
 pub(crate) mod conf;

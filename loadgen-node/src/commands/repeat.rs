@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use anyhow::Context as _;
 
+use super::begun::{Begun, INCOMPLETE, LiveOutput};
 use super::io::{print_in, print_text, shown};
-use super::run::{Begun, INCOMPLETE, LiveOutput};
+
 use crate::cli::Format;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents;

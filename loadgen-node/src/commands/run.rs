@@ -1,27 +1,21 @@
 //! The command `run`: one test, from flags to run folder; several of them (`repeat`); or advice on codecs (`advise`).
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context as _, anyhow};
 use lon_qsl::benchmark::official_scores;
 
+use super::begun::{Begun, INCOMPLETE, LiveOutput};
 use super::io::{print_json_pretty, print_text, read};
 use super::{advise, repeat};
 use crate::cli::{Asked, Format, RunArgs};
-use crate::display::metrics::options::{Metrics, MetricsOptions};
-use crate::display::steps;
-use crate::display::ui::Ui;
 use crate::division::AccuracyRun;
 use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::live::board::Board;
 use crate::outputs::documents::result_summary::{self, ResultSummary};
-use crate::outputs::folder::{Place, write_file};
-use crate::outputs::record::{self, Recorded};
+use crate::outputs::folder::Place;
+use crate::outputs::record::Recorded;
 use crate::outputs::{own_result, screen};
-use crate::signals::{Leaves, Signals};
-use crate::test_run::{Test, TestSpec};
+use crate::test_run::TestSpec;
 use loadgen::settings::Mode;
 
 /// Does what the flags ask for.
@@ -81,13 +75,6 @@ pub(crate) enum Shown {
     Json,
 }
 
-/// How a run is shown while it goes on.
-#[derive(Debug, Default)]
-pub(crate) struct LiveOutput {
-    pub(crate) ui: Ui,
-    pub(crate) metrics: MetricsOptions,
-}
-
 /// Makes one test, leaves its run folder and shows the result.
 pub(crate) fn run_test(spec: TestSpec, place: &Place, shown: Shown, live: LiveOutput) -> Outcome {
     // Looked at before any node is bothered; the folder is made once they have all agreed to the run.
@@ -106,49 +93,4 @@ pub(crate) fn run_test(spec: TestSpec, place: &Place, shown: Shown, live: LiveOu
     written.context(INCOMPLETE).or_exit(Exit::Bug)?;
     told?;
     Ok(finished.exit())
-}
-
-/// What is said of a run whose folder lacks a file.
-pub(super) const INCOMPLETE: &str = "the run is over, but its files are not complete";
-
-/// All that tests need which are made one after the other: what is asked for, and how they are shown meanwhile.
-pub(super) struct Begun {
-    spec: TestSpec,
-    ui: Ui,
-    board: Board,
-    metrics: Metrics,
-    signals: Signals,
-}
-
-impl Begun {
-    /// Opens the port of metrics, and looks at the nodes where a setting is to be found.
-    pub(super) fn new(spec: TestSpec, live: LiveOutput) -> Outcome<Begun> {
-        let (ui, board) = (live.ui.available(), Board::default());
-        let metrics = live.metrics.start(board.clone()).context("--metrics-listen").or_exit(Exit::Usage)?;
-        let looks = spec.wants_a_look()?;
-        let signals = Signals::catch(Leaves::Folder).context("cannot handle signals").or_exit(Exit::Bug)?;
-        let spec = match looks {
-            true => spec.look(&signals)?,
-            false => spec,
-        };
-        Ok(Begun { spec, ui, board, metrics, signals })
-    }
-
-    /// Makes the test, and leaves its run folder. The flag turns true when the user wants no more.
-    pub(super) fn make(&self, place: &Place) -> Outcome<(Recorded, Arc<AtomicBool>)> {
-        let test = Test::new(self.spec.clone())?;
-        test.verify(&steps::steps("verifying files"))?;
-        let mut connected = test.connect()?;
-        connected.probe_if_wanted(&self.signals)?;
-        let claimed = connected.claim(&self.signals)?;
-        let stop = claimed.stop();
-        Ok((record::record_shown(claimed, place, self.ui, &self.board)?, stop))
-    }
-
-    /// Writes the file of metrics, and serves them for the time that was asked for, or until `stop` turns true.
-    pub(super) fn end(self, stop: &Arc<AtomicBool>) -> Outcome<()> {
-        let written = self.metrics.file().map(|(file, text)| write_file(&file, |out| out.write_all(text.as_bytes())));
-        self.metrics.end(stop);
-        written.transpose().context("the run is over, and --metrics-file was not written").or_exit(Exit::Bug).map(drop)
-    }
 }

@@ -143,8 +143,8 @@ fn no_score(step: &Step<'_>) -> anyhow::Error {
     )
 }
 
-/// Refuses scores that are not between the bounds, or are not there. The official checker looks for no score that has an
-/// upper bound alone.
+/// Refuses scores that are not between the bounds, or are not there. The official checker looks for no score that has
+/// an upper bound alone.
 pub(super) fn reached(bounds: &[Bound], scores: &OfficialScores) -> Result<()> {
     for bound in bounds {
         let metric = &bound.metric;

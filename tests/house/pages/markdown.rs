@@ -125,7 +125,8 @@ pub(crate) fn names_of_pages(text: &str) -> Vec<String> {
 #[test]
 fn a_page_has_anchors_links_and_sentences() {
     let page = Page::read(
-        "# A page: `x`\n\nOne [link, two](a.md#b) words. Who\nknows?\n\n- item `a b`\n1. second\n\n| a [cell](c.md) |\n\n\
+        "# A page: `x`\n\nOne [link, two](a.md#b) words. Who\nknows?\n\n- item `a b`\n1. second\n\n| a [cell](c.md) \
+         |\n\n\
          ```sh\n# no heading\n[no](link)\n```\n\n## A page, x\n![p](d.svg)\n`[no](link)`\n",
     );
     assert_eq!(page.anchors, ["a-page-x", "a-page-x-1"]);

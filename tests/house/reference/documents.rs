@@ -19,8 +19,8 @@ const RUN_FOLDER: &str = "`loadgen-node run` writes these files into its run fol
 `nodes[].name` is the key `name` of each\nelement of the list `nodes`, and `{name}` stands for a key that is data.
 
 The number under `schema` is the version of a document's form, and 1 everywhere. It stays when keys are added, so
-readers must ignore keys that they do not know. It grows when a key is removed or gets another meaning. Each document has
-a JSON Schema: `loadgen-node schema` lists them, `loadgen-node schema NAME` prints one.
+readers must ignore keys that they do not know. It grows when a key is removed or gets another meaning. Each document
+has a JSON Schema: `loadgen-node schema` lists them, `loadgen-node schema NAME` prints one.
 
 | file | content |
 |---|---|
@@ -60,7 +60,7 @@ const OTHER_FILES: [(&str, &str); 10] = [
     ),
     (
         "stages.bin",
-        "with `--record-stages`: the node and the duration of each stage of each sample; `loadgen-node export` reads it",
+        "with `--record-stages`: the node and the duration of each stage of each sample, for `loadgen-node export`",
     ),
     ("system_diagram.svg", "the machines and the network between them"),
     ("result.txt", "the text of the screen; `loadgen-node show` prints it again"),

@@ -9,8 +9,8 @@ use lon_tests::test_run::TestRun;
 const METRICS: &str = "`--metrics-listen HOST:PORT` serves metrics at `/metrics`: OpenMetrics 1.0, or the older text \
 format of Prometheus for\nclients that name `text/plain` alone. Counters begin with the program, and all series exist \
 from its start.\n\nHistograms have classic buckets, those of seconds from 1 us to 100 s in steps of 1, 2 and 5, with \
-`_sum` and `_count`\nbeside `_bucket`. Clients that name Prometheus's protobuf format first get it, with native buckets \
-for durations: eight\nfor each doubling (schema 3).
+`_sum` and `_count`\nbeside `_bucket`. Clients that name Prometheus's protobuf format first get it, with native \
+buckets for durations: eight\nfor each doubling (schema 3).
 ";
 
 const OF_SUT_NODE: &str = "
@@ -24,8 +24,8 @@ const OF_SUT_NODE: &str = "
 | `layer`, `direction` | those of `network_report.json` |
 | `end` | `client`, or `lapsed` where the client went without the end of its run |
 | `queue` | `decode` or `worker` |
-| `reason` of failed samples | `unreadable` (no tensors), `decode` (not inflated or not pre-processed), `backend` (refused by \
-it), `panic`, `encode` (the answer could not be encoded), `run_over` (no client waited for the answer) |
+| `reason` of failed samples | `unreadable` (no tensors), `decode` (not inflated or not pre-processed), `backend` (refused \
+by it), `panic`, `encode` (the answer could not be encoded), `run_over` (no client waited for the answer) |
 
 ";
 
@@ -33,8 +33,8 @@ const OF_RUN: &str = "
 ## Run
 
 `loadgen-node run`, with `--metrics-listen`, and in the file of `--metrics-file`. Metrics of tokens exist in token runs
-alone, and `lon_loadgen_valid` when the run is judged. `lon_loadgen_retransmits` has the nodes that know the number. Ends
-of the buckets of latencies hold to within 0.8 %.
+alone, and `lon_loadgen_valid` when the run is judged. `lon_loadgen_retransmits` has the nodes that know the number.
+Ends of the buckets of latencies hold to within 0.8 %.
 
 | label | values |
 |---|---|

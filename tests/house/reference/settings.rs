@@ -7,8 +7,8 @@ use loadgen_node::documents::schemas::Kind;
 use serde_json::Value;
 
 const HEAD: &str = "`--set [SCENARIO.]KEY=VALUE` and official config files set these. `--set` also takes the names in \
-the column *field*,\nwhich are the names in results, and units: `min_duration=60s`. A number alone has the unit of this \
-table for a key, and\nthat of the meaning for a field. Config files of users may not set the keys marked with *.
+the column *field*,\nwhich are the names in results, and units: `min_duration=60s`. A number alone has the unit of \
+this table for a key, and\nthat of the meaning for a field. Config files of users may not set the keys marked with *.
 
 | key | scenario | unit | field | meaning of the field |
 |---|---|---|---|---|

@@ -1,6 +1,7 @@
 //! Round v0.5: other rules for the same machine.
 //!
-//! Random numbers, loaded sets, queries with due times, logged samples and the view of the world are those of all rounds.
+//! Random numbers, loaded sets, queries with due times, logged samples and the view of the world are those of all
+//! rounds.
 //! This room has the rest: the rules by which LoadGen of that round differs. Source of all facts: LoadGen of MLPerf
 //! Inference v0.5, branch r0.5 of mlcommons/inference.
 //!

@@ -43,11 +43,11 @@ pub struct TestInput {
 pub struct SeriesOutcome {
     /// The settings in force.
     pub effective: Effective,
-    /// Its queries.
+    /// The queries of the series.
     pub phase: PhasePlan,
     /// Number of sets that were loaded before its own.
     pub loaded_set: usize,
-    /// Its outcome.
+    /// The outcome of the series.
     pub run: SeriesRun,
 }
 

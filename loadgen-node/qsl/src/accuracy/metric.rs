@@ -227,8 +227,8 @@ impl Metric {
         matches!(self, Metric::RougeLsum | Metric::LongExactMatch)
     }
 
-    /// Returns the points for a text, from 0 to 1; `part` is the part of its sample, where it has one. None when it does
-    /// not give points to such single texts.
+    /// Returns the points for a text, from 0 to 1; `part` is the part of its sample, where it has one. None when it
+    /// does not give points to such single texts.
     pub(super) fn points_of_text(self, text: &str, right: &[String], part: Option<&str>) -> Option<f64> {
         Some(match self {
             Metric::LongExactMatch => return long_context::points(part?, text, right),

@@ -44,9 +44,9 @@ pub enum About {
     Form,
     /// The number of samples.
     Count,
-    /// A file.
+    /// A file of the dataset.
     File,
-    /// A sample.
+    /// A sample of the dataset.
     Sample,
     /// The right answers.
     Answer,
@@ -176,8 +176,8 @@ fn beyond(all: &[Option<Truth>], classes: usize) -> Faults {
     Faults { first, count }
 }
 
-/// The list of sums in the folder, and the files that it names. What is missed of the dataset itself is found otherwise,
-/// as is what is wrong with the list.
+/// The list of sums in the folder, and the files that it names. What is missed of the dataset itself is found
+/// otherwise, as is what is wrong with the list.
 fn look_at_list(path: &Path, found: &mut Verified) {
     let folder = if path.is_dir() { path.to_owned() } else { split(path).0 };
     match Sums::beside(&folder) {

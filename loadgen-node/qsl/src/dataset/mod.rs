@@ -216,7 +216,7 @@ impl Dataset {
         }
     }
 
-    /// Checks that every sample that is scored has a label that the metric can use. A dataset without any labels passes.
+    /// Checks that every scored sample has a label that the metric can use. A dataset without any labels passes.
     ///
     /// # Errors
     /// A sample has no such label; the error names the first of them.

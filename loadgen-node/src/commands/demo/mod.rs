@@ -17,6 +17,7 @@ use qdl::{NodeAddress, Transport};
 use tokio::sync::oneshot;
 
 use self::net::DigitsNet;
+use super::begun::LiveOutput;
 use super::run;
 use crate::cli::{DemoArgs, this_call};
 use crate::exit::{Exit, OrExit as _, Outcome};
@@ -50,7 +51,7 @@ pub(crate) fn demo(args: DemoArgs) -> Outcome {
     // Its SUT nodes share the machine, however many cores that has.
     spec.limits.max_lag = Some(Duration::from_millis(50));
     spec.call = this_call::<DemoArgs>(None);
-    let live = run::LiveOutput { ui: args.ui.into(), ..run::LiveOutput::default() };
+    let live = LiveOutput { ui: args.ui.into(), ..LiveOutput::default() };
     let place = args.out.map_or_else(|| Place::usual(Path::new(RESULTS), benchmark, "demo"), Place::At);
     let shown = if args.json { run::Shown::Json } else { run::Shown::Words };
     let exit = run::run_test(spec, &place, shown, live)?;

@@ -30,13 +30,13 @@ pub struct DatasetVerified {
     pub first_sample: Option<String>,
     /// How many files were compared with a sum, one by one. Small files are compared when the dataset is opened.
     pub files: usize,
-    /// What is wrong; empty: nothing was found. Of many faults of one kind the first 100, and one that counts the others.
+    /// Faults of the dataset. Of many faults of one kind the first 100, and one that counts the others.
     pub faults: Vec<DatasetFault>,
     /// What could not be looked at.
     pub unchecked: Vec<String>,
 }
 
-/// One fault.
+/// A fault of the dataset.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -36,7 +36,7 @@ pub struct Repeats {
     pub scenario: String,
     /// The official name of the mode.
     pub mode: String,
-    /// The dataset.
+    /// The dataset of the runs.
     pub dataset: String,
     /// Number of runs that were asked for.
     pub asked: u64,

@@ -1,5 +1,5 @@
-//! Decodes token by token with an ONNX model that has a cache of keys and values: greedily, or by a beam search, several
-//! samples at one time.
+//! Decodes token by token with an ONNX model that has a cache of keys and values: greedily, or by a beam search,
+//! several samples at one time.
 //!
 //! Such a model is known by its inputs, named as Hugging Face Optimum names them:
 //!

@@ -21,7 +21,7 @@ pub enum VectorError {
     /// A setting is none, or has no number.
     #[error("settings.{key}: {why}")]
     Setting {
-        /// The key.
+        /// The key of the setting.
         key: String,
         /// The fault of its value.
         why: &'static str,

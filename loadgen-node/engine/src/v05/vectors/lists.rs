@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 /// A list of numbers, or of groups of numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum List {
-    /// Single numbers.
+    /// Numbers, each of its own.
     Numbers(Vec<u64>),
     /// Groups of one length: all numbers, and the length.
     Groups(Vec<u32>, usize),

@@ -1,9 +1,9 @@
 //! Cases that the LoadGen of round v0.5 recorded, and the first difference of this engine from one.
 //!
 //! A case is a JSON document: settings, library and scripted SUT, and the results of that LoadGen. The results never
-//! take part in computing: `form` takes the document apart, the kinds below make facts of settings, library and SUT, and
-//! `facts` compares them with the statements of the document. A document may state a part of the facts, and long lists
-//! by their beginning, end and digest.
+//! take part in computing: `form` takes the document apart, the kinds below make facts of settings, library and SUT,
+//! and `facts` compares them with the statements of the document. A document may state a part of the facts, and long
+//! lists by their beginning, end and digest.
 //!
 //! | file | what it has |
 //! |---|---|

@@ -3,7 +3,7 @@
 //! | name | content |
 //! |---|---|
 //! | `labels.npy`, `labels.txt` | the right class of each sample, or of each of its items (see `labels`) |
-//! | `answers.jsonl` | a line `{"answers": ["..."]}` for each sample: the right texts; maybe a `part` as in JSON lines |
+//! | `answers.jsonl` | a line `{"answers": ["..."]}` for each sample: the right texts; maybe a `part`, as JSON lines |
 //! | `tokenizer.json` | what makes texts of answers that are token ids; beside texts only |
 //! | `punkt_tab` | NLTK's folder of this name, whose `english` finds the sentences of texts; beside texts only |
 //! | `annotations.json` | the boxes in images, in the form of COCO; the image of sample i is the i-th of the file |
