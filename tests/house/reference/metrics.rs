@@ -24,8 +24,8 @@ const OF_SUT_NODE: &str = "
 | `layer`, `direction` | those of `network_report.json` |
 | `end` | `client`, or `lapsed` where the client went without the end of its run |
 | `queue` | `decode` or `worker` |
-| `reason` of failed samples | `unreadable` (no tensors), `decode` (not inflated or not pre-processed), `backend` (refused \
-by it), `panic`, `encode` (the answer could not be encoded), `run_over` (no client waited for the answer) |
+| `reason` of failed samples | `unreadable` (no tensors), `decode` (not inflated or not pre-processed), `backend` \
+(refused by it), `panic`, `encode` (the answer could not be encoded), `run_over` (no client waited for the answer) |
 
 ";
 
