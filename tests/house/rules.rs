@@ -71,7 +71,7 @@ const ROOMS: &[Floors] = &[
             "text v1",
         ],
     },
-    Floors { folder: "proto/image", floors: &["apply jpeg spec", "linear", "orientation pixels preprocess"] },
+    Floors { folder: "proto/image", floors: &["apply jpeg spec", "linear orientation", "pixels preprocess"] },
     Floors {
         folder: "proto/net",
         floors: &[

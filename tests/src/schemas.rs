@@ -72,6 +72,8 @@ pub fn printed(args: &[&str]) -> &'static [&'static str] {
     let has = |flag: &str| args.contains(&flag);
     let command: Vec<&str> = args.iter().copied().filter(|arg| !arg.starts_with('-')).take(2).collect();
     match (command.as_slice(), has("--json") || has("--format=json")) {
+        // A line for each file.
+        (["trace", ..], _) if has("--vector") => &[],
         (["trace", ..], _) => &["trace"],
         (["conf", ..], _) if has("--config-vector") => &["config_cases"],
         (["replay", ..], _) if has("--report-vector") => &["replay"],

@@ -92,7 +92,7 @@ impl From<LogFormatArg> for LogFormat {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Do the main job with nothing installed: the digits benchmark on loopback.
+    /// Run the digits benchmark on loopback, with nothing installed.
     #[cfg(feature = "demo")]
     #[command(after_help = help::DEMO)]
     Demo(DemoArgs),
@@ -132,10 +132,10 @@ pub(crate) enum Command {
     /// Score the accuracy log of a run folder against the labels.
     #[command(after_help = help::ACCURACY)]
     Accuracy(AccuracyArgs),
-    /// Hold the files of a dataset against what a benchmark promises; needs no SUT.
+    /// Compare the files of a dataset with its benchmark; needs no SUT.
     #[command(after_help = help::DATASET)]
     Dataset(DatasetArgs),
-    /// Hold finished runs to a compliance test of MLPerf: TEST01, TEST04 to TEST09, or the custom dataset test.
+    /// Compare finished runs with a compliance test of MLPerf, TEST01 to TEST09.
     #[command(after_long_help = help::AUDIT)]
     Audit(AuditArgs),
     /// From one file to a submission: the runs that it needs, their audits, and the folders for the official checker.
@@ -147,7 +147,7 @@ pub(crate) enum Command {
     /// Begin a benchmark of your own, for the model that a node has.
     #[command(after_help = help::BENCHMARK)]
     Benchmark(BenchmarkArgs),
-    /// Hold a SUT node of your own against the wire contract, rule by rule.
+    /// Test a SUT node of your own against the wire contract.
     #[command(after_long_help = help::CONFORMANCE)]
     Conformance(ConformanceArgs),
     /// List the JSON documents, or print the schema of one.
