@@ -68,7 +68,6 @@ pub(super) fn load_on(
         tokens,
         openai,
         max_run_bytes: memory.inference_bytes(workers),
-        ..BackendOptions::default()
     };
     backends.open(&args.backend, &options).or_exit(Exit::Usage)
 }

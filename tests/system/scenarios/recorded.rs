@@ -66,5 +66,5 @@ fn a_difference_has_its_place_and_both_values() {
     assert_eq!(code, Some(2), "{lines:#?}");
     assert!(lines[0].contains("not compared") && lines[0].contains("library"), "{lines:#?}");
     assert!(lines[1].starts_with("/no/such/case.json: not compared: "), "{lines:#?}");
-    assert!(lines[2].contains("ticks_passed") && lines[3].ends_with(": equal"), "{lines:#?}");
+    assert!(lines[2].contains("multi_stream_target_qps") && lines[3].ends_with(": equal"), "{lines:#?}");
 }

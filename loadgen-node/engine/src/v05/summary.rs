@@ -63,6 +63,7 @@ pub fn errors_line(errors: usize) -> String {
     }
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "callers have numbers and texts")]
 fn line(label: impl Into<String>, value: impl ToString) -> (String, String) {
     (label.into(), value.to_string())
 }

@@ -41,10 +41,10 @@ fn all_cases_are_equal() {
 fn leaves(value: &Value, pointer: &str, found: &mut Vec<String>) {
     match value {
         Value::Object(named) => {
-            named.iter().for_each(|(name, value)| leaves(value, &format!("{pointer}/{name}"), found))
+            named.iter().for_each(|(name, value)| leaves(value, &format!("{pointer}/{name}"), found));
         }
         Value::Array(row) => {
-            row.iter().enumerate().for_each(|(i, value)| leaves(value, &format!("{pointer}/{i}"), found))
+            row.iter().enumerate().for_each(|(i, value)| leaves(value, &format!("{pointer}/{i}"), found));
         }
         _ => found.push(pointer.to_owned()),
     }

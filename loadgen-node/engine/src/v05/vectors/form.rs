@@ -120,8 +120,11 @@ const REMARKS: [&str; 7] =
 /// The parts of a case that state facts.
 const STATED: [&str; 4] = ["test_settings", "effective", "measured", "expected"];
 
+/// The statements of a document, by the part in which they stand.
+pub(super) type Stated = Vec<(&'static str, Value)>;
+
 /// Takes a case apart: its input, and what it states by the name of the part.
-pub(super) fn parts(text: &str) -> Result<(Input, Vec<(&'static str, Value)>), VectorError> {
+pub(super) fn parts(text: &str) -> Result<(Input, Stated), VectorError> {
     let mut document: Map<String, Value> = serde_json::from_str(text)?;
     for key in REMARKS {
         document.remove(key);

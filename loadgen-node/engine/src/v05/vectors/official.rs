@@ -27,7 +27,7 @@ pub(super) fn facts(input: &Input) -> Result<Fact, VectorError> {
     let test = input.test()?;
     let effective = Effective::new(&test.settings, test.qsl, &mut Vec::new())?;
     let phases = phases(&test, &effective)?;
-    let loaded: Vec<List> = phases.iter().map(|phase| loaded(phase)).collect();
+    let loaded: Vec<List> = phases.iter().map(loaded).collect();
     let generated = phases.iter().map(|phase| {
         Fact::Some(vec![
             ("queries", Fact::is(phase.generated.queries)),
