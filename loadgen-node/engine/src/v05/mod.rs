@@ -18,7 +18,7 @@
 //! | [`judge`] | what was measured -> the rules that it keeps | intervals caused; scheduled rate of Server |
 //! | [`summary`] | that -> the lines of the summary | its own lines |
 //! | [`search`] | results in, the next value to try out | no upper bound, samples per query too |
-//! | [`test`] | a whole test over a world, of any mode | sets and seeds of each series |
+//! | [`mod@test`] | a whole test over a world, of any mode | sets and seeds of each series |
 //! | [`script`] | a world with virtual time and scripted latencies | - |
 //! | [`vectors`] | recorded cases of that LoadGen, and where this engine differs | - |
 
