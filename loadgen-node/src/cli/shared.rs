@@ -39,7 +39,7 @@ pub(crate) struct TestArgs {
     /// trace=FILE. The run folder has the trace.
     #[arg(long, value_name = "SPEC", env = "LON_AGGREGATE", help_heading = WHAT, hide_short_help = true)]
     pub(crate) aggregate: Option<Aggregate>,
-    /// Settings of LoadGen: --set target_qps=500,min_duration=60s.
+    /// Settings: --set target_qps=500,min_duration=60s.
     ///
     /// The flag can be repeated.
     /// SCENARIO.KEY=VALUE is for that scenario alone. target_qps=auto (in SingleStream and MultiStream
