@@ -134,11 +134,12 @@ def tokens(count=40):
         dtype, outputs = random.choice([("<i8", ""), ("<i8", "y i64[N,?]"), ("<i4", "y i32[N,?]")])
         answers = [np.array(row, dtype).tobytes() for row in rows]
         files = {"tokenizer.json": file.encode()}
-        yield Case("wer", f"{kind} tokens", answers, 0.0, [[text] for text in texts], files, outputs)
+        yield Case("wer", f"{kind} tokens", answers, 0.0, [[text] for text in texts], files=files,
+                   outputs=outputs)
         rights = [[text_like(text.split() or ["x"])] for text in texts]
         scorer = rouge_scorer.RougeScorer(ROUGES, use_stemmer=True)
         expected = 100 * np.mean([best_rouge("rougeL", scorer, *pair) for pair in zip(texts, rights)])
-        yield Case("rougeL", f"{kind} tokens", answers, expected, rights, files, outputs)
+        yield Case("rougeL", f"{kind} tokens", answers, expected, rights, files=files, outputs=outputs)
 
 
 MARKS = [". ", ".\n", "? ", "!", "...", " . . . ", "\"", " (", ") ", "'", ", ", "; ", " -- ", "\n\n", "  ", ".)", ".\" ",
@@ -176,7 +177,7 @@ def sentences(count=60):
     rights = [random.choice([text, sentence_text(words, random.randint(1, 30))]) for text in texts]
     lines = lambda text: "\n".join(splitter.tokenize(text.strip()))
     answers, truths = [text.encode() for text in texts], [[right] for right in rights]
-    yield Case("gen_len", "sentences", answers, sum(len(lines(text)) for text in texts), truths, files)
+    yield Case("gen_len", "sentences", answers, sum(len(lines(text)) for text in texts), truths, files=files)
     scorer = rouge_scorer.RougeScorer(ROUGES, use_stemmer=True)
     pairs = zip(map(lines, rights), map(lines, texts))
     expected = 100 * np.mean([scorer.score(*pair)["rougeLsum"].fmeasure for pair in pairs])

@@ -43,19 +43,25 @@ fn same(name: &str, reference: &Detail, test: &Detail, is_kept: &dyn Fn(&str) ->
     };
     let (before, after) = (keys(reference), keys(test));
     let of = |list: &'_ [(String, Value)], key: &str| list.iter().find(|(own, _)| own == key).map(|(_, v)| v.clone());
-    let said = |value: Option<Value>| value.map_or_else(|| "none".to_owned(), |value| value.to_string());
+    // A release that does not log a setting says nothing of it.
+    let release = |log: &Detail| log.text("loadgen_version").map(str::to_owned);
+    let is_silent = release(reference) != release(test);
     let mut different: Vec<String> = before
         .iter()
-        .filter(|(key, value)| of(&after, key).as_ref() != Some(value))
-        .map(|(key, value)| format!("{key} {} instead of {value}", said(of(&after, key))))
+        .filter_map(|(key, value)| match of(&after, key) {
+            Some(other) if other != *value => Some(format!("{key} {other} instead of {value}")),
+            None if !is_silent => Some(format!("{key} none instead of {value}")),
+            _ => None,
+        })
         .collect();
-    different
-        .extend(after.iter().filter(|(key, _)| of(&before, key).is_none()).map(|(key, _)| format!("{key} is new")));
+    let new = after.iter().filter(|(key, _)| !is_silent && of(&before, key).is_none());
+    different.extend(new.map(|(key, _)| format!("{key} is new")));
     let wanted = "the same, but for what the audit changes";
     if reference.beginning("effective_").next().is_none() {
         return AuditCheck::ours(name, false, wanted, "the detail log of the reference has no settings");
     }
-    let found = if different.is_empty() { format!("{} settings are the same", before.len()) } else { list(&different) };
+    let both = before.iter().filter(|(key, _)| of(&after, key).is_some()).count();
+    let found = if different.is_empty() { format!("{both} settings are the same") } else { list(&different) };
     AuditCheck::ours(name, different.is_empty(), wanted, found)
 }
 
@@ -155,6 +161,28 @@ mod tests {
         assert_eq!(first(&log(&[("x", "1")]), &[]), CheckOutcome::Failed);
         let more = log(&[("effective_a", "1"), ("effective_b", "2"), ("effective_c", "2")]);
         assert_eq!(first(&more, &["a", "b"]), CheckOutcome::Failed);
+    }
+
+    /// Releases until 5.1 do not log `effective_accuracy_sample_count`.
+    #[test]
+    fn a_setting_that_another_release_does_not_log_is_no_difference() {
+        let of = |version: &str, more: &[(&str, &str)]| {
+            log(&[&[("loadgen_version", version), ("effective_b", "2")], more].concat())
+        };
+        let count = [("effective_accuracy_sample_count", "5")];
+        let (older, newer) = (of("\"5.1.0 @ a\"", &[]), of("\"6.0.5 @ b\"", &count));
+        for [reference, test] in [[&older, &newer], [&newer, &older]] {
+            let [row, _] = same_settings(reference, test, &[]);
+            assert_eq!((row.outcome, &*row.found), (CheckOutcome::Passed, "1 settings are the same"));
+        }
+        let [row, _] = same_settings(&of("\"6.0.5 @ b\"", &[]), &newer, &[]);
+        assert_eq!(row.found, "effective_accuracy_sample_count is new");
+        let [row, _] = same_settings(
+            &of("\"5.1.0 @ a\"", &[("effective_c", "1")]),
+            &of("\"6.0.5 @ b\"", &[("effective_c", "2")]),
+            &[],
+        );
+        assert_eq!(row.found, "effective_c 2 instead of 1");
     }
 
     #[test]

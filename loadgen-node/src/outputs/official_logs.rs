@@ -23,7 +23,7 @@ pub(crate) fn read(folder: &Path) -> Result<Logs> {
         stream(folder, DETAIL_FILE, |lines| DetailLog::read(lines.map(|line| line.map(|line| on_one_line(&line)))))?;
     let summary = files::text(&folder.join(SUMMARY_FILE), Limit::DOCUMENT);
     Ok(Logs {
-        detail: detail.context(io::ErrorKind::NotFound).with_context(|| cannot(DETAIL_FILE))?,
+        detail: detail.with_context(|| format!("{} has no {DETAIL_FILE}", folder.display()))?,
         summary: on_lines(&summary.with_context(|| cannot(SUMMARY_FILE))?.replace("\r\n", "\n")),
         trace: stream(folder, TRACE_FILE, |lines| TraceLog::read(lines))?.flatten(),
         tokens: stream(folder, ACCURACY_FILE, |lines| TokenCounts::read(lines))?,

@@ -7,6 +7,7 @@ use loadgen_node::documents::repeats::Repeats;
 use loadgen_node::documents::result_summary::Validity;
 use lon_tests::process::SutNode;
 use lon_tests::run_folder::RunFolder;
+use lon_tests::schemas::assert_fits;
 use lon_tests::test_run::TestRun;
 use nix::sys::signal::Signal;
 
@@ -16,7 +17,9 @@ fn beside(folder: &RunFolder, end: &str) -> PathBuf {
 }
 
 fn repeats(folder: &RunFolder) -> Repeats {
-    serde_json::from_str(&fs::read_to_string(beside(folder, "repeats.json")).unwrap()).unwrap()
+    let text = fs::read_to_string(beside(folder, "repeats.json")).unwrap();
+    assert_fits(&["repeats"], &text);
+    serde_json::from_str(&text).unwrap()
 }
 
 #[test]

@@ -54,10 +54,16 @@ fn test01(tree: &mut Tree, place: &Place, folder: &Path, performance: Option<&Au
     let of_logs = |performance, test| audit::test01::of_logs(performance, test, place.benchmark.name);
     let findings = performance.zip(test.as_ref()).map(|(performance, test)| of_logs(performance, test));
     judged(tree, place, kind, findings);
-    if let Some(test) = &test {
-        let reference = place.logs(Kind::Accuracy);
-        let test = answers::Test { run: test, verified: verified.as_deref(), may_differ: has_second };
-        answers::check_picks(tree, &folder.join(ACCURACY), &reference, &test);
+    match &test {
+        Some(test) => {
+            let reference = place.logs(Kind::Accuracy);
+            let test = answers::Test { run: test, verified: verified.as_deref(), may_differ: has_second };
+            answers::check_picks(tree, &folder.join(ACCURACY), &reference, &test);
+        }
+        None => {
+            tree.allow(&folder.join(ACCURACY).join(ACCURACY_FILE));
+            tree.unchecked("TEST01: its answers, where the detail log of its run cannot be read");
+        }
     }
     texts::accuracy(tree, place, kind, test.as_ref());
 }
@@ -284,6 +290,15 @@ mod tests {
             assert_eq!(found, "", "{name}");
             assert!(unchecked.iter().any(|what| what.starts_with(&format!("{name}: "))), "{name}: {unchecked:?}");
         }
+    }
+
+    #[test]
+    fn answers_of_a_run_without_a_detail_log_are_unchecked() {
+        let answers = format!("{ACCURACY}/{ACCURACY_FILE}");
+        let (found, unchecked) =
+            told("rgat", "TEST01", &[(&answers, "[\n]\n"), ("verify_accuracy.txt", "TEST PASS\n")]);
+        assert!(found.contains("is missing") && !found.contains("does not belong here"), "{found}");
+        assert!(unchecked.iter().any(|what| what.starts_with("TEST01: its answers")), "{unchecked:?}");
     }
 
     #[test]

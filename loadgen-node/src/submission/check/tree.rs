@@ -103,11 +103,20 @@ impl Tree {
                     self.found(&path, format!("has {} bytes, and {LARGEST_BYTES} are the most", data.len()));
                 }
                 true => {}
-                false => self.found(&path, "is no file: a link, a pipe or a device"),
+                false if self.is_inner_link(&path) => {
+                    self.advise(&path, "is a link to another place of the tree: nothing is read through it");
+                }
+                false => self.found(&path, "is no file: a link out of the tree or to nothing, a pipe or a device"),
             }
             self.left.insert(path);
         }
         Ok(())
+    }
+
+    /// Whether this is a link to a file or folder of the tree. No official text forbids one.
+    fn is_inner_link(&self, path: &Path) -> bool {
+        let (root, to) = (self.root.canonicalize(), path.canonicalize());
+        path.is_symlink() && root.is_ok_and(|root| to.is_ok_and(|to| to.starts_with(root)))
     }
 
     /// The folder of the tree.
@@ -175,6 +184,7 @@ impl Tree {
             Some(Ok(text)) => return Some(text),
             Some(Err(error)) => format!("cannot be read: {error}"),
             None if path.symlink_metadata().is_err() => "is missing".to_owned(),
+            None if path.is_symlink() => "is a link: a file has to be here".to_owned(),
             // Said already.
             None => return None,
         };
@@ -279,6 +289,23 @@ mod tests {
             let has_lists = ["v5.1", "v6.0"].map(|round| has_list(Path::new(&path), round));
             assert_eq!(has_lists, [in_v5, in_v6], "{path}");
         }
+    }
+
+    #[test]
+    fn a_link_within_the_tree_is_advice_where_no_file_has_to_be() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("code")).unwrap();
+        fs::write(root.path().join("code/a"), "x").unwrap();
+        for (to, name) in [("code", "src"), ("/etc", "out"), ("nothing", "lost")] {
+            std::os::unix::fs::symlink(to, root.path().join(name)).unwrap();
+        }
+        let mut tree = Tree::open(root.path()).unwrap();
+        let advised: Vec<&str> = tree.advice.iter().map(|advice| &*advice.path).collect();
+        assert_eq!(advised, ["src"]);
+        let found: Vec<&str> = tree.findings.iter().map(|finding| &*finding.path).collect();
+        assert_eq!(found, ["lost", "out"]);
+        assert_eq!(tree.text(&root.path().join("src")), None);
+        assert_eq!(tree.findings.last().unwrap().what, "is a link: a file has to be here");
     }
 
     #[test]
