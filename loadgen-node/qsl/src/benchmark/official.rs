@@ -47,6 +47,7 @@ pub struct Bound {
 struct File {
     printed: Vec<Printed>,
     compliance: Vec<Compliance>,
+    shown: Vec<Shown>,
     benchmark: Vec<Official>,
 }
 
@@ -59,6 +60,18 @@ struct Compliance {
     rounds: Rounds,
     /// The names of the benchmarks in the checker.
     benchmarks: Vec<String>,
+}
+
+/// A folder that an accuracy run of a benchmark has in a round: answers for people to look at, and `captions.txt`.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shown {
+    checker: String,
+    round: String,
+    /// The name of the folder, beside the logs.
+    pub folder: String,
+    /// The samples whose answers are shown. A file of any format is named by the number of its sample.
+    pub samples: Vec<u64>,
 }
 
 static OFFICIAL: LazyLock<File> = LazyLock::new(|| {
@@ -82,6 +95,11 @@ impl Official {
     pub fn compliance_tests(&self, round: &str) -> Vec<&'static str> {
         let of_it = |entry: &&Compliance| entry.rounds.has(round) && entry.benchmarks.contains(&self.checker);
         OFFICIAL.compliance.iter().filter(of_it).map(|entry| entry.test.as_str()).collect()
+    }
+
+    /// Returns the folder of answers that an accuracy run has to show in a round, where the checker asks for one.
+    pub fn shown(&self, round: &str) -> Option<&'static Shown> {
+        OFFICIAL.shown.iter().find(|shown| shown.checker == self.checker && shown.round == round)
     }
 
     /// Returns what the checker holds of a benchmark by its own name for it, in a round.
@@ -135,6 +153,15 @@ mod tests {
         );
         assert_eq!((tests("retinanet", "v6.0"), tests("e2e-rag-db", "v6.1")), (vec!["TEST01"], Vec::new()));
         assert!(Official::named("retinanet", "v6.1").is_none());
+    }
+
+    #[test]
+    fn answers_that_are_shown_change_with_the_rounds() {
+        let shown = |name: &str, round: &str| Official::named(name, round).unwrap().shown(round);
+        let wan = shown("wan-2.2-t2v-a14b", "v6.1").unwrap();
+        assert_eq!((&*wan.folder, wan.samples.len(), wan.samples[5]), ("videos", 10, 123));
+        assert_eq!(shown("stable-diffusion-xl", "v5.0").unwrap().samples[9], 95);
+        assert_eq!((shown("stable-diffusion-xl", "v6.1"), shown("resnet", "v6.0")), (None, None));
     }
 
     /// The rules' own table says 42 samples and a reference of 0.86330; what is submitted is checked by these.

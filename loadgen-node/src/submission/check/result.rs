@@ -26,6 +26,9 @@ const OPTIONAL: [&str; 3] = ["mlperf_log_trace.json", "mlperf_log_accuracy.json"
 const POWER_LOG: &str = "spl.txt";
 /// Folders of a submission with power, beside that of the measured run.
 const POWER: [&str; 2] = ["power", "ranging"];
+/// The file of the prompts, beside answers that are shown. Its name has any end.
+const CAPTIONS: &str = "captions";
+
 /// Looks at a result.
 pub(super) fn check(tree: &mut Tree, place: &Place) {
     tree.looks_at(place.layout.results(&place.folder, &place.word));
@@ -49,6 +52,7 @@ pub(super) fn check(tree: &mut Tree, place: &Place) {
         answers::check_all(tree, &place.logs(Kind::Accuracy), &run.detail);
     }
     texts::accuracy(tree, place, Kind::Accuracy, accuracy.as_ref());
+    shown(tree, place);
     if let (Some(performance), Some(accuracy)) = (&performance, &accuracy) {
         let mut changed = [&ACCURACY_CHANGES[..], &audit::LENGTHS].concat();
         // The library of a measured run may have a part of the dataset.
@@ -64,5 +68,49 @@ pub(super) fn check(tree: &mut Tree, place: &Place) {
     texts::measurements(tree, place, performance.as_ref());
     for name in place.tests() {
         compliance::check(tree, place, name, performance.as_ref());
+    }
+}
+
+/// Images and videos of some samples are shown beside the accuracy run, as the checker asks.
+fn shown(tree: &mut Tree, place: &Place) {
+    let Some(shown) = place.official.shown(place.rules.round.name) else { return };
+    let folder = place.logs(Kind::Accuracy).join(&shown.folder);
+    let files = tree.files(&folder);
+    let has = |wanted: &str| files.iter().any(|file| file.split('.').next() == Some(wanted));
+    let samples = shown.samples.iter().map(u64::to_string);
+    let lacking: Vec<String> = samples.chain([CAPTIONS.to_owned()]).filter(|wanted| !has(wanted)).collect();
+    if !lacking.is_empty() {
+        tree.found(&folder, format!("lacks files that the checker asks for: {}", lacking.join(", ")));
+    }
+    tree.allow(&folder);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::place::closed;
+    use super::*;
+
+    /// Source: `check_extra_files` of the official checker.
+    #[test]
+    fn answers_that_have_to_be_shown_are_missed() {
+        let root = tempfile::tempdir().unwrap();
+        let place = closed(root.path(), "v5.0", "stable-diffusion-xl", "Offline");
+        let folder = place.logs(Kind::Accuracy).join("images");
+        fs::create_dir_all(&folder).unwrap();
+        let told = || {
+            let mut tree = Tree::open(root.path()).unwrap();
+            shown(&mut tree, &place);
+            tree.end("v5.0").findings.into_iter().map(|finding| finding.what).collect::<Vec<_>>()
+        };
+        let all = ["4459", "4015", "2705", "1682", "4048", "4683", "3757", "1578", "3319", "95", "captions"];
+        assert_eq!(told(), [format!("lacks files that the checker asks for: {}", all.join(", "))]);
+        for name in &all[1..] {
+            fs::write(folder.join(format!("{name}.png")), "x").unwrap();
+        }
+        assert_eq!(told(), ["lacks files that the checker asks for: 4459"]);
+        fs::write(folder.join("4459.jpg"), "x").unwrap();
+        assert!(told().is_empty());
     }
 }
