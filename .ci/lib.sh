@@ -1,11 +1,11 @@
-# Shared by .ci/run, .ci/gate and the long checks: where things lie, and what makes them ready. Sourced in the top folder.
+# Places and preparations that .ci/run, .ci/gate and the long checks share. They source this file in the top folder.
 # shellcheck shell=bash
 
 cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/loadgen-network
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$cache/target}
 # Our own crates are compiled anew in each checkout: parts for a next time cost time, and 2 GB.
 export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0}
-# Where cargo puts the programs.
+# The folder of the programs that cargo builds.
 programs=$CARGO_TARGET_DIR/debug
 # Most tests wait most of the time.
 export RUST_TEST_THREADS=${RUST_TEST_THREADS:-4}
@@ -25,7 +25,7 @@ did_not_run() {
 
 # Makes the target folder fit for this checkout. Cargo takes sources for unchanged that are older than what was built
 # from them, and those of another checkout may be. So our own crates are compiled anew there, and other people's are not.
-# What dependencies of old versions leave behind goes when it has become much.
+# Remains of old versions of dependencies are removed when they have become much.
 prepare_target() {
   local stamp=$CARGO_TARGET_DIR/checkout
   mkdir -p "$CARGO_TARGET_DIR"

@@ -32,7 +32,7 @@ case $TLS in
   *) echo "certificates.sh: LON_TLS is '$TLS'; it is on, off, or own" >&2; exit 2 ;;
 esac
 
-# What the health check looks for.
+# The health check looks for this file.
 touch /tmp/ready
 trap exit TERM INT
 while :; do sleep 3600 & wait $!; done

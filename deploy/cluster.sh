@@ -8,7 +8,7 @@
 # failed are shown: compose itself calls such a node "unhealthy", whatever its own error is.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-# How many nodes are shown, and how many lines of each.
+# Number of nodes that are shown, and of lines of each.
 nodes=3 lines=5
 
 if docker compose version >/dev/null 2>&1; then
@@ -33,7 +33,7 @@ for id in $("${compose[@]}" ps --all --quiet 2>/dev/null); do
   read -r state exit_code health service name < <(docker inspect --format "$facts" "$id") || continue
   case $service in sut | other | gpu) ;; *) continue ;; esac
   case $state:$exit_code:$health in
-    # Ended in order, or by compose.
+    # The container ended in order, or compose ended it.
     exited:0:* | exited:137:* | exited:143:*) continue ;;
     exited:*) what="ended with exit code $exit_code" ;;
     *:unhealthy) what="is not ready to serve" ;;

@@ -29,7 +29,7 @@ while [ $# -gt 0 ]; do
   shift 2
 done
 
-# What could be missing is found before anything takes minutes.
+# Checks for missing programs come before all steps that take minutes.
 docker version >/dev/null 2>&1 || { say "no Docker engine answers ('docker version' says why)"; exit 2; }
 if [ -z "$base" ]; then
   base=debian:bookworm-slim
@@ -59,7 +59,7 @@ elif [ -n "$binaries" ]; then
   say "2/4 programs: those of $binaries"
 else
   say "2/4 programs: builds them in $usual/image, in six to eleven minutes of processor time for the first time"
-  # Where this machine keeps its sources is nobody's business: panics name files by these prefixes.
+  # The folders of this machine stay out of the programs: panics name files by these prefixes.
   cargo_home=${CARGO_HOME:-$HOME/.cargo}
   export RUSTFLAGS="${RUSTFLAGS:-} --remap-path-prefix=$cargo_home=/cargo --remap-path-prefix=$source=/src"
   LON_REVISION=$(git -C "$source" rev-parse HEAD 2>/dev/null || echo unknown)

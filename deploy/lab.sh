@@ -31,10 +31,10 @@ script=$(readlink -f "$0")
 state=/run/lon-lab
 prefix=lon-lab
 most_nodes=1000
-# How long a packet waits before a link that is full, as far as the queue goes: enough for TCP to fill the link, too
+# Longest wait of a packet before a link that is full, as far as the queue goes: enough for TCP to fill the link, too
 # little for a heartbeat to be missed.
 queue=25ms
-# What a link may send at once: a millisecond of its rate, so that timers may be late by that, and at least 32 KiB.
+# Bytes that a link may send at once: one millisecond of rate, so that timers may be late by that, and at least 32 KiB.
 least_burst=32768
 
 fail() { echo "lab.sh: $*" >&2; exit 2; }
@@ -83,7 +83,7 @@ bound() {
   fi
 }
 unbound() { tc -n "$1" qdisc delete dev "$2" root 2>/dev/null || true; }
-# What a host's link does to packets apart from its rate: HOST.
+# Prints the delay, jitter and loss of a host's link, apart from its rate: HOST.
 impairment() { if [ "$1" != 0 ]; then cat "$state/$name/impair"; fi; }
 # Gives a host's link a rate: HOST RATE[/RATE].
 link() {
@@ -174,7 +174,7 @@ up() {
   echo "$owner" >"$state/.$name.$$/owner"
   mv -T "$state/.$name.$$" "$state/$name" 2>/dev/null ||
     { rm -rf "$state/.$name.$$"; fail "there is a lab $name already: lab.sh down $name"; }
-  # Whatever fails or is interrupted from here on leaves nothing.
+  # A failure or an interrupt from here on leaves nothing.
   trap 'remove "$name"' EXIT
   trap 'exit 130' INT TERM HUP
   if [ -n "$delay$jitter$loss" ]; then
@@ -266,7 +266,7 @@ case $verb in
   heal) named "${1:-}"; hosted "${2:-}"; ip -n "$(switch)" link set dev "port$host" up ;;
   show) named "${1:-}"; show ;;
   processes) named "${1:-}"; hosted "${2:-}"; ip netns pids "$(namespace "$host")" ;;
-  # What `up` starts; not for people.
+  # The command that `up` starts; not for people.
   keep) keep "$1" ;;
   *) fail "unknown command $verb; see lab.sh help" ;;
 esac

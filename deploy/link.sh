@@ -13,9 +13,9 @@
 set -eu
 iface=${IFACE:-eth0} files=${FILES:-/cluster} hosts=${HOSTS:-/etc/hosts}
 domain=lon.test port=8000 patience_s=60
-# What a link may send at once: more than one packet of segmentation offload (64 KiB), which would be cut up.
+# Amount that a link may send at once: more than one packet of segmentation offload (64 KiB), which would be cut up.
 burst=128kb
-# How long packets wait before a link that is full: what a switch with shallow buffers has.
+# Longest wait of packets before a link that is full, as in a switch with shallow buffers.
 queue_ms=50
 fail() { echo "link.sh: $*" >&2; exit 1; }
 
@@ -24,7 +24,7 @@ fail() { echo "link.sh: $*" >&2; exit 1; }
 # when a container ends.
 if [ "${1:-}" != work ]; then
   sh "$0" work || echo "# nothing was prepared: the container link says why" >"$files/nodes"
-  # What the health check looks for.
+  # The health check looks for this file.
   touch /tmp/ready
   trap exit TERM INT
   while :; do sleep 3600 & wait $!; done

@@ -1,4 +1,4 @@
-"""What the tests share: commands with a time limit, compose projects that are gone afterwards, run folders."""
+"""Tools of the tests: commands with a time limit, compose projects that are gone afterwards, run folders."""
 
 import json
 import os
@@ -15,7 +15,7 @@ REPOSITORY = DEPLOY.parent
 BINARIES = Path(os.environ.get("LON_TEST_BINARIES", REPOSITORY / "target/debug"))
 TAG = os.environ.get("LON_TEST_TAG", "")
 COMPOSE = os.environ.get("LON_TEST_COMPOSE", "docker-compose").split()
-# What tests/models makes: resnet50.onnx, images.
+# The folder of files that tests/models makes: resnet50.onnx, images.
 MODELS = Path(os.environ.get("LON_TEST_MODELS", REPOSITORY / "target/models"))
 # A user who is neither root nor the image's.
 UID = 12345
@@ -46,7 +46,7 @@ def needs_engine(test):
 
 
 def has_netem():
-    """Whether the kernel can delay packets: asked in a network namespace of its own."""
+    """Returns true when the kernel can delay packets. A network namespace of its own shows it."""
     ask = ["unshare", "--net", "tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "0ms"]
     return bool(shutil.which("tc")) and run(*ask, check=False).returncode == 0
 
@@ -74,7 +74,7 @@ class Folder:
 
 
 class RunFolder:
-    """What a run left behind."""
+    """The folder that a run left behind."""
 
     def __init__(self, path):
         self.path = Path(path)

@@ -73,7 +73,7 @@ class FourNodes(unittest.TestCase):
         self.assertTrue([name for name, text in self.files.items() if "one host" in text], sorted(self.files))
 
 
-# What carries as much as the links let it: nodes that answer at once, samples of 150,528 bytes.
+# Settings of a run that fills the links: nodes that answer at once, samples of 150,528 bytes.
 BYTES = {
     **PATIENT,
     "LON_BACKEND": "null",
@@ -91,8 +91,8 @@ class Links(unittest.TestCase):
     """Links carry what they were given, each its own."""
 
     def carried(self, name, wanted, direction="ingress", scale=3, **variables):
-        """What all links carry in a direction; whatever else the machine does can only make it slower, so the best of
-        at most three tries counts, but too much never does."""
+        """Returns the rate of all links together in a direction. Other work of the machine can only make it slower, so
+        the best of at most three tries counts, but too much never does."""
         seen = []
         while len(seen) < 3 and (not seen or max(seen) < 0.95 * wanted):
             with Cluster(f"{name}{len(seen)}", **{**BYTES, **variables}) as cluster:
@@ -197,7 +197,7 @@ class Everything(unittest.TestCase):
             for node in folder.nodes():
                 self.assertTrue(node["address"].startswith(f"{node['name']}.lon.test:"), node)
                 self.assertGreater(node["samples"], 0, node)
-            # Whoever shows no certificate is not served.
+            # A client without a certificate is not served.
             node = cluster.containers(service="sut")[0]
             self.assertIn("onnxruntime", json.dumps(folder.result).lower())
             self.assertIn(f"Files     {cluster.folder.path}/run", done.stdout)

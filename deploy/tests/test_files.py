@@ -1,4 +1,4 @@
-"""What the files say, where nothing has to run: shell, compose, systemd, tuning; and that names are the programs'."""
+"""Tests of the files where nothing has to run: shell, compose, systemd, tuning; and that names are the programs'."""
 
 import os
 import re
@@ -23,7 +23,7 @@ def flags(program, command):
 class Names(unittest.TestCase):
     """Variables and flags in these files are flags of the programs: a misspelt variable would be ignored in silence."""
 
-    # What the files themselves ask for.
+    # Variables that the files themselves ask for.
     OWN = {
         *("LON_UID", "LON_GID", "LON_TAG", "LON_MTU", "LON_NODE_COUNT", "LON_TLS", "LON_RTPRIO"),
         *("LON_RATE", "LON_RATE_UP", "LON_RATE_DOWN", "LON_RATES", "LON_DELAY", "LON_JITTER", "LON_LOSS"),
@@ -108,7 +108,7 @@ class Files(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd-analyze is not installed")
     def test_unit(self):
-        """Read by systemd; the program is put where this machine has it."""
+        """Systemd reads the unit; the program is put where this machine has it."""
         with tempfile.TemporaryDirectory() as folder:
             unit = Path(folder, "sut-node.service")
             text = (DEPLOY / "systemd/sut-node.service").read_text()
@@ -119,7 +119,7 @@ class Files(unittest.TestCase):
             run("systemd-analyze", "security", "--offline=yes", "--threshold=20", unit)
 
     def test_unit_environment_serves(self):
-        """What sut-node.env says is understood: a node starts by it, with a backend and a port that are there."""
+        """A node understands sut-node.env: it starts by it, with a backend and a port that are there."""
         # Other hosts are served with TLS alone, whose files come from the unit.
         lines = (DEPLOY / "systemd/sut-node.env").read_text().splitlines()
         variables = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))

@@ -85,7 +85,7 @@ def volumes(workload):
 
 @needs_engine
 class Commands(unittest.TestCase):
-    """What the pods would run, run by the Docker engine: commands, variables, files and users as in the manifests."""
+    """The work of the pods, run by the Docker engine: commands, variables, files and users as in the manifests."""
 
     def setUp(self):
         self.name = f"lontest{os.getpid()}k8s"

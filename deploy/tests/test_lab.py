@@ -43,7 +43,7 @@ class Lab:
         return lab(verb, self.name, *words, **options)
 
     def goodput_mbit_s(self, *flags):
-        """What iperf3 carries from host 0 to host 1, as the receiver counted it."""
+        """Returns the goodput of iperf3 from host 0 to host 1, as the receiver counted it."""
         server = ["exec", self.name, "1", "iperf3", "--server"]
         with subprocess.Popen([LAB, *server], stdout=subprocess.DEVNULL) as serving:
             client = ["iperf3", "--client", "10.77.0.2", "--time", "3", "--json", *flags]

@@ -116,7 +116,7 @@ class Packages(unittest.TestCase):
         self.assertIn("Network SUT: demo-sut-1, demo-sut-2", told)
 
     def in_a_clean_system(self, image, script):
-        """What the script said in a new container of the image, which has the packages and no network."""
+        """Returns the output of the script in a new container of the image, which has the packages and no network."""
         mount = f"{self.out}:/packages:ro"
         command = ["docker", "run", "--rm", "--network", "none", "--volume", mount, image, "sh", "-ec", script]
         return run(*command, timeout=300, stderr=subprocess.STDOUT).stdout

@@ -48,13 +48,13 @@ class Bench:
         return path.read_text().splitlines() if path.exists() else []
 
     def run(self, *command, path=None, **variables):
-        """What a script says, and its exit code."""
+        """Runs a script, and returns its output and its exit code."""
         at = f"{self.bin}:{path or os.environ['PATH']}"
         variables = {"PATH": at, "CALLS": str(self.path / "calls"), **variables}
         return run("bash", *command, check=False, env=environment(**variables))
 
     def tree(self):
-        """What image.sh takes of the repository."""
+        """Makes a folder with the files of the repository that image.sh takes."""
         top = self.path / "top"
         shutil.copytree(DEPLOY, top / "deploy", ignore=shutil.ignore_patterns("results", "tests", ".env"))
         shutil.copy(REPOSITORY / "Cargo.toml", top)

@@ -1,6 +1,6 @@
 //! Exit codes of `loadgen-node`, and errors that carry one.
 
-/// How the program ends. Documented in `--help`; scripts rely on the numbers.
+/// Exit code of the program. `--help` documents the numbers, and scripts rely on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
@@ -21,7 +21,7 @@ pub enum Exit {
 /// An error of this program, with the exit code that it means.
 pub type Failure = lon_shell::failure::Failure<Exit>;
 
-/// What a fallible step of this program returns. A command returns its exit code.
+/// Result of a fallible step of this program. A command returns its exit code.
 pub type Outcome<T = Exit> = Result<T, Failure>;
 
 pub(crate) use lon_shell::failure::OrExit;

@@ -69,7 +69,7 @@ pub use test_run::{
     Test, TestSpec, open_samples,
 };
 
-/// What is logged unless `RUST_LOG` says otherwise.
+/// Filter of the log unless `RUST_LOG` says otherwise.
 const USUAL_LOG: &str = "info,lon_sut=warn";
 
 /// Runs the command line and says how it ended. A panic on any thread is a bug, and the exit code says so.

@@ -17,7 +17,7 @@ use loadgen::run::RunOptions;
 /// group, as terminals and shells do. A later one ends the program at once.
 const INSISTS_AFTER: Duration = Duration::from_secs(1);
 
-/// What a program leaves that a second signal ends at once.
+/// Output that a program leaves when a second signal ends it at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leaves {
     /// A run folder, of which a result can be made.
@@ -87,10 +87,10 @@ fn drain(told: &mut UnixStream) -> io::Result<()> {
     told.set_nonblocking(false)
 }
 
-/// Who may ask a test to end early.
+/// Source of requests to end a test early.
 pub trait StopRequests {
-    /// Called once when a test begins: from here on there is something to lose. The flag turns true when the test is to
-    /// end early.
+    /// Returns a flag that turns true when the test is to end early. The call comes once, when a test begins: from then
+    /// on there is something to lose.
     ///
     /// # Errors
     /// The operating system refuses what is needed to listen.

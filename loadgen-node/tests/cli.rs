@@ -78,7 +78,7 @@ fn a_trace_is_printed_whole_or_as_digests() {
     assert_eq!(digest["phases"][0]["loaded_set"], whole["phases"][0]["loaded_set"]);
 }
 
-/// What the wheels 5.0.18 (built with GCC 10) and 5.0.21 loaded with the seeds of v5.0.
+/// Compares with the numbers that the wheels 5.0.18 (built with GCC 10) and 5.0.21 loaded with the seeds of v5.0.
 #[test]
 fn a_trace_draws_integers_as_the_wheel_did() {
     let folder = tempfile::tempdir().unwrap();

@@ -47,7 +47,7 @@ impl Node {
         let target = Target::new(vec![self.address.clone()], Transport::GRPC);
         let mut spec = TestSpec::new(Benchmark::find("digits").unwrap(), scenario, target);
         spec.settings.mode = Some(mode);
-        // How late this machine is does not decide the verdict.
+        // The verdict must not depend on the lateness of this machine.
         spec.limits.max_lag = Some(Duration::from_secs(3600));
         spec.settings.set = set.iter().map(|text| text.parse().unwrap()).collect();
         spec

@@ -1,4 +1,4 @@
-//! What each codec does to kinds of data, and how fast: `cargo run --release -p lon-proto --example codec_speed`.
+//! Ratio and speed of each codec on kinds of data: `cargo run --release -p lon-proto --example codec_speed`.
 //!
 //! One thread; ratio, and MB of raw bytes per second, over samples that differ, each at its fastest of many passes.
 //! Arguments name the codecs to try, with levels; all at their default level otherwise.

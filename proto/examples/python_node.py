@@ -39,7 +39,7 @@ LONGEST_ALONE_S = 5
 
 
 class Run:
-    """What a run is known by, and what is counted of it."""
+    """A run: its id, its secret, and its counts."""
 
     def __init__(self, run_id):
         self.id, self.secret = run_id, os.urandom(32)
@@ -101,7 +101,7 @@ class Node(services.SutNodeServicer):
         context.send_initial_metadata(())
         for message in requests:
             if message.HasField("heartbeat"):
-                # Answered at once: the other end wants to hear something every half second.
+                # The answer goes out at once: the other end wants to hear something every half second.
                 run.count(client_heartbeats=1, heartbeats=1)
                 yield pb.DispatchResponse(heartbeat=pb.Heartbeat())
                 continue
@@ -124,7 +124,7 @@ class Node(services.SutNodeServicer):
 
     def EndRun(self, request, context):
         run, self.run = self.known(request, context), None
-        # What this node cannot count, bytes on sockets, it leaves out.
+        # This node cannot count bytes on sockets, so it leaves them out.
         return pb.EndRunResponse(**run.counts)
 
 

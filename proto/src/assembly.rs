@@ -9,7 +9,7 @@ use crate::limits::PART_BYTES;
 pub struct Part {
     /// The number of the part, counted from 0.
     pub number: u32,
-    /// Whether no part follows.
+    /// True when no part follows.
     pub last: bool,
     /// Number of bytes of the whole payload in part 0; 0 in all others.
     pub total_len: u64,

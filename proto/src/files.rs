@@ -24,7 +24,7 @@ impl Limit {
     pub const LOG: Limit = Limit(64 << 30);
     /// Lists and arrays that are read whole.
     pub const LIST: Limit = Limit(4 << 30);
-    /// What is read in pieces, or sample by sample.
+    /// Data that is read in pieces, or sample by sample.
     pub const DATA: Limit = Limit(1 << 46);
 
     /// So many bytes.
@@ -44,7 +44,7 @@ const PIECE_BYTES: u64 = 1 << 20;
 /// # Errors
 /// It cannot be opened, is not a regular file, or is larger than the limit.
 pub fn open(path: &Path, limit: Limit) -> io::Result<File> {
-    // Looked at first: to open a device may already do something.
+    // This check comes before opening: to open a device may already do something.
     check(&fs::metadata(path)?, limit)?;
     // Something else may have the name by now. A pipe is opened without waiting, and then seen.
     let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;

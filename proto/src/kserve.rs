@@ -4,7 +4,7 @@
 
 use crate::sample::DType;
 
-/// Generated from `kserve/inference.proto`.
+/// The messages and calls of the protocol, generated from `kserve/inference.proto`.
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic, clippy::semicolon_if_nothing_returned)]
 pub mod v2 {
     include!("gen/inference.rs");

@@ -36,10 +36,10 @@ pub const LONGEST_SILENCE: Duration = Duration::from_secs(1);
 /// A claim ends when nothing came from its client for this long, on none of its streams: not even a heartbeat.
 pub const CLIENT_SILENCE: Duration = Duration::from_secs(10);
 
-/// How often a SUT node asks a silent connection for a sign of life.
+/// The interval at which a SUT node asks a silent connection for a sign of life.
 pub const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How long a SUT node waits for that sign of life before it closes the connection.
+/// The time that a SUT node waits for that sign of life before it closes the connection.
 pub const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The length of a run id in random bytes.
@@ -54,7 +54,7 @@ pub const HOST_NONCE_BYTES: usize = 16;
 /// The most connections, and the most repeats, that `ProbePeer` may ask for.
 pub const MAX_PEER_PROBE_COUNT: u32 = 256;
 
-/// How long the directions that one `ProbePeer` measures may take, all repeats together.
+/// The longest time for the directions that one `ProbePeer` measures, all repeats together.
 pub const MAX_PEER_PROBE_TIME: Duration = Duration::from_secs(600);
 
 /// The most payload that one measurement of `ProbePeer` may have, in bytes.

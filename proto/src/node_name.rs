@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use crate::text::{FEW, is_hidden, printable};
 
-/// What a network SUT's name must contain (MLPerf Inference rules, Network division). No node's own name may.
+/// The text that a network SUT's name must contain (MLPerf Inference rules, Network division). No node's own name may
+/// contain it.
 pub const NETWORK_SUT: &str = "Network SUT";
 
 /// The most characters that a node's name may have.

@@ -1,5 +1,5 @@
-//! What a run is known by at a node: an id, of which others see a short hash, and a secret, which only the client that
-//! claimed the node has.
+//! The identity of a run at a node: an id and a secret. Others see a short hash of the id. Only the client that claimed
+//! the node has the secret.
 
 use std::fmt;
 
@@ -12,7 +12,8 @@ use crate::v1::{EndRunRequest, FlushRequest, GetProbeCountersRequest, Open, Prob
 /// Bytes of the hash of a run's id that are shown.
 const SHOWN_BYTES: usize = 4;
 
-/// What a client shows to a node to prove that a run is its own. The node gives it the secret when it is claimed.
+/// The proof that a run belongs to a client, which the client shows to the node. The node gives the secret to the
+/// client that claims it.
 ///
 /// Neither its `Debug` nor [`RunPass::name`] contains the secret.
 #[derive(Clone)]
@@ -32,13 +33,13 @@ impl RunPass {
         &self.secret
     }
 
-    /// Whether somebody who shows this id and this secret is the client of the run. The time that it takes does not
-    /// depend on how many of the bytes are right.
+    /// Returns true when the id and the secret are those of the run: then the sender is the client of the run. The time
+    /// of the comparison does not depend on how many of the bytes are right.
     pub fn admits(&self, run_id: &[u8], secret: &[u8]) -> bool {
         (self.run_id.ct_eq(run_id) & self.secret.ct_eq(secret)).into()
     }
 
-    /// What people are shown of the run, the same at both ends.
+    /// Returns the name under which people see the run, the same at both ends.
     pub fn name(&self) -> String {
         run_name(&self.run_id)
     }
@@ -75,7 +76,8 @@ impl fmt::Debug for RunPass {
     }
 }
 
-/// What people are shown of a run: the first eight hexadecimal digits of the SHA-256 of its id. It opens nothing.
+/// Returns the name under which people see a run: the first eight hexadecimal digits of the SHA-256 of its id. The name
+/// gives no access to the run.
 pub fn run_name(run_id: &[u8]) -> String {
     hex::encode(&Sha256::digest(run_id)[..SHOWN_BYTES])
 }

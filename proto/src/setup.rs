@@ -1,4 +1,4 @@
-//! How a node is set up and what it was built from, as it tells in `Describe`.
+//! The settings of a node and the build of its program, as the node reports them in `Describe`.
 //!
 //! The names of settings are the node's own. What matters to others is whether a setting may change answers: the nodes
 //! of one SUT have to agree on those.
@@ -13,7 +13,7 @@ pub struct Setting {
     pub name: String,
     /// Its value as a text, with its unit.
     pub value: String,
-    /// Whether another value may give other answers.
+    /// True when another value may give other answers.
     pub shapes_answers: bool,
 }
 
@@ -30,7 +30,7 @@ impl Setting {
     }
 }
 
-/// What a program was built from. What is not known is empty.
+/// The build of a program. A field that is not known is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Build {
     /// The version of the program.
@@ -39,7 +39,7 @@ pub struct Build {
     pub revision: String,
     /// The digest of the container image that it runs in.
     pub image_digest: String,
-    /// What was built in beside the rest.
+    /// The features that were built in beside the rest.
     pub features: Vec<String>,
 }
 
@@ -50,7 +50,7 @@ impl From<Setting> for v1::Setting {
     }
 }
 
-/// What a node told, its texts made fit to be shown.
+/// The setting as the node reports it, with its texts made fit to be shown.
 impl From<v1::Setting> for Setting {
     fn from(told: v1::Setting) -> Setting {
         let v1::Setting { name, value, shapes_answers } = told;
@@ -65,7 +65,7 @@ impl From<Build> for v1::Build {
     }
 }
 
-/// What a node told, its texts made fit to be shown.
+/// The build as the node reports it, with its texts made fit to be shown.
 impl From<v1::Build> for Build {
     fn from(told: v1::Build) -> Build {
         Build {

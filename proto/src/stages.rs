@@ -62,7 +62,7 @@ impl Stages {
         self.durations_ns().into_iter().fold(0, u64::saturating_add)
     }
 
-    /// Whether the stages can have been passed while the sample, and its answer, were under way for so long.
+    /// Returns true when all stages fit into `whole_ns`, the time that the sample and its answer were under way.
     pub fn fit_into_ns(&self, whole_ns: u64) -> bool {
         self.sum_ns() <= whole_ns.saturating_add(whole_ns / Stages::SLACK_SHARE).saturating_add(Stages::SLACK_NS)
     }
@@ -73,7 +73,7 @@ pub fn duration_ns(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What a SUT node told; `inflate_ns` is 0.
+/// The stages as a SUT node reports them; `inflate_ns` is 0.
 impl From<v1::Stages> for Stages {
     fn from(told: v1::Stages) -> Stages {
         let v1::Stages { decode_ns, preprocess_ns, queue_ns, batch_ns, inference_ns, postprocess_ns, encode_ns } = told;
@@ -81,7 +81,7 @@ impl From<v1::Stages> for Stages {
     }
 }
 
-/// What a SUT node tells; `inflate_ns` is not part of it.
+/// The message in which a SUT node reports its stages; `inflate_ns` is not part of it.
 impl From<Stages> for v1::Stages {
     fn from(stages: Stages) -> v1::Stages {
         let Stages { decode_ns, preprocess_ns, queue_ns, batch_ns, inference_ns, postprocess_ns, encode_ns, .. } =

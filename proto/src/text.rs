@@ -45,8 +45,9 @@ pub fn few(all: &[impl AsRef<str>], between: &str) -> String {
     shown.join(between) + &behind
 }
 
-/// Whether a character is not seen, or changes how others are: control characters, line and paragraph separators,
-/// formats (those that turn the direction of writing among them), and letters and marks that are drawn as nothing.
+/// Returns true for a character that is not seen, or that changes how others are seen. These are control characters,
+/// line and paragraph separators, formats (those that turn the direction of writing among them), and letters and marks
+/// that are drawn as nothing.
 pub fn is_hidden(c: char) -> bool {
     use GeneralCategory::{Control, Format, LineSeparator, ParagraphSeparator};
     let drawn_as_nothing = matches!(

@@ -1,4 +1,4 @@
-//! How much memory a codec takes, counted at the allocator.
+//! The memory that a codec takes, counted at the allocator.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
 use std::alloc::{GlobalAlloc, Layout as Memory, System};
@@ -32,7 +32,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What `work` returns, the most bytes that were taken during it, and the bytes that are still taken after it.
+/// Returns the result of `work`, the most bytes that were taken during it, and the bytes that are still taken after it.
 fn counted<T>(work: impl FnOnce() -> T) -> (T, usize, usize) {
     let before = TAKEN.load(SeqCst);
     MOST.store(before, SeqCst);
@@ -41,7 +41,7 @@ fn counted<T>(work: impl FnOnce() -> T) -> (T, usize, usize) {
 }
 
 const RAW_BYTES: usize = 64 << 20;
-/// What headers, lists and error texts may take.
+/// The most bytes that headers, lists and error texts may take.
 const SMALL: usize = 64 << 10;
 
 /// One test: the counts are the process's.

@@ -1,4 +1,4 @@
-//! What counting costs: per query and end, in the path, on this machine.
+//! Cost of counting: per query and end, in the path, on this machine.
 //!
 //! It runs the code that lanes count with, on the way out (messages, payload, tensors, samples) and back. A burst of 1
 //! is a query at a time; under load a read or a write brings many, and the counters are touched once for all of them.
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
 
-/// Compiled in here, since the crate does not export it.
+/// The module is compiled in here, since the crate does not export it.
 #[path = "../src/account/counters.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod counters;

@@ -1,4 +1,4 @@
-//! How the QDL reaches its nodes, and how it does a run.
+//! Configuration of the connection to the nodes, and of a run.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -22,17 +22,17 @@ pub struct Config {
     pub peers: Peers,
     /// The client's name, shown to others while it has claimed a node.
     pub client: String,
-    /// How long to keep trying nodes that are not there yet, or are busy. Zero: try once.
+    /// Time to keep trying nodes that are not there yet, or are busy. Zero: try once.
     pub wait_ready: Duration,
-    /// How long one attempt to connect, or one control call, may take.
+    /// Longest time of one attempt to connect, or of one control call.
     pub call_timeout: Duration,
-    /// How nodes are verified. Without it there is plain text, and over QUIC, which knows none, any node that answers
-    /// is accepted; whether that is allowed is for the caller to decide.
+    /// TLS settings that verify nodes. Without them there is plain text. QUIC has no plain text, so over QUIC any node
+    /// that answers is accepted. The caller decides whether that is allowed.
     pub tls: Option<ClientTls>,
-    /// What nodes that want a token are shown. Where there is no TLS it travels in plain text, as all else does.
+    /// Token for nodes that want one. Without TLS it travels in plain text, as all else does.
     pub token: Option<Token>,
-    /// How the nodes' names are looked up, and which addresses may be dialled: where there is no TLS, perhaps those of
-    /// this host alone.
+    /// Lookup of the nodes' names, and the addresses that may be dialled: without TLS, perhaps those of this host
+    /// alone.
     pub lookup: Lookup,
     /// The network that is used instead of the kernel's TCP, without QUIC; `None`: TCP.
     pub network: Option<Arc<dyn Network>>,
@@ -62,7 +62,7 @@ impl Config {
 /// Configuration of [`crate::Qdl::start`]: one run.
 #[derive(Clone, Debug)]
 pub struct RunConfig {
-    /// How samples find their node.
+    /// Rule by which samples find their node.
     pub policy: Policy,
     /// Which thread does the network's work.
     pub driver: Driver,

@@ -127,7 +127,7 @@ pub enum ConnectError {
         address: NodeAddress,
         /// The codec, without its level.
         codec: &'static str,
-        /// What the codec was for.
+        /// Purpose of the codec.
         of: &'static str,
         /// The names of the node's own codecs.
         known: String,
@@ -143,7 +143,7 @@ pub enum ConnectError {
         model: String,
         /// The server's reason.
         reason: String,
-        /// What the user can do.
+        /// Advice to the user.
         advice: &'static str,
     },
     /// The other end speaks gRPC, but is no SUT node.
@@ -195,7 +195,7 @@ pub enum ConnectError {
         name: String,
         /// Where it is.
         address: NodeAddress,
-        /// How opening failed.
+        /// Failure of the opening.
         failure: NodeFailure,
     },
     /// Several nodes failed.
@@ -203,9 +203,9 @@ pub enum ConnectError {
     Several {
         /// The error of the first of them, in the order of the nodes.
         first: Box<ConnectError>,
-        /// How many failed beside it, as far as that was waited for.
+        /// Number of other nodes that failed, as far as the call waited for them.
         more: usize,
-        /// How many nodes there are in all.
+        /// Number of nodes in all.
         nodes: usize,
     },
     /// The operating system refused a thread, a runtime, or random bytes.

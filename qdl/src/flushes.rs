@@ -1,5 +1,5 @@
-//! What happened to the calls of Flush. A run that is over waits a moment for those that are under way: a node that
-//! does not come back from them, or fails them, has not kept to the contract.
+//! Outcomes of the calls of Flush. A run that is over waits a moment for those that are under way. A node that does not
+//! return from them, or fails them, has not kept to the contract.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -44,7 +44,8 @@ impl Flushes {
         }
     }
 
-    /// Whether one is under way at this node, and why one failed, if one did.
+    /// Returns true in the first place when a call is under way at this node, and the reason of a failure, if one
+    /// failed.
     pub(crate) fn of(&self, node: usize) -> (bool, Option<String>) {
         let flush = self.nodes().get(node).cloned().unwrap_or_default();
         (flush.under_way > 0, flush.failure)

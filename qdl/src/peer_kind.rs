@@ -1,4 +1,4 @@
-//! What the kinds of nodes can do beyond answering samples.
+//! Abilities of the kinds of nodes beyond answering samples.
 
 /// Why servers of KServe's protocol have no counters.
 pub const KSERVE_NO_COUNTERS: &str = "SUT counters not available: not a SUT node";
@@ -7,7 +7,7 @@ pub const KSERVE_NO_COUNTERS: &str = "SUT counters not available: not a SUT node
 /// ([`crate::Transport::peer_kind`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerKind {
-    /// What a sample's payload must be.
+    /// Form of a sample's payload.
     pub payload: Payload,
     /// Why nodes of this kind have no counters to compare with; `None` when they have counters.
     pub no_counters: Option<&'static str>,
@@ -19,7 +19,7 @@ pub struct PeerKind {
     pub has_nonce: bool,
 }
 
-/// What a sample's payload must be when it is given to [`crate::Run::issue`].
+/// Form that a sample's payload must have for [`crate::Run::issue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payload {
     /// The sample as the dataset encodes it.

@@ -11,24 +11,24 @@ use lon_proto::v1::{ProbePeerRequest, ProbePeerResponse};
 
 use crate::carry::Transport;
 
-/// What a node is asked to measure of its way to another node.
+/// Measurement of its way to another node that a node is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerOrder {
     /// Where the other node is.
     pub address: NodeAddress,
-    /// How the probe travels.
+    /// Transport of the probe.
     pub transport: Transport,
     /// Connections to the other node.
     pub connections: NonZeroUsize,
-    /// How long each direction is measured, each time.
+    /// Duration of each measurement of a direction.
     pub time: Duration,
     /// Payload after which a measurement ends, in bytes.
     pub max_bytes: u64,
-    /// How often each direction is measured.
+    /// Number of measurements of each direction.
     pub repeats: NonZeroUsize,
 }
 
-/// What a node found of its way to another node, until it failed.
+/// Result of a node's measurement of its way to another node, until it failed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PeerFound {
     /// The name that the other node gave; empty when it was not reached.
@@ -44,7 +44,7 @@ pub struct PeerFound {
 }
 
 impl PeerOrder {
-    /// How long it may take at most until there is an answer: twice what is measured, and the patience for the last
+    /// Returns the longest time until there is an answer: twice the measured time, and the patience for the last
     /// samples.
     pub(crate) fn patience(&self) -> Duration {
         let measured =
@@ -68,7 +68,7 @@ impl PeerOrder {
 }
 
 impl PeerFound {
-    /// What a node answered. No more of it than was asked for, and no text that cannot be shown.
+    /// Reads the answer of a node. It takes no more than was asked for, and no text that cannot be shown.
     pub(crate) fn read(response: ProbePeerResponse, order: &PeerOrder) -> PeerFound {
         let most = order.repeats.get();
         let rates = |rates: Vec<u64>| rates.into_iter().take(most).map(|rate| rate as f64 * 8.0).collect();

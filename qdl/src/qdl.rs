@@ -36,7 +36,7 @@ pub struct Qdl {
     config: Config,
     control: Arc<Control>,
     peers: Vec<Arc<dyn Peer>>,
-    /// What the nodes' answers are held against, in the order of the nodes.
+    /// Outputs that the servers have declared, which their answers are checked against, in the order of the nodes.
     promises: Vec<Arc<crate::carry::Promise>>,
     descriptions: Vec<NodeDescription>,
     /// The key of the ids of machines.
@@ -74,7 +74,7 @@ impl Qdl {
         Ok(Qdl { config, control, peers, promises, descriptions, nonce })
     }
 
-    /// What the nodes said of themselves, in the order given.
+    /// Returns the nodes' descriptions of themselves, in the order given.
     pub fn nodes(&self) -> &[NodeDescription] {
         &self.descriptions
     }
@@ -241,8 +241,8 @@ impl Qdl {
         claimed.iter().zip(rules).enumerate().map(node).collect()
     }
 
-    /// What the nodes' answers are held against. A probe is answered as the wire contract has it, and the answers of
-    /// KServe servers are held against their metadata by the transport.
+    /// Returns the rules that the nodes' answers are checked against. A probe is answered as the wire contract has it.
+    /// The transport checks the answers of KServe servers against their metadata.
     fn rules(&self, purpose: &Purpose, max_bytes: u64) -> Vec<Arc<AnswerRule>> {
         let is_described = self.config.peers.transport().peer_kind().payload == Payload::Sample;
         let rule = |node: &NodeDescription| match purpose {

@@ -26,18 +26,18 @@ const LOOK_AROUND: Duration = Duration::from_millis(50);
 /// asks.
 pub struct Run {
     pub(crate) dispatcher: Arc<Dispatcher>,
-    /// Notified at every delivery, for the caller that pumps.
+    /// Signal of every delivery, for the caller that pumps.
     pub(crate) delivered: Arc<Notify>,
     /// `None` once the run is closed.
     pub(crate) driver: Option<IoDriver>,
     pub(crate) inflaters: Option<Inflaters>,
     pub(crate) control: Arc<Control>,
     pub(crate) peers: Vec<Arc<dyn Peer>>,
-    /// What each node wants to be shown, in the order of the nodes.
+    /// Pass that each node wants with each call, in the order of the nodes.
     pub(crate) passes: Vec<RunPass>,
     pub(crate) transport: Transport,
     pub(crate) flushes: Arc<Flushes>,
-    /// How long a node may take over Flush once it has answered everything.
+    /// Longest time of a Flush once the node has answered everything.
     pub(crate) call_timeout: Duration,
 }
 
@@ -52,7 +52,7 @@ impl Meter {
         self.0.nodes.iter().map(Node::traffic).collect()
     }
 
-    /// What is known of each node until now, in the order of the nodes.
+    /// Returns the state of each node until now, in the order of the nodes.
     pub fn nodes(&self) -> Vec<NodeNow> {
         self.0.nodes.iter().map(Node::now).collect()
     }
@@ -86,8 +86,8 @@ impl Run {
         Meter(Arc::clone(&self.dispatcher))
     }
 
-    /// What the two ends of the connections to a node have spent and counted until now: this one, and the node's, or
-    /// why that is not known. For probes; asks the node.
+    /// Returns the CPU time and counters of both ends of the connections to a node until now: this end's first. The
+    /// node's are an error, with the reason, when they are not known. For probes; asks the node.
     pub fn ends(&self, node: NodeIndex) -> (EndCounters, Result<EndCounters, String>) {
         let gone = || Err("there is no such node".to_owned());
         let (Some(of), Some(peer), Some(pass)) =
@@ -125,14 +125,15 @@ impl Run {
         self.control.wait(answer).unwrap_or_else(|| Err("the control thread is gone".to_owned()))
     }
 
-    /// How many more samples the backlog takes. After 0 the sink is told when there is room again. Without a backlog
-    /// (see [`crate::Policy`]) there is always room.
+    /// Returns the number of samples that the backlog still takes. After 0 the sink gets a call when there is room
+    /// again. Without a backlog (see [`crate::Policy`]) there is always room.
     pub fn room(&self) -> usize {
         self.dispatcher.room()
     }
 
-    /// Whether a sample of this many bytes can be sent now without failing for lack of room. True when no node is left,
-    /// since then it fails for another reason. Says nothing of samples that other threads send at the same time.
+    /// Returns true when a sample of this many bytes can be sent now without failing for lack of room. It is also true
+    /// when no node is left, since then the sample fails for another reason. It says nothing of samples that other
+    /// threads send at the same time.
     pub fn takes(&self, bytes: u64) -> bool {
         self.dispatcher.takes(bytes)
     }
@@ -217,7 +218,7 @@ impl Run {
             move |place: usize| dispatcher.nodes.get(place).is_some_and(|node| !node.is_lost() && node.is_done());
         let due: Vec<bool> = (0..self.peers.len()).map(&are_due).collect();
         self.control.wait(async move {
-            // What is not over by then is found below.
+            // The code below finds the calls that are not over by then.
             let _ = tokio::time::timeout(patience, flushes.wait(are_due)).await;
         });
         let outcome = |(place, is_due): (usize, bool)| match self.flushes.of(place) {

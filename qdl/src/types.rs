@@ -1,4 +1,4 @@
-//! What callers give and get: samples, replies, and the sink that takes replies.
+//! Types that callers give and get: samples, replies, and the sink that takes replies.
 
 use std::time::{Duration, Instant};
 
@@ -117,7 +117,7 @@ pub enum NodeFailure {
 pub struct Stall {
     /// When something had come last.
     pub since: Instant,
-    /// How long nothing came.
+    /// Time for which nothing came.
     pub length: Duration,
 }
 

@@ -40,7 +40,8 @@ fn socket_bytes_are_those_of_the_wire() {
                 let mut told = bytes(&report.at("/nodes/0"), "socket", direction, end);
                 let is_sender = (end == "loadgen") == (direction == "ingress");
                 if transport == "quic" && is_sender {
-                    // What a full link dropped was handed to the kernel, and never crossed.
+                    // The sender counts each packet that it hands to the kernel. A packet that a full link dropped
+                    // never crossed it.
                     told -= report.count(&format!("/nodes/0/retransmits/{end}")) * QUIC_PACKET_BYTES;
                 }
                 let off = told.abs_diff(expected) as f64 / expected as f64;

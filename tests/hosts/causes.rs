@@ -18,7 +18,7 @@ use serde_json::Value;
 /// Pictures of 1.2 Mbit each.
 const PICTURES: &str = "synthetic:u8[150528]x16";
 
-/// How often each run is made.
+/// Returns the number of times that each run is made.
 fn runs() -> usize {
     std::env::var("LON_TEST_CAUSE_RUNS").map_or(5, |runs| runs.parse().unwrap())
 }

@@ -1,4 +1,4 @@
-//! What codecs gain on a link of a known rate.
+//! Gain of codecs on a link of a known rate.
 
 use lon_tests::fabric::{Fabric, FabricSpec, Host};
 use lon_tests::process::SutNode;
@@ -15,7 +15,7 @@ fn rate_and_ratio(from: &Host, sut: &str, codec: &str) -> (f64, f64) {
     (rate, folder.network_report().number("/ratio"))
 }
 
-/// What a codec saves in bytes it gains in samples: the link is what takes the time.
+/// A codec gains in samples as much as it saves in bytes: the link is what takes the time.
 #[test]
 #[ignore = ".ci/run links"]
 fn a_codec_gains_its_ratio() {

@@ -71,7 +71,7 @@ fn rate_samples_per_s(result: &Value) -> f64 {
     result["metric"]["value"].as_f64().unwrap()
 }
 
-/// What the link carries for a workload is what it carries at all.
+/// The link carries as much for a workload as it carries at all.
 #[test]
 #[ignore = ".ci/run links"]
 fn offline_fills_the_link() {
@@ -100,7 +100,7 @@ fn three_sut_hosts_share_a_run() {
         let test = TestRun::new("Offline").inside(fabric.host(0)).on(&sut).args(&["--transport", transport]);
         let test = test.dataset("synthetic:u8[15000]x64").set("target_qps=700,min_duration=1000,min_query_count=1");
         let (finished, folder) = test.finish();
-        // Whether the link let it take as long as it should is another matter.
+        // The test accepts a run that is shorter than it should be: its length on this link is another matter.
         assert!(matches!(finished.code, Some(0 | 3)), "{transport}: {finished:?}");
         folder.assert_complete();
         let result = folder.result();
@@ -152,7 +152,7 @@ fn the_system_description_has_the_interfaces_that_the_run_used() {
     let desc = Json::read(&folder.path.join("system_desc.json"));
     assert_eq!((desc.text("/number_nic_loadgen"), desc.text("/number_nic_sut")), ("1".into(), "2".into()));
     assert_eq!(desc.text("/network_type"), "Ethernet");
-    // What the kernel's virtual pairs say of themselves.
+    // The kernel reports these values for its virtual pairs.
     assert!(desc.text("/network_rate").ends_with("Gbit/s"), "{desc}");
     assert!(desc.text("/nic_sut").contains("MTU 1500") && desc.text("/nic_loadgen").contains("MTU 1500"), "{desc}");
     assert_eq!(desc.items("/sut/0/nics_used").len(), 1);

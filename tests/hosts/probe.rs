@@ -83,7 +83,7 @@ fn a_probe_of_three_nodes_says_what_one_link_carries_to_all() {
     assert!((0.08..0.1).contains(&together), "{said}");
 }
 
-/// Required, carried, probed and claimed are figures of one link, and agree.
+/// The required, the carried, the probed and the claimed rates are figures of one link, and agree.
 #[test]
 #[ignore = ".ci/run links"]
 fn a_run_with_a_probe_says_what_it_required_and_what_the_link_carried() {
@@ -120,7 +120,7 @@ fn a_run_with_a_probe_says_what_it_required_and_what_the_link_carried() {
     assert!(total.abs_diff(message) <= message / 100, "{total} in all seconds, {message} in the run: {report}");
 }
 
-/// How often a degraded and an unchanged link are tried: 3 times each, or as often as the variable says.
+/// Returns the number of tries for a degraded and for an unchanged link: 3 each, or the number in the variable.
 fn tries() -> usize {
     std::env::var("LON_TEST_PROBE_TRIES").ok().and_then(|tries| tries.parse().ok()).unwrap_or(3)
 }

@@ -6,7 +6,7 @@ use lon_tests::probe::json;
 use lon_tests::process::{LoadGen, SutNode, sut};
 use lon_tests::secrets::{Secrets, texts};
 
-/// What is suspected, as place, nodes and direction.
+/// Returns the suspects of a matrix: place, nodes and direction of each.
 fn suspects(said: &Json) -> Vec<(String, Vec<String>, String)> {
     let suspect = |it: &Json| {
         let nodes = it.items("/nodes").iter().map(|node| node.text("")).collect();

@@ -21,7 +21,7 @@ const ALL: usize = 50_000;
 /// Longest that one run takes.
 const PATIENCE: Duration = Duration::from_secs(1_500);
 
-/// What only the submitter can say.
+/// Rules of which only the submitter can say that they are kept.
 const BY_WORD: [&str; 4] = ["data_path", "model_equivalence", "no_caching", "official_loadgen"];
 
 struct Scene {

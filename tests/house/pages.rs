@@ -17,9 +17,10 @@ const README_LINES: usize = 200;
 /// The last line on which the first command of a page of the guide may begin.
 const FIRST_COMMAND: usize = 10;
 /// Words of a sentence at most.
-const MOST_WORDS: usize = 30;
+pub(crate) const MOST_WORDS: usize = 30;
 /// First words that leave the thing unnamed.
-const OPENERS: [&str; 9] = ["What", "Whoever", "Who", "Whether", "How", "That", "None", "Nobody", "Whatever"];
+pub(crate) const OPENERS: [&str; 9] =
+    ["What", "Whoever", "Who", "Whether", "How", "That", "None", "Nobody", "Whatever"];
 /// Pages whose sentences are held to the rules: those that newcomers read. A folder stands for all pages in it.
 const PLAIN: [&str; 4] = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/guide/"];
 /// Files that name pages in their texts.

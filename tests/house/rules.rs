@@ -1,4 +1,4 @@
-//! What the sources must keep, checked on them.
+//! Rules of the sources, checked on them.
 //!
 //! Each rule has a test here, and in its own file one on made-up sources that shows that it can fail. A rule that does
 //! not hold yet has a number: how many faults are left. The number must only become smaller.
@@ -7,6 +7,7 @@
 //! - `modules`: modules and names of a crate; `arrows`: which file uses which;
 //! - `rooms`: what may use what; `places`: what may stand where;
 //! - `lengths`: of functions, files and lines; `docs`: of what the documentation says;
+//! - `openers`: first words of comments, and the length of their sentences;
 //! - `ignored`: which tests `cargo test` leaves out, and what runs them.
 
 use self::places::Wanted;
@@ -18,6 +19,7 @@ mod docs;
 mod ignored;
 mod lengths;
 mod modules;
+mod openers;
 mod places;
 mod rooms;
 mod sources;
@@ -186,8 +188,8 @@ fn no_more_than(left: usize, rule: &str, faults: &[String]) {
     assert!(faults.len() <= left, "{rule}: {} faults, {left} allowed:\n{}", faults.len(), faults.join("\n"));
 }
 
-/// What may lie at the top: the agreed folders, and the files that are usual there. What is built, and folders of runs,
-/// are not checked in.
+/// Files and folders that may lie at the top: the agreed folders, and the files that are usual there. Build outputs and
+/// folders of runs are not checked in.
 const TOP: [&str; 19] = [
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -283,6 +285,18 @@ fn words_are_plain() {
     no_more_than(0, "words that are not plain", &docs::banned_words(&House::here()));
 }
 
+/// A comment names the thing first. The number goes down, never up.
+#[test]
+fn comments_begin_with_the_thing() {
+    no_more_than(0, "comments that leave the thing unnamed", &openers::unnamed(&House::here()));
+}
+
+/// The number goes down, never up.
+#[test]
+fn sentences_of_comments_are_short() {
+    no_more_than(0, "comments with a long sentence", &openers::long_sentences(&House::here()));
+}
+
 #[test]
 fn docs_are_sentences() {
     no_more_than(0, "docs of one or two words", &docs::short_docs(&House::here()));
@@ -304,7 +318,7 @@ fn scenarios_are_chosen_in_their_rooms() {
         "loadgen-node/src/commands/demo/",
         // Interactive is Server with other limits, and no scenario of the engine.
         "loadgen-node/src/submission/check/place.rs",
-        // What nodes answer at once is what Offline measures.
+        // Offline measures the rate that nodes can answer at once.
         "loadgen-node/src/test_run/look.rs",
     ];
     let found = places::outside(&House::here(), &Wanted::ChoiceOf("Scenario"), &allowed);
@@ -353,7 +367,7 @@ fn json_is_made_by_structs() {
 fn files_are_read_in_one_place() {
     let allowed = [
         "proto/src/files.rs",
-        // What the kernel says.
+        // These files read the kernel's figures.
         "proto/net/src/accelerator.rs",
         "proto/net/src/host.rs",
         "proto/net/src/nic.rs",

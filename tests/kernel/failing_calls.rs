@@ -27,7 +27,7 @@ const AT_ONCE: usize = 4;
 /// Longest time of a cell: far more than any takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How a program ends that has no memory: in the words of Rust's allocator, of a thread that cannot begin, of glibc.
+/// Words with which a program without memory ends: of Rust's allocator, of a thread that cannot begin, of glibc.
 const OUT_OF_MEMORY: [&str; 3] = ["memory allocation of", "no memory is left", "out of memory"];
 
 /// A kind of call that fails, with the error that it fails with, and the most places at which it is tried.
@@ -80,7 +80,7 @@ impl Injected {
         self.under.iter().map(String::as_str).collect()
     }
 
-    /// Whether something failed that has nothing to do with files: threads wake each other by writing to a counter,
+    /// Returns true when the failed call has nothing to do with files. Threads wake each other by writing to a counter,
     /// which cannot fail, and a screen that is not there is no fault of a result.
     fn is_beside_the_point(&self) -> bool {
         // strace ends a moment after the program.
@@ -137,12 +137,12 @@ fn short(node: &str) -> TestRun {
     TestRun::new("Offline").on(node).set(settings).args(&["--max-lag", "30s", "--response-timeout", "5s"])
 }
 
-/// Whether a panic was told that lack of memory does not explain.
+/// Returns true when the output has a panic that lack of memory does not explain.
 fn is_bug(said: &str) -> bool {
     said.lines().any(|line| line.contains("panicked at") && !line.contains("no memory is left"))
 }
 
-/// What is wrong with the end of a LoadGen node, whatever has failed.
+/// Returns the faults at the end of a LoadGen node, for any failed call.
 fn faults_of(finished: &Finished, folder: &RunFolder) -> Vec<String> {
     // A program without memory ends at once, as if it were killed, and cannot clean up.
     let has_no_memory = OUT_OF_MEMORY.iter().any(|words| finished.stderr.contains(words));
@@ -251,7 +251,7 @@ impl Shaky {
     }
 }
 
-/// What is wrong with a node whose calls fail, and with a run that meets it.
+/// Returns the faults of a node whose calls fail, and of a run that meets it.
 fn faults_of_node(under: &[&str]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
@@ -260,7 +260,7 @@ fn faults_of_node(under: &[&str]) -> Vec<String> {
     if let Some(address) = &address {
         let (finished, files) = short(address).finish();
         faults.extend(faults_of(&finished, &files));
-        // What failed has failed once: the node is there for the next one, if it is there.
+        // Each call fails only once: a node that still runs serves the next run.
         let (next, files) = short(address).args(&["--wait-ready", "20s"]).finish();
         faults.extend(faults_of(&next, &files));
         if node.0.try_wait().unwrap().is_none() && next.code != Some(0) {
@@ -292,7 +292,7 @@ fn a_node_whose_calls_fail_serves_the_next_run_or_says_why_not() {
 #[ignore = ".ci/run kernel"]
 fn a_disk_that_is_full_at_any_place_leaves_nothing_that_looks_whole() {
     let node = SutNode::start("a", "null", &[]);
-    // What the disk does not take is saved there, and goes away with it.
+    // The LoadGen node saves here what the full disk does not take. The folder goes away at the end of the test.
     let elsewhere = tempfile::tempdir().unwrap();
     let temporary = format!("TMPDIR={}", elsewhere.path().display());
     let finish = |bytes| {

@@ -33,7 +33,7 @@ fn a_full_disk_makes_the_result_invalid() {
     }
 }
 
-/// What the run folder does not have is in the other one, and the message names it.
+/// Checks that the other folder has each file that the run folder lacks, and that the message names it.
 fn assert_saved(finished: &Finished, out: &Path, other: &Path) {
     let other = fs::read_dir(other).unwrap().next().expect("a folder").unwrap().path();
     for name in ["mlperf_log_summary.txt", "mlperf_log_detail.txt", "mlperf_log_accuracy.json", "timeline.bin"] {

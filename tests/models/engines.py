@@ -23,7 +23,7 @@ from onnx import TensorProto, numpy_helper
 from onnx.backend.test.loader import load_model_tests
 
 KINDS = ["node", "simple", "pytorch-converted", "pytorch-operator"]
-# What is another one each time.
+# Operators whose result is another one each time.
 RANDOM = {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 SERVED = {
     getattr(TensorProto, name)
@@ -69,7 +69,7 @@ class Cases:
 
 
 def answers(model, samples):
-    """What ONNX Runtime says; None where it does not run the model on all of them."""
+    """Returns the answers of ONNX Runtime; None where it does not run the model on all samples."""
     try:
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4

@@ -1,4 +1,4 @@
-"""Whether what a script makes is there already: all of it, and newer than everything that it is made from."""
+"""Checks that the output of a script is there already: all of it, and newer than everything that it is made from."""
 
 from pathlib import Path
 

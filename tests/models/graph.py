@@ -1,4 +1,4 @@
-"""What the scripts that write models share: a graph under construction."""
+"""Tools that the scripts that write models share: a graph under construction."""
 
 import numpy as np
 import onnx

@@ -30,7 +30,7 @@ LENGTH, QUESTION, STRIDE = 384, 64, 128
 LIKELIEST, LONGEST = 20, 30
 
 SYLLABLES = "ba co du el fi gra ho in jo ka lu mo ne or pi qu ra stu te ul va win xe yo zu the ing ed er".split()
-# What tokenizers stumble over: accents of one character or two, letters that lowercase oddly, scripts, joined signs.
+# Texts that tokenizers get wrong: accents of one character or two, letters that lowercase oddly, scripts, joined signs.
 ODD = """
 Zürich Zu\u0308rich CAFÉ naïve Ångström \u212bngstro\u0308m İstanbul ΟΔΟΣ ὈΔΥΣΣΕΎΣ straße STRAẞE ﬁnal \u2126hm 100\u212a
 北京 東京tower 中,国 ひらがな カタカナ 한국어 한\u0300 עברית العربية हिन्दी ไทย e\u0301\u0302 \u0301x a\u200bb so\u00adft zero\u0000less

@@ -1,5 +1,5 @@
-//! Generated models behind SUT nodes: a decoder, token by token, and a model of free sizes. `ORT_DYLIB_PATH` is ONNX
-//! Runtime, `LON_TEST_MODELS` the folder that `tests/models/make.py` wrote.
+//! Tests of generated models behind SUT nodes: a decoder, token by token, and a model of free sizes. `ORT_DYLIB_PATH`
+//! is ONNX Runtime, `LON_TEST_MODELS` the folder that `tests/models/make.py` wrote.
 
 use std::process::Command;
 
@@ -34,7 +34,8 @@ fn prompt(number: usize) -> Bytes {
     sample::encode(&[ids]).unwrap()
 }
 
-/// What the backend answers in this process: its own tests compare that with a decoder without a cache.
+/// Returns the answers of the backend in this process. The backend's own tests compare them with a decoder without a
+/// cache.
 fn in_process(prompts: &[Bytes]) -> Vec<Bytes> {
     let max_tokens = ANSWER_TOKENS.try_into().unwrap();
     let tokens = TokenOptions { max_tokens, ..TokenOptions::default() };

@@ -17,7 +17,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// How long Prometheus may take to start, and to have scraped.
+/// Longest time for Prometheus to start, and to have scraped.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A Prometheus that scrapes every half second. Killed when dropped.
@@ -183,7 +183,7 @@ fn prometheus_has_the_runs_numbers() {
     }
 }
 
-/// What Prometheus has of the run when it is over is what its documents say.
+/// Checks that Prometheus' figures of the run, once it is over, are those of its documents.
 fn assert_same_as_the_result(prometheus: &Prometheus, folder: &RunFolder) {
     let (result, report) = (folder.result(), folder.network_report());
     let count = |name: &str| result["counts"][name].as_f64().unwrap();
@@ -259,7 +259,7 @@ fn prometheus_scrapes_with_certificates_and_a_token() {
     prometheus.wait_for(r#"lon_sut_build_info{node="a"}"#, 1.0);
 }
 
-/// What `promtool check metrics` says of metrics in the older format, which it reads.
+/// Returns the verdict and the output of `promtool check metrics` on metrics in the older format, which it reads.
 fn promtool(text: &str) -> (bool, String) {
     let mut command = Command::new("promtool");
     command.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

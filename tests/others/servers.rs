@@ -16,7 +16,7 @@ use nix::sys::signal::Signal;
 struct Pythonic {
     start: fn() -> OtherServer,
     software: &'static str,
-    /// Whether it says what inputs its models have.
+    /// True when the server reports the inputs of its models.
     tells: bool,
     /// Bytes of a message that it takes unless told otherwise.
     limit: usize,
@@ -271,7 +271,8 @@ fn a_triton_that_ends_in_the_middle_ends_the_run() {
     }
 }
 
-/// Whoever has only lon.proto can write a node. What that one cannot count is absent, and the result says so.
+/// A node can be written from lon.proto alone. Figures that such a node cannot count are absent, and the result says
+/// so.
 #[test]
 #[ignore = ".ci/run servers"]
 fn a_node_in_python_from_the_proto_file_alone_gives_valid_results() {

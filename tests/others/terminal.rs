@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
 
-/// How long a screen may take to show what is expected.
+/// Longest time for a screen to show what is expected.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A terminal of its own, with a shell in it. It goes away with this.
@@ -70,7 +70,7 @@ impl Terminal {
         self.tmux(&["capture-pane", "-p", "-J"])
     }
 
-    /// Whether the program has the terminal to itself.
+    /// Returns true when the program has the terminal to itself.
     fn is_taken(&self) -> bool {
         self.tmux(&["display-message", "-p", "#{alternate_on}"]).trim() == "1"
     }
@@ -121,7 +121,7 @@ fn assert_stopped(terminal: &Terminal) {
     assert!(!terminal.is_taken());
     let summary = fs::read_to_string(terminal.out().join("result_summary.json")).unwrap();
     assert!(summary.contains("\"interrupted\""), "{summary}");
-    // What is typed is shown again.
+    // The terminal shows typed text again.
     terminal.tmux(&["send-keys", "-l", "echo it is $((40 + 2))"]);
     terminal.wait_for("echo it is $((40 + 2))");
     terminal.key("Enter");

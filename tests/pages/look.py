@@ -45,7 +45,7 @@ function contrast(one, other) {
 }
 // By this the title of an axis differs from its marks.
 const TITLE = "-0.5ex";
-// Whether there is something in a chart, and where it has to be.
+// Checks that a chart has something in it, at the right place.
 function drawn(figure) {
   const svg = figure.querySelector("svg");
   const id = figure.closest("section")?.id;
@@ -139,7 +139,8 @@ def browser(*args: str) -> subprocess.CompletedProcess:
 
 
 def requests(log: Path) -> list[str]:
-    """What a page asked for, by the browser's log, but for files. What the browser wants for itself has no origin."""
+    """Returns the URLs that a page asked for, by the browser's log, but for files. Requests of the browser itself have
+    no origin."""
     events = json.loads(log.read_text())["events"]
     asked = (event["params"] for event in events if "initiator" in event.get("params", {}))
     urls = {params["url"] for params in asked if params["initiator"] != "not an origin"}

@@ -19,7 +19,7 @@ import tempfile
 
 WORKER = pathlib.Path(__file__).with_name("audit_worker.py")
 MODEL = pathlib.Path(__file__).parents[2] / "loadgen-node/qsl/digits/digits.onnx"
-# What the flags of both ends say, the audit file, and mlperf.conf. The audit files are those of TEST01, TEST04, and of
+# Cases: the audit file and mlperf.conf, for the flags of both ends. The audit files are those of TEST01, TEST04, and of
 # TEST05, whose keys LoadGen does not read from an audit file any more.
 CASES = {
     "no audit": ("", ""),
@@ -97,7 +97,7 @@ def run_both(args, address, scratch, audit, conf):
 
 
 def differences(theirs, ours):
-    """What differs, each as a line."""
+    """Returns the differences, each as a line."""
     for what, read in (("detail log", head), ("summary", end)):
         official, own = read(theirs), read(ours)
         for at in range(max(len(official), len(own))):

@@ -32,7 +32,7 @@ SETTINGS = {
     "SingleStream": "min_duration=0,min_query_count=600",
     "MultiStream": "min_duration=0,min_query_count=900",
 }
-# What stands before a result: in the detail log, and in the summary.
+# Text before a result: in the detail log, and in the summary.
 RESULTS = {
     "Offline": (r'"result_samples_per_second", "value": ([\d.e+]+)', r"^Samples per second: ([\d.e+]+)$"),
     "Server": (r'"result_completed_samples_per_sec", "value": ([\d.e+]+)',
@@ -44,7 +44,7 @@ RESULTS = {
 }
 # Tests of a single run: the command has no reference for them.
 ALONE = ("TEST06", "TEST07", "TEST09")
-# What scripts print when the test has passed, where it is not TEST PASS.
+# Text that scripts print when the test has passed, where it is not TEST PASS.
 PASSES = {"TEST06": "TEST06 verification complete", "TEST07": "Accuracy check pass: True"}
 # Flags of TEST06 as the command has them; the scenario it reads from the log.
 OWN_FLAGS = {"-s": None, "-d": "--dtype", "-e": "--eos-token-id"}
@@ -205,7 +205,7 @@ class Maker:
             yield Case("TEST04", f"{scenario}, {name}", reference, self.altered(level, SUMMARY, change), [])
 
     def tokens(self, scenario: str, run: pathlib.Path):
-        """Made-up answers in the folder of a run: the scripts look at nothing else."""
+        """Writes made-up answers in the folder of a run: the scripts look at nothing else."""
         flags = ["-s", scenario, "-d", "int32"]
         good = [entry(index, "i", [5 + index, 6, 7, 2]) for index in range(20)]
         alterations = {
@@ -237,7 +237,7 @@ class Maker:
             yield Case("TEST07", f"{scenario}, a score of {score}, at least {least}", run, run, flags, own)
 
     def test08(self, reference: pathlib.Path, run: pathlib.Path):
-        """Made-up predictions, labels and weights."""
+        """Writes made-up predictions, labels and weights."""
         def sample(index: int, change: float = 0.0) -> list[float]:
             return [index // 5, index, 0.7 + change, 0.2, 0.6]
 
@@ -313,7 +313,7 @@ class Judge:
             raise Wrong(f"the script: {said}; {ended.stdout[-300:]} {ended.stderr[-300:]}; the command: {rows}")
         for file in ("verify_accuracy.txt", "verify_output_len.txt"):
             written = beside / "out" / case.audit / file
-            # What the scorer itself prints stands first, in its own words.
+            # The scorer's own output stands first, in its own form.
             if case.audit == "TEST07" and written.is_file():
                 written.write_text(re.sub(r"(?<=': )(\d+)$", r"\1.0", written.read_text(), count=1, flags=re.M))
             if written.is_file() and written.read_text() != (ours / case.audit / file).read_text():
@@ -321,7 +321,7 @@ class Judge:
         return said
 
     def official(self, case: Case, beside: pathlib.Path) -> dict[str, bool]:
-        """What the script says of each of its files."""
+        """Returns the script's verdict on each of its files."""
         run = subprocess.run([sys.executable, self.compliance / case.audit / "run_verification.py", "-r",
                               case.reference, "-c", case.test, "-o", beside / "out", *case.flags], cwd=beside,
                              capture_output=True, text=True, timeout=300, check=False)

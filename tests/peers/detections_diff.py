@@ -140,7 +140,7 @@ def apart(logits):
 
 
 def model(path):
-    """What is sent becomes both outputs."""
+    """Writes a model whose input becomes both outputs."""
     cut = COUNT * CLASSES
     constants = [("one", [cut, 4 * COUNT]), ("logits_shape", [0, COUNT, CLASSES]), ("offsets_shape", [0, COUNT, 4])]
     constants = [numpy_helper.from_array(np.array(values, np.int64), name) for name, values in constants]

@@ -42,7 +42,7 @@ WORKER = pathlib.Path(__file__).with_name("wheel_worker.py")
 
 
 def of_wheel(python, scratch):
-    """What the wheel loads and asks for in each case, phase by phase."""
+    """Returns the samples that the wheel loads and asks for in each case, phase by phase."""
     batch = [{**case, "folder": str(scratch / str(number))} for number, case in enumerate(CASES)]
     for case in batch:
         pathlib.Path(case["folder"]).mkdir()

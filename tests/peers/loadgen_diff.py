@@ -140,7 +140,7 @@ class Tally:
 
 
 def input_of(case):
-    """What `loadgen-node trace` reads."""
+    """Returns the input of `loadgen-node trace`."""
     return {"qsl": case["qsl"], "settings": case["settings"]}
 
 
@@ -190,7 +190,7 @@ def check(case, node, tally):
 
 
 def ask(node, case, command, option, name, value):
-    """What a command of loadgen-node answers to an input file."""
+    """Returns the answer of a command of loadgen-node to an input file."""
     path = pathlib.Path(case["folder"], name)
     path.write_text(json.dumps(value))
     try:
@@ -241,7 +241,7 @@ def compare_phase(where, settings, theirs, ours, tally):
 
 
 def stops_by_the_clock(settings):
-    """Whether the number of issued queries of a performance phase depends on how fast the machine is."""
+    """Returns true when the number of issued queries of a performance phase depends on the speed of the machine."""
     if settings["scenario"] in ("SingleStream", "MultiStream"):
         return True
     if settings["scenario"] == "Offline":

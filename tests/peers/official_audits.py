@@ -33,7 +33,7 @@ NODE_FLAGS = ["--max-batch", "1"]
 # The scripts hold rates to 10 %, which a busy machine does not keep to. Only rates have a second try.
 ATTEMPTS = 5
 ALL_RIGHT = {"TEST01": {"Accuracy": True, "Performance": True}, "TEST04": {"Performance": True}}
-# Where the scripts find the rate: TEST01 in the detail log, TEST04 in the summary.
+# Patterns by which the scripts find the rate: TEST01 in the detail log, TEST04 in the summary.
 RATES = {
     "Server": {"TEST01": r'"result_completed_samples_per_sec", "value": ([\d.e+]+)',
                "TEST04": r"^Completed samples per second +: ([\d.e+]+)$"},
@@ -44,7 +44,7 @@ LOGS = {"TEST01": "mlperf_log_detail.txt", "TEST04": "mlperf_log_summary.txt"}
 
 
 class Runs(NamedTuple):
-    """What the scripts are given: a folder with accuracy/ and performance/run_1/, and that of the audit run."""
+    """Input of the scripts: a folder with accuracy/ and performance/run_1/, and that of the audit run."""
     results: pathlib.Path
     audit: pathlib.Path
 
@@ -135,7 +135,7 @@ class AuditTests(Tests):
         folder.rename(target)
 
     def verdicts(self, audit: str, runs: Runs, *flags: str) -> dict[str, bool]:
-        """What the official script says of each of its checks."""
+        """Returns the official script's verdict on each of its checks."""
         beside = self.new_folder()
         beside.mkdir()
         script = self.compliance / audit / "run_verification.py"
@@ -158,7 +158,7 @@ class AuditTests(Tests):
 
 
 def indices_of(folder: pathlib.Path) -> int:
-    """How many different samples were asked; of the order in which LoadGen has loaded them."""
+    """Returns the number of different samples that were asked, by their place in LoadGen's order of loading."""
     return len({sample["index"] for sample in samples_of(folder)})
 
 

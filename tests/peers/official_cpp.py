@@ -53,7 +53,7 @@ LONG = {
 
 
 class Wrong(Exception):
-    """What was expected, and what was there; one line."""
+    """An unexpected result: the expected one and the one that was there, in one line."""
 
 
 def main() -> None:
@@ -126,7 +126,7 @@ class Tests:
     def usage(self) -> None:
         """Mistakes are found before anything is asked or made."""
         folder = self.new_folder()
-        # Nobody is asked there: these mistakes are found before.
+        # No node is asked there: these mistakes are found before.
         given = {"--sut": "127.0.0.1:1", "--benchmark": "digits", "--scenario": "Server", "--out": folder}
         mistakes = [["--no-such-flag"], ["--mode", "Fast"], ["--issue-threads", "two"], ["--option", "no-such-key=1"],
                     ["--user-conf", "/no/such/file"], ["--audit-conf", "/no/such/file"], ["--out"]]
@@ -155,7 +155,7 @@ class Tests:
         self.check_complete(folder, scenario, mode)
 
     def check_complete(self, folder: pathlib.Path, scenario: str, mode: str) -> None:
-        """What has to be in the folder of a run in which nothing went wrong."""
+        """Checks the files in the folder of a run in which nothing went wrong."""
         detail = self.check_logs(folder, scenario, mode)
         self.check_network(folder, len(samples_of(folder)))
         if mode != "PerformanceOnly":

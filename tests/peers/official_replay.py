@@ -28,7 +28,7 @@ MULTI = {**BASE, "scenario": "MultiStream", "multi_stream_expected_latency_ns": 
 SERVER = {**BASE, "scenario": "Server", "server_target_qps": 2000, "min_query_count": 1000}
 OFFLINE = {**BASE, "scenario": "Offline", "offline_expected_qps": 3000}
 TOKENS = {"use_token_latencies": True, "accuracy_log_probability": 1.0}
-# What each run is called, its settings, and the official verdict that they lead to.
+# The name of each run, its settings, and the official verdict that they lead to.
 RUNS = [
     ("single-stream", SINGLE, "VALID"),
     ("single-stream-too-short", {**SINGLE, "min_duration_ms": 300, "single_stream_expected_latency_ns": 1e7},
@@ -173,7 +173,7 @@ def of(said, name):
 
 
 def without_trace(node, folder, verdict):
-    """What can be known from settings and results agrees, too."""
+    """Checks that without a trace the values that follow from settings and results agree, too."""
     other = folder.with_name(f"{folder.name}-no-trace")
     shutil.copytree(folder, other)
     (other / "mlperf_log_trace.json").write_text("")

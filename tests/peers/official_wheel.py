@@ -175,7 +175,7 @@ class WheelTests(Tests):
         self.check_judged(folder, "PerformanceOnly")
 
     def built_in(self) -> None:
-        """What is built into LoadGen is enough for a first run: 660 samples."""
+        """LoadGen's built-in settings are enough for a first run: 660 samples."""
         folder = self.new_folder()
         with self.nodes() as (addresses, _):
             ended = self.ran(["--sut", ",".join(addresses), "--option", "wait-ready=30s", "--benchmark", "digits",

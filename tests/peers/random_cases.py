@@ -96,7 +96,7 @@ def _draw_length(rng, settings):
 
 
 def _draw_choice(rng, settings, qsl, is_big):
-    """Which sample goes into which query."""
+    """Draws the settings that choose the samples of each query."""
     cheap = not is_big or settings["scenario"] == "Offline"  # these settings use up whole sets
     unique = cheap and rng.random() < 0.15
     if unique and settings["scenario"] == "Offline" and performance_count(qsl, settings) > qsl["total"]:

@@ -67,7 +67,7 @@ def benchmarks():
 
 
 def compare(program, round_name, official):
-    """How many settings are the same, and a line for each that is not."""
+    """Returns the number of equal settings, and a line for each that differs."""
     pairs = [(model, scenario) for model in official for scenario in official[model]]
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         mine = list(pool.map(lambda pair: ours(program, *pair, round_name), pairs))

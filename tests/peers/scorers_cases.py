@@ -31,13 +31,14 @@ WHOLE = "the sky skies dying news innings succeed don't Straße naïve İ K 3,00
 
 @dataclasses.dataclass
 class Case:
-    """What is written, and what must be printed."""
+    """A case: the files that are written, and the text that must be printed."""
 
     metric: str
     about: str
     answers: list
     expected: float
     truths: list = dataclasses.field(default_factory=list)
+    _: dataclasses.KW_ONLY
     # The part of each sample, and those that are scored; empty: all are.
     parts: list = dataclasses.field(default_factory=list)
     scored: list = dataclasses.field(default_factory=list)
@@ -46,7 +47,7 @@ class Case:
 
     @property
     def lines(self):
-        """Whether the dataset is a file of JSON lines."""
+        """True when the dataset is a file of JSON lines."""
         return bool(self.truths)
 
 
@@ -181,7 +182,7 @@ def sentences(count=60):
     scorer = rouge_scorer.RougeScorer(ROUGES, use_stemmer=True)
     pairs = zip(map(lines, rights), map(lines, texts))
     expected = 100 * np.mean([scorer.score(*pair)["rougeLsum"].fmeasure for pair in pairs])
-    yield Case("rougeLsum", "sentences", answers, expected, truths, files)
+    yield Case("rougeLsum", "sentences", answers, expected, truths, files=files)
 
 
 def lengths(count=50):

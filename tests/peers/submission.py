@@ -100,14 +100,14 @@ class World(NamedTuple):
     scenarios: tuple[str, ...]
     inferred: tuple[str, ...]
     tests: tuple[str, ...]
-    # What stands before results, measurements and compliance tests; and the folder for code.
+    # Folders in front of results, measurements and compliance tests; and the folder for code.
     measurements: str
     compliance: str
     code: str
     measurements_file: str
     # The argument that says which program with the official LoadGen leads the runs; empty: our engine does.
     official: str = ""
-    # How the command is told to stop.
+    # The signal that stops the command.
     stop: signal.Signals = signal.SIGTERM
 
 
@@ -130,7 +130,7 @@ class Wrong(Exception):
 
 
 class Count:
-    """How many checks held, and how many did not."""
+    """Numbers of checks that held, and that did not."""
 
     def __init__(self) -> None:
         self.passed, self.failed = 0, 0
@@ -446,7 +446,7 @@ class Trial:
         return "submission looks OK"
 
     def same_numbers(self) -> None:
-        """What our README says of an inferred result is the number in the official table."""
+        """Checks that the number of an inferred result in our README is the one in the official table."""
         with (self.place / "summary.csv").open() as table:
             official = {row["Scenario"].lower(): float(row["Result"]) for row in csv.DictReader(table)}
         for scenario in self.world.inferred:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How fast the official Python LoadGen goes, with a SUT in its own process or over the package loadgen_network.
+"""Rate of the official Python LoadGen, with a SUT in its own process or over the package loadgen_network.
 
     wheel_rate.py PLACE SCENARIO BYTES AMOUNT OUT --library FILE
 

@@ -81,7 +81,7 @@ def main():
     parser.add_argument("--slots", type=int, default=4)
     parser.add_argument("--seed", type=int, default=7)
     args = parser.parse_args()
-    # Blocked before any thread is started, so that all of them leave the signals to sigwait.
+    # The signals are blocked before any thread is started, so that all of them leave the signals to sigwait.
     stop = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, stop)
     with tempfile.TemporaryDirectory(prefix="llama-") as folder:

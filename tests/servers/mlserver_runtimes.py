@@ -1,4 +1,4 @@
-"""What runs inside the mlserver of start_mlserver.py."""
+"""Runtimes inside the mlserver of start_mlserver.py."""
 
 import numpy
 import onnxruntime

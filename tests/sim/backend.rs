@@ -1,4 +1,4 @@
-//! What the simulated nodes answer with: a sum over each sample, after a time that the seed decides.
+//! Backend of the simulated nodes: it answers with a sum over each sample, after a time that the seed decides.
 
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
@@ -19,7 +19,7 @@ pub(crate) struct SimBackend {
     is_inline: bool,
     /// The longest time for a batch, ms.
     most_ms: u64,
-    /// How many bytes an answer has.
+    /// Length of an answer, bytes.
     answer_bytes: usize,
     rng: Mutex<Rng>,
     record: Record,

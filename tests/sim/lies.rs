@@ -1,4 +1,4 @@
-//! What a node says, changed on its way: every field of every message, and the lengths around them.
+//! Changes to a node's messages on their way: every field of every message, and the lengths around them.
 //!
 //! A lie is told on the transport `tcp`: control calls are HTTP/2 whose DATA frames hold a message each, answers are
 //! messages with a length in front. A message is taken apart by the numbers of its fields and put together again.
@@ -42,7 +42,7 @@ const WITHOUT_EFFECT: &[(Said, &[u64], &str)] = &[
     (Said::Answer, &[8], "durations of stages are the node's own and are shown as such"),
 ];
 
-/// How a field is changed.
+/// Kind of change to a field.
 #[derive(Clone, Copy, Debug)]
 enum Change {
     Zero,
@@ -57,7 +57,7 @@ enum Change {
 const CHANGES: [Change; 7] =
     [Change::Zero, Change::Most, Change::OneMore, Change::OneLess, Change::Dropped, Change::Twice, Change::Random];
 
-/// What is changed of a message.
+/// Part of a message that is changed.
 #[derive(Clone, Copy, Debug)]
 enum Part {
     Field(u64),
@@ -80,7 +80,7 @@ struct State {
     /// So many messages of its kind are left as they are.
     wait: u64,
     is_told: bool,
-    /// What was told means what was meant.
+    /// True when the changed message means the same as the original.
     says_the_same: bool,
 }
 
@@ -102,7 +102,7 @@ impl Lie {
         Lie(Arc::new(Mutex::new(State { rng, about, part, change, wait, is_told: false, says_the_same: false })))
     }
 
-    /// What was said, if it was, and could make a result look better than it is.
+    /// Returns the lie, in words, when it was told and could make a result look better than it is.
     pub(crate) fn matters(&self) -> Option<String> {
         let State { about, part, change, is_told, says_the_same, .. } = &*self.0.lock().unwrap();
         let field = if let Part::Field(number) = part { *number } else { 0 };
@@ -110,7 +110,7 @@ impl Lie {
             |(said, fields, _): &(Said, &[u64], &str)| said == about && field != 0 && fields.contains(&field);
         // By protobuf's rules the last of a field that comes twice is the field.
         let is_repeated = matches!((part, change), (Part::Field(_), Change::Twice));
-        // Whatever is not 0 is true.
+        // Every value but 0 is true.
         let is_still_the_last =
             (*about, field) == (Said::Answer, 3) && !matches!(change, Change::Zero | Change::OneLess | Change::Dropped);
         (*is_told && !says_the_same && !is_repeated && !is_still_the_last && !WITHOUT_EFFECT.iter().any(is_harmless))
@@ -291,7 +291,7 @@ fn together(fields: &[Field]) -> Vec<u8> {
 pub(crate) struct Liar {
     lie: Lie,
     held: Vec<u8>,
-    /// How many messages have passed on a control connection.
+    /// Number of messages that have passed on a control connection.
     messages: u64,
 }
 
@@ -300,7 +300,7 @@ impl Liar {
         Liar { lie, held: Vec::new(), messages: 0 }
     }
 
-    /// What goes on of these bytes now. `first` is how the client has begun.
+    /// Takes these bytes and returns those that go on now. `first` is the beginning of the client's bytes.
     pub(crate) fn pass(&mut self, bytes: &[u8], first: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(bytes);
         let mut out = Vec::new();

@@ -29,14 +29,14 @@ use std::time::Instant;
 
 use self::simulation::{Ended, Outcome, simulate, simulate_lie};
 
-/// How many seeds are played, from 0 on, unless [`SEEDS_VAR`] has another number.
+/// Number of seeds that are played, from 0 on, unless [`SEEDS_VAR`] has another number.
 const SEEDS: u64 = 400;
 /// The variable with the number of seeds.
 const SEEDS_VAR: &str = "LON_SIM_SEEDS";
 /// The variable with one seed, which is played alone, with all that happens.
 const SEED_VAR: &str = "LON_SIM_SEED";
 
-/// How many lies are told.
+/// Number of lies that are told.
 const LIES: u64 = 400;
 /// The variable with one lie, which is told alone, with all that happens.
 const LIE_VAR: &str = "LON_SIM_LIE";
@@ -51,7 +51,7 @@ fn again(seed: u64) -> String {
     format!("play it again: {SEED_VAR}={seed} cargo test -p lon-sim promises -- --nocapture")
 }
 
-/// What came of a seed; none when it failed, which is printed.
+/// Plays a seed and returns its outcome. Returns `None` when the seed failed, and prints the failure.
 fn play(seed: u64) -> Option<Outcome> {
     let outcome = catch_unwind(|| simulate(seed, false));
     outcome.inspect_err(|_| println!("seed {seed} failed; {}", again(seed))).ok()

@@ -14,7 +14,7 @@ use crate::pipe::{End, Way};
 use crate::record::{Happened, Record};
 use crate::rng::Rng;
 
-/// How long a connection attempt waits before it is made again.
+/// Wait before a connection attempt is repeated.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Where the connections of a host go.
@@ -28,14 +28,14 @@ pub(crate) struct Net(Arc<Mutex<Hosts>>);
 struct Hosts {
     rng: Rng,
     hosts: BTreeMap<String, Host>,
-    /// How many of a thousand connections come twice.
+    /// Number of connections, of a thousand, that come twice.
     doubled: u64,
 }
 
 #[derive(Debug)]
 struct Host {
     way: Arc<Way>,
-    /// None while nothing listens there.
+    /// Sender of connections to the listener of this host. Is `None` while nothing listens there.
     door: Option<Door>,
 }
 

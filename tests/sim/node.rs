@@ -10,7 +10,7 @@ use crate::backend::SimBackend;
 use crate::network::Net;
 use crate::pipe::{FAR, Way};
 
-/// How many connections wait to be accepted.
+/// Number of connections that can wait to be accepted.
 const BACKLOG: usize = 32;
 
 /// A node, and the process that it runs as, if it runs.
@@ -63,7 +63,7 @@ impl Node {
         self.net.listen(&self.address, None);
         if let Some(process) = self.process.take() {
             process.serving.abort();
-            // Whatever it told the stop is gone: its tasks end with their connections.
+            // The receiver of the stop is gone with the process: the node's tasks end with their connections.
             drop(process.stop);
         }
         if is_silent {

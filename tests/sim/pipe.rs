@@ -21,7 +21,7 @@ use crate::lies::{Liar, Lie};
 use crate::record::{Happened, Record};
 use crate::rng::Rng;
 
-/// How many of a connection's first bytes are kept, for one that repeats them.
+/// Number of a connection's first bytes that are kept, for a connection that repeats them.
 const KEPT_BYTES: usize = 2 << 10;
 
 /// The way between the LoadGen node and one node, which all connections to that node share.
@@ -39,7 +39,7 @@ struct WayState {
     is_dark: bool,
     /// The end of this number neither reads nor writes.
     is_stalled: [bool; 2],
-    /// What the far end says that is not so.
+    /// Lie that the far end tells, when it tells one.
     lie: Option<Lie>,
     wires: Vec<Arc<Wire>>,
 }
@@ -145,7 +145,7 @@ pub(crate) struct Wire {
 #[derive(Debug)]
 struct WireState {
     rng: Rng,
-    /// What the end of this number has written.
+    /// Bytes that the end of this number has written.
     flows: [Flow; 2],
     /// The end of this number was dropped.
     is_gone: [bool; 2],
@@ -406,7 +406,7 @@ impl Drop for End {
         let latency = way.latency();
         let mut state = self.wire.lock();
         state.is_gone[self.side] = true;
-        // What arrives at an end that is gone is answered by a reset.
+        // A reset answers the bytes that arrive at an end that is gone.
         if let Some((at, _)) = state.flows[1 - self.side].chunks.front() {
             let at = (*at).max(clock::now()) + latency;
             state.reset_at[1 - self.side].get_or_insert(at);

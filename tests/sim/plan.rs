@@ -1,4 +1,4 @@
-//! What a seed means: the nodes, the network, the test, and what goes wrong when.
+//! Plan of a seed: the nodes, the network, the test, and what goes wrong when.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use qdl::Transport;
 use crate::pipe::{FAR, NEAR};
 use crate::rng::Rng;
 
-/// How many samples there are to ask for.
+/// Number of samples in the library.
 pub(crate) const SAMPLES: u64 = 12;
 
 /// One simulation.
@@ -23,7 +23,7 @@ pub(crate) struct Plan {
     pub(crate) answer_bytes: usize,
     pub(crate) response_timeout: Duration,
     pub(crate) silence_timeout: Duration,
-    /// How many of a thousand connections come twice.
+    /// Number of connections, of a thousand, that come twice.
     pub(crate) doubled: u64,
     /// Each with the time from the beginning of the run.
     pub(crate) faults: Vec<(Duration, Fault)>,

@@ -1,4 +1,4 @@
-//! What has happened in a simulation: how much, and a sum over all of it, by which two runs of a seed are compared.
+//! Record of a simulation: the number of events, and a sum over all of them, by which two runs of a seed are compared.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use lon_net::clock;
 
-/// What happened.
+/// Kind of an event.
 #[derive(Clone, Copy, Debug)]
 #[repr(u64)]
 pub(crate) enum Happened {

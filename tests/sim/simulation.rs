@@ -26,19 +26,19 @@ use crate::record::{Happened, Record};
 use crate::rng::Rng;
 use crate::world::{Inbox, Samples, SimWorld};
 
-/// How long the whole of a simulation may take, in its own time.
+/// Longest duration of a whole simulation, in its own time.
 const LIMIT: Duration = Duration::from_secs(900);
 
 /// Within this time after everything is well again, all nodes can be claimed.
 const FREE_WITHIN: Duration = Duration::from_secs(30);
 
-/// How long the kernel waits for the other end before it breaks a connection: as both ends tell it.
+/// Time that the kernel waits for the other end before it breaks a connection, as both ends set it.
 const KERNEL_PATIENCE: Duration = Duration::from_secs(30);
 
 /// A sample of more bytes fills frames that a narrow link takes seconds for.
 const LARGE_SAMPLE: usize = 256 << 10;
 
-/// What came of a seed.
+/// Outcome of a seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) events: u64,
@@ -49,7 +49,7 @@ pub(crate) struct Outcome {
     pub(crate) is_lie: bool,
 }
 
-/// How the run of a seed ended.
+/// End of the run of a seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// The nodes could not be reached or claimed.
@@ -287,7 +287,7 @@ fn check_ends(over: &Over) {
 }
 
 impl Over {
-    /// Whether nothing speaks against the result.
+    /// Returns true when nothing speaks against the result.
     fn is_valid(&self) -> bool {
         let is_clean = |report: &NodeReport| {
             let counts = &report.counts;

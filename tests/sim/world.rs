@@ -16,10 +16,10 @@ use crate::record::{Happened, Record};
 /// The longest wait before it is looked whether there is a reason to stop.
 const LOOK_AROUND: Duration = Duration::from_millis(50);
 
-/// How samples ended.
+/// Counts of the ends of samples.
 #[derive(Debug, Default)]
 pub(crate) struct Ends {
-    /// How often each sample ended that did.
+    /// Number of ends of each sample that ended.
     pub(crate) count: BTreeMap<u64, u64>,
     /// Why samples failed.
     pub(crate) failures: BTreeMap<String, u64>,

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::process::repository;
 
-/// What the board in `deploy/metrics` asks for.
+/// Returns the questions that the board in `deploy/metrics` asks.
 pub fn questions() -> Vec<String> {
     questions_and_legends().into_iter().map(|(question, _)| question).collect()
 }

@@ -13,10 +13,10 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
 
-/// How long a server that hangs does so, unless the client leaves first.
+/// Time that a hanging server sends nothing, unless the client leaves first.
 const HANG: Duration = Duration::from_secs(600);
 
-/// What a server does next on a connection; behind the last it closes.
+/// Act of a server on a connection. After the last act the server closes the connection.
 #[derive(Clone, Debug)]
 pub enum Act {
     /// Sends this.
@@ -27,7 +27,7 @@ pub enum Act {
     Hang,
 }
 
-/// What a client asked.
+/// Request of a client.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// Request line and headers.
@@ -52,7 +52,7 @@ pub struct ChatServer {
     listener: Option<JoinHandle<()>>,
 }
 
-/// What a server does for a request.
+/// Function that returns a server's acts for a request.
 type Script = Box<dyn Fn(&Asked) -> Vec<Act> + Send + Sync>;
 
 struct State {

@@ -22,15 +22,15 @@ use tempfile::TempDir;
 
 const COLUMNS: usize = 80;
 
-/// How long an example may take.
+/// Longest time for an example.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// What the examples have in them that take a generated model.
+/// Word in the examples that need a generated model.
 pub const NEED_MODELS: &str = "decoder.onnx";
-/// What those have in them that take python3.
+/// Word in the examples that need python3.
 pub const NEED_PYTHON: &str = "python3";
 
-/// What a test has instead, by what the examples say.
+/// Words of the examples, each with the words that a test uses instead.
 const STAND_INS: [(&str, &str); 9] = [
     ("/tmp/compare.html", "compare.html"),
     ("/tmp/report.html", "report.html"),
@@ -43,7 +43,7 @@ const STAND_INS: [(&str, &str); 9] = [
     ("--tls-key n1.key", "--tls-key n1.key --listen 127.0.0.1:0"),
 ];
 
-/// What `PROGRAM COMMAND --help` has to paste.
+/// Examples in `PROGRAM COMMAND --help`, for pasting.
 #[derive(Debug, Default)]
 struct Examples {
     /// Files that they read, with their content.
@@ -52,7 +52,7 @@ struct Examples {
     commands: Vec<String>,
 }
 
-/// What a program prints when it is asked for help in a terminal of 80 columns.
+/// Returns the help that a program prints in a terminal of 80 columns.
 pub fn help(program: &str, args: &[&str]) -> String {
     let mut command = Command::new(binary(program));
     let output = command.args(args).env("COLUMNS", COLUMNS.to_string()).output().unwrap();
@@ -102,7 +102,7 @@ impl Examples {
     }
 }
 
-/// What the examples stand between: nodes, servers, files and a run folder.
+/// Environment of the examples: nodes, servers, files and a run folder.
 struct Setup {
     folder: TempDir,
     stand_ins: Vec<(String, String)>,

@@ -1,4 +1,4 @@
-//! What `loadgen-node export` makes of a run.
+//! Output of `loadgen-node export` for a run.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::test_run::TestRun;
 
 /// A table of CSV whose cells have no quotes.
 pub struct Csv {
-    /// What stands above the columns.
+    /// Heads of the columns.
     pub heads: Vec<String>,
     /// The cells, row by row.
     pub rows: Vec<Vec<String>>,

@@ -14,12 +14,12 @@ pub const MAX_HOSTS: usize = 6;
 /// Bytes of an Ethernet frame at this MTU.
 pub const FRAME_BYTES: u64 = 1514;
 
-/// What a fabric is to be.
+/// Specification of a fabric.
 #[derive(Clone, Copy, Debug)]
 pub struct FabricSpec {
     /// Number of hosts, 2 to [`MAX_HOSTS`].
     pub hosts: usize,
-    /// What each host's link carries in each direction; as much as the machine can unless given.
+    /// Rate of each host's link in each direction, Mbit/s. Is `None` for as much as the machine can carry.
     pub rate_mbit_s: Option<u32>,
 }
 
@@ -37,7 +37,7 @@ pub struct Host {
     number: usize,
 }
 
-/// What has crossed a host's interface, Ethernet's heads included.
+/// Counters of a host's interface, Ethernet's heads included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Bytes that came.
@@ -51,7 +51,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// What was added to `earlier`.
+    /// Returns the counts that were added to `earlier`.
     pub fn since(self, earlier: Counters) -> Counters {
         Counters {
             rx_bytes: self.rx_bytes - earlier.rx_bytes,
@@ -141,7 +141,7 @@ impl Host {
         command
     }
 
-    /// What a program of this host is started under to be on a machine of its own: with a host name, a machine id and
+    /// Returns the command that puts a program of this host on a machine of its own: with a host name, a machine id and
     /// a boot id that no other host has.
     pub fn own_machine(&self) -> [String; 6] {
         let name = self.namespace();
@@ -171,7 +171,7 @@ impl Host {
         address(self.number)
     }
 
-    /// What has crossed its interface so far.
+    /// Reads the counters of the host's interface.
     pub fn counters(&self) -> Counters {
         let files = ["rx_bytes", "rx_packets", "tx_bytes", "tx_packets"];
         let files = files.map(|file| format!("/sys/class/net/eth0/statistics/{file}"));

@@ -1,5 +1,5 @@
-//! What a run folder says, checked against itself. Only its files are read, and the command `replay`, so that the same
-//! rules hold for every run, whatever happened to it.
+//! Check of a run folder against itself. The check reads only its files and the output of the command `replay`, so that
+//! the same rules hold for every run, whatever happened to it.
 //!
 //! No file says VALID unless every sample was issued once and answered once, by nodes that stayed; the counts add up;
 //! verdict, reasons and exit code agree; files are whole or absent.
@@ -26,10 +26,10 @@ const FILES: [&str; 6] = [
     "system_desc.json",
 ];
 
-/// What was found in a run folder.
+/// Findings in a run folder.
 #[derive(Debug, Default)]
 pub struct FolderCheck {
-    /// What is wrong, in words.
+    /// Faults of the folder, in words.
     pub faults: Vec<String>,
     /// `result_summary.json`; null where there is none.
     pub result: Value,
@@ -206,7 +206,7 @@ pub fn assert_nothing_says_valid(folder: &Path, told: &str) {
             assert_nothing_says_valid(&path, told);
         } else if path.file_name().unwrap() == "timeline.bin" {
             let replay = crate::process::LoadGen::run(&["replay", "--timeline", path.to_str().unwrap()]);
-            // That of a run that has not ended is not judged.
+            // `replay` refuses the timeline of a run that has not ended.
             let is_refused = replay.code == Some(2) && replay.stderr.contains("has not ended");
             let is_judged = matches!(replay.code, Some(1 | 3..=5));
             assert!(is_refused || is_judged && replay.stdout.contains("Result is : INVALID\n"), "{told}: {replay:?}");
@@ -219,7 +219,8 @@ pub fn assert_nothing_says_valid(folder: &Path, told: &str) {
     }
 }
 
-/// Whether a run with this exit code has written all its files. Until it has, its result says that it has not ended.
+/// Returns true when a run with this exit code has written all its files. Until it has, its result says that it has not
+/// ended.
 fn is_whole(code: Option<i32>) -> bool {
     matches!(code, Some(0 | 3 | 4 | 5))
 }
@@ -238,7 +239,7 @@ fn claims_in(folder: &Path, faults: &mut Vec<String>) -> Vec<String> {
     claims
 }
 
-/// Whether a text has the word VALID.
+/// Returns true when a text has the word VALID.
 fn has_word(text: &str) -> bool {
     let is_letter = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     let mut places = text.match_indices("VALID");

@@ -60,11 +60,11 @@ impl Server {
         command.args(["--server", "--one-off", "--forceflush", "--bind", &host.address().to_string()]);
         let mut child = command.stdout(Stdio::piped()).spawn().expect("iperf3 starts");
         let mut said = BufReader::new(child.stdout.take().expect("piped")).lines();
-        // Made before it has listened, so that it goes whatever comes.
+        // The guard exists before the server listens, so that the server is killed even when the check below fails.
         let server = Server(child);
         let listens = said.by_ref().map_while(Result::ok).any(|line| line.contains("listening"));
         assert!(listens, "iperf3 ended before it listened");
-        // What else it says is read, or it would die of a closed pipe.
+        // A thread reads the rest of the output, or iperf3 would die of a closed pipe.
         std::thread::spawn(move || said.for_each(drop));
         server
     }

@@ -91,7 +91,7 @@ impl Json {
         read(&part.value).unwrap_or_else(|| panic!("{} is no {kind} but {}", part.what, part.value))
     }
 
-    /// How far `pointer` leads, and what is there instead.
+    /// Returns an error text: how far `pointer` leads, and the value at that place.
     fn lacks(&self, pointer: &str) -> String {
         let mut ends = pointer.rmatch_indices('/').map(|(end, _)| &pointer[..end]);
         let there = ends.find(|end| self.value.pointer(end).is_some()).unwrap_or("");

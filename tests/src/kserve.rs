@@ -23,7 +23,8 @@ use tokio::sync::{Notify, oneshot};
 use tonic::codegen::http::{HeaderMap, HeaderValue, Request, Response};
 use tonic::{Code, Status};
 
-/// What the server does to each inference. `number` counts them from 0, over all connections.
+/// Function that chooses the server's step for each inference. `number` counts the inferences from 0, over all
+/// connections.
 pub type Script = fn(number: u64, request: &ModelInferRequest) -> Step;
 
 /// One thing to do to a call.
@@ -43,24 +44,24 @@ pub enum Step {
     HangUp,
 }
 
-/// How the server behaves beside its answers.
+/// Behaviour of the server beside its answers.
 #[derive(Clone, Debug)]
 pub struct Behaviour {
     /// The one model that it has.
     pub model: String,
-    /// How often it says that the model is not ready before it is.
+    /// Number of answers that the model is not ready, before it is.
     pub unready: u64,
-    /// What it says instead while it is not.
+    /// Status that the server returns instead while the model is not ready.
     pub unready_status: Option<Status>,
-    /// What it says of the model's inputs.
+    /// Inputs of the model, as the server reports them.
     pub inputs: Vec<TensorMetadata>,
-    /// What it says of the model's outputs.
+    /// Outputs of the model, as the server reports them.
     pub outputs: Vec<TensorMetadata>,
     /// Says goodbye on a connection after so many calls of inference, while the last of them is under way.
     pub farewell_after: Option<u64>,
     /// Calls at a time on one connection.
     pub max_streams: u32,
-    /// What it does to samples.
+    /// Script for each inference.
     pub script: Script,
 }
 
@@ -179,7 +180,7 @@ impl Server {
         format!("{name}={}", self.address)
     }
 
-    /// What it heard so far.
+    /// Returns the calls that the server has received so far.
     pub fn heard(&self) -> MutexGuard<'_, Heard> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,6 +1,6 @@
 //! Fixtures for the whole-system tests: real processes on real sockets, and peers that follow a script.
 
-// What goes wrong here is a failed test, and a panic says so best.
+// An error in these fixtures is a failed test, and a panic says so best.
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
 pub mod board;

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// How long a run may take to come to where a test wants it.
+/// Longest time for a run to reach the state that a test waits for.
 pub const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The metrics; none when the port is closed.

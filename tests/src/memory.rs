@@ -1,13 +1,13 @@
-//! How much memory a process of this machine has.
+//! Memory of a process of this machine.
 
 use std::fs;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// What a node may take more than when nobody asked it anything, whatever it is sent.
+/// Most memory that a node may take beyond that of an idle node, whatever clients send it, bytes.
 pub const MOST_MORE_BYTES: u64 = 64 << 20;
 
-/// What it has now, in bytes.
+/// Returns the resident memory of the process at present, bytes.
 ///
 /// # Panics
 /// There is no such process.
@@ -51,7 +51,7 @@ impl Watch {
     }
 }
 
-/// None when the process has ended.
+/// Reads a memory figure of the process, bytes. Returns `None` when the process has ended.
 fn read(process: u32, what: &str) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let kib = status.lines().find_map(|line| line.strip_prefix(what))?;

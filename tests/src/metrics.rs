@@ -1,4 +1,4 @@
-//! What a program tells at `GET /metrics`, asked for and read.
+//! Client of `GET /metrics`: asks a program for its metrics and reads them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read as _, Write as _};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::process::free_ports;
 
-/// How long a busy machine may take for what is there at once on one at rest.
+/// Longest time on a busy machine for what is there at once on an idle one.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 use crate::process::SutNode;
@@ -19,7 +19,7 @@ pub struct Reply {
     pub status: u16,
     /// Its head, in small letters.
     pub head: String,
-    /// What follows it.
+    /// Text after the head.
     pub body: String,
 }
 
@@ -85,7 +85,7 @@ pub struct Family {
     pub kind: String,
     /// The unit; empty where there is none.
     pub unit: String,
-    /// What it counts.
+    /// Description of what the metric counts.
     pub help: String,
     /// The labels that its series have, besides `le`.
     pub labels: BTreeSet<String>,

@@ -21,23 +21,23 @@ const PORT: u16 = 8_000;
 const NAMES: [&str; NODES] = ["n1", "n2", "n3", "n4"];
 const BACKEND: &str = "synthetic:constant=2ms";
 
-/// What is said of a signal to the LoadGen node that may end it.
+/// Description of a signal to the LoadGen node that may end it.
 const SIGNALLED: &str = "sees a signal to the LoadGen node";
 
-/// How soon all nodes must be free after a run.
+/// Longest time after a run until all nodes must be free.
 const FREE_WITHIN: &str = "45s";
 
 /// A disk that has room for some files of a run.
 const SMALL_DISK_BYTES: u64 = 40 << 10;
 
-/// How a run ended, and the one after it, which nothing happened to.
+/// End of a run, and of the next run, to which nothing happened.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct End {
     /// The run's process.
     pub pid: u32,
     /// Its exit code; none: a signal ended it.
     pub code: Option<i32>,
-    /// What was done to it and to its nodes, in words.
+    /// Faults that the test caused in the run and its nodes, in words.
     pub faults: Vec<String>,
     /// It was told to end more than once. The second time ends it at once, so what it leaves may be as after a kill.
     pub told_twice: bool,

@@ -24,7 +24,7 @@ pub fn stands_alone(page: &str) {
 /// A table of a page, as it is read.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// What stands above its columns.
+    /// Heads of the columns.
     pub heads: Vec<String>,
     /// The texts of its cells, row by row.
     pub rows: Vec<Vec<String>>,
@@ -78,7 +78,7 @@ fn cells(row: &str) -> Vec<String> {
     starts.filter(is_cell).map(inside).collect()
 }
 
-/// What is seen of a part of a page: its text without elements.
+/// Returns the visible text of a part of a page: its text without elements.
 pub fn text(part: &str) -> String {
     let mut text = String::with_capacity(part.len());
     for (place, piece) in part.split('<').enumerate() {

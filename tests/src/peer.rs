@@ -26,7 +26,8 @@ use tonic::Status;
 
 use self::guard::Guard;
 
-/// What the peer does to each sample that is complete. `number` counts them from 0, over all streams.
+/// Function that returns the peer's steps for each complete sample. `number` counts the samples from 0, over all
+/// streams.
 pub type Script = fn(number: u64, id: u64) -> Vec<Step>;
 
 /// One thing to do.
@@ -38,7 +39,7 @@ pub enum Step {
     Fail(Status),
 }
 
-/// What a peer makes of Flush.
+/// Reaction of a peer to Flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlushManner {
     /// It returns, as it should.
@@ -49,7 +50,7 @@ pub enum FlushManner {
     Hangs,
 }
 
-/// How the peer behaves beside its answers.
+/// Behaviour of the peer beside its answers.
 #[derive(Clone, Debug)]
 pub struct Behaviour {
     /// Its name.
@@ -68,19 +69,19 @@ pub struct Behaviour {
     pub miscounts: bool,
     /// Another name, from the third time it is asked: at the end of a run.
     pub later_name: Option<String>,
-    /// What it says that its answers hold.
+    /// Outputs that the peer declares for its answers.
     pub outputs: Vec<TensorSpec>,
     /// Says what its sockets carried, instead of nothing.
     pub honest_sockets: bool,
     /// It counts what crosses its sockets.
     pub counts_sockets: bool,
-    /// What it returns when it is claimed; the secret is its own.
+    /// Reply of the peer to StartRun. The secret is the peer's own.
     pub bounds: StartRunResponse,
-    /// What it makes of Flush.
+    /// Reaction of the peer to Flush.
     pub flush: FlushManner,
     /// Serves one run at a time, and whoever shows its secret, as the contract wants it; else it is asked by anybody.
     pub guards: bool,
-    /// What it does to samples.
+    /// Script for each sample.
     pub script: Script,
 }
 
@@ -165,12 +166,12 @@ pub struct Heard {
     pub flushes: Vec<FlushRequest>,
     /// EndRun calls.
     pub ends: Vec<EndRunRequest>,
-    /// What crosses the sockets of plain TCP, or of it over TLS.
+    /// Counters of the sockets of plain TCP, or of TCP over TLS.
     pub tcp_sockets: Vec<Arc<SocketCounters>>,
 }
 
 impl Heard {
-    /// What an honest node would say that it counted.
+    /// Returns the counters that an honest node would report.
     fn counters(&self) -> EndRunResponse {
         let sample_bytes = self.samples().map(|(_, message)| message.data.len() as u64).sum();
         EndRunResponse {
@@ -197,10 +198,10 @@ impl Heard {
     }
 }
 
-/// What it wants to be shown by the client of a run.
+/// Secret that the peer demands from the client of a run.
 pub const SECRET: [u8; SECRET_BYTES] = [0x5E; SECRET_BYTES];
 
-/// How often it is looked whether something has come, and what lies between.
+/// Number of looks for new messages, and the interval between two looks.
 const LOOKS: u32 = 30_000;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
@@ -239,12 +240,13 @@ impl Peer {
         Peer { address, heard, _stop: stop }
     }
 
-    /// What it heard so far.
+    /// Returns the calls and messages that the peer has received so far.
     pub fn heard(&self) -> MutexGuard<'_, Heard> {
         self.heard.lock()
     }
 
-    /// What it heard once that is enough. What a program said before it ended may be on its way for a moment.
+    /// Waits until the peer has received enough, and returns all that it has received. A program's last messages before
+    /// its end may be on their way for a moment.
     ///
     /// # Panics
     /// It never is.

@@ -8,7 +8,7 @@ pub fn args<'a>(sut: &'a str, transport: &'a str) -> [&'a str; 7] {
     ["probe", "--sut", sut, "--transport", transport, "--insecure", "--json"]
 }
 
-/// What a probe printed.
+/// Returns the document that a probe printed.
 pub fn json(finished: &Finished) -> Json {
     Json::parse("probe --json", &finished.stdout)
 }

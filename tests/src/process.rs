@@ -99,7 +99,7 @@ impl SutNode {
         send(&self.child, signal);
     }
 
-    /// Whether it has ended.
+    /// Returns true when the node has ended.
     pub fn has_ended(&mut self) -> bool {
         self.child.try_wait().expect("a child can be waited for").is_some()
     }
@@ -152,9 +152,9 @@ fn command_in(host: &Host, under: &[&str], program: &str) -> Command {
 /// A `loadgen-node` under way. Killed when dropped.
 pub struct LoadGen {
     child: Child,
-    /// What was read of its standard error,
+    /// Bytes read so far from its standard error.
     seen: Vec<u8>,
-    /// and of its standard output.
+    /// Bytes read so far from its standard output.
     printed: Vec<u8>,
     /// The schemas that what it prints may fit; empty where it prints no document.
     prints: &'static [&'static str],
@@ -167,7 +167,7 @@ impl Drop for LoadGen {
     }
 }
 
-/// What a program left behind.
+/// Exit code and output of a program that has ended.
 #[derive(Debug)]
 pub struct Finished {
     /// Its exit code; none when a signal ended it.
@@ -279,7 +279,7 @@ impl LoadGen {
         }
     }
 
-    /// Whether it has ended.
+    /// Returns true when the program has ended.
     pub fn has_ended(&mut self) -> bool {
         self.child.try_wait().expect("a child can be waited for").is_some()
     }
@@ -297,7 +297,7 @@ impl LoadGen {
         let before = String::from_utf8_lossy(&self.seen).into_owned();
         let stderr = before + &stderr.join().expect("read");
         let stdout = String::from_utf8_lossy(&self.printed).into_owned() + &stdout.join().expect("read");
-        // Whoever is killed may be killed while printing.
+        // A signal may end a program while it prints.
         if code.is_some() && !stdout.is_empty() && !self.prints.is_empty() {
             schemas::assert_fits(self.prints, &stdout);
         }

@@ -86,7 +86,7 @@ impl Relay {
 }
 
 fn bind() -> (TcpListener, UdpSocket) {
-    // Kept until one is found, or the same would be offered again.
+    // Sockets without a UDP partner stay open until a pair is found, or the system would offer the same port again.
     let mut half_taken = Vec::new();
     for _ in 0..ATTEMPTS {
         let tcp = TcpListener::bind("127.0.0.1:0").expect("a free port");

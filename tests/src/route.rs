@@ -42,7 +42,7 @@ impl Route {
         }
     }
 
-    /// Whether certificates are verified.
+    /// Returns true when certificates are verified.
     pub fn is_tls(self) -> bool {
         matches!(self, Route::GrpcTls | Route::TcpTls | Route::QuicTls)
     }

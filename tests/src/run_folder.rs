@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use crate::json::Json;
 use crate::schemas;
 
-/// How long a busy machine may take to write.
+/// Longest time for a busy machine to write.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A place for a run folder; removed when dropped.
@@ -66,7 +66,7 @@ impl RunFolder {
         serde_json::from_str(&text).expect("result_summary.json is JSON")
     }
 
-    /// What crossed the network, in JSON.
+    /// Reads the report of the bytes that crossed the network, `network_report.json`.
     pub fn network_report(&self) -> Json {
         Json::read(&self.path.join("network_report.json"))
     }

@@ -112,7 +112,7 @@ fn collect(name: &str, text: &str) {
     std::fs::write(folder.join(file), text).expect("LON_TEST_DOCUMENTS can be written to");
 }
 
-/// What is wrong with a document.
+/// Returns the faults of a document against its schema.
 pub fn faults(schema: &Value, document: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     Check { root: schema }.value(schema, document, "", &mut faults);

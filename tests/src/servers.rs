@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 
 use crate::process::{free_ports, repository};
 
-/// How long a server gets to end by itself.
+/// Longest time for a server to end by itself.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where the servers were installed.

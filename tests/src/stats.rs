@@ -1,4 +1,4 @@
-//! What tests make of several tries.
+//! Statistics of several tries of a test.
 
 use std::fmt::Debug;
 use std::io::Write as _;
@@ -70,10 +70,10 @@ impl Ticks {
     }
 }
 
-/// Measures several things together at least three times and up to `tries` times (an odd number), each when the machine
-/// is quiet, until the median of each of them lies in `range`. A round in which the machine stood still for a part of
-/// the time, or had no processor to spare, says nothing of a link: it is made again, and where that happens `tries`
-/// times, the screen says that nothing could be told.
+/// Measures several things together, each when the machine is quiet, until the median of each of them lies in `range`.
+/// There are three rounds at least and `tries` (an odd number) at most. A round in which the machine stood still for a
+/// part of the time, or had no processor to spare, says nothing of a link: it is made again. Where that happens `tries`
+/// times, the screen reports that the link could not be measured.
 ///
 /// # Errors
 /// A median does not lie in the range; what was measured. Beside others (`LON_TEST_BESIDE`), nothing could be told.
@@ -166,7 +166,8 @@ impl Stalls {
         Stalls { since: Instant::now(), threads: (0..cores).map(watch).collect(), is_over }
     }
 
-    /// How long it woke too late in all. A few milliseconds are what any machine with other work takes.
+    /// Returns the total time by which this thread woke too late. A few milliseconds are usual on any machine with
+    /// other work.
     fn watch(is_over: &AtomicBool) -> Duration {
         const NAP: Duration = Duration::from_millis(2);
         const USUAL: Duration = Duration::from_millis(5);

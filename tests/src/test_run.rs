@@ -43,7 +43,8 @@ impl TestRun {
         TestRun { folder, ..self }
     }
 
-    /// Started by another program that is to become it, as `sh -c 'ulimit ...; exec "$0" "$@"'` does.
+    /// Starts the run through another program that replaces itself with it, as `sh -c 'ulimit ...; exec "$0" "$@"'`
+    /// does.
     pub fn under(self, under: &[&str]) -> TestRun {
         TestRun { under: under.iter().map(ToString::to_string).collect(), ..self }
     }

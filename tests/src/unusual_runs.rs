@@ -17,7 +17,7 @@ const SILENT: &str = "synthetic:constant=600s";
 /// Nodes of a large system.
 const MANY: u16 = 128;
 
-/// How one of them is made.
+/// Function that makes one of these runs.
 type Maker = fn() -> RunFolder;
 
 const MAKERS: [(&str, Maker); 8] = [

@@ -26,10 +26,10 @@ const THREAD: i32 = 8;
 const BUSY: i32 = 9;
 const FORK: i32 = 10;
 
-/// How long something may take that takes a second at most on a machine at rest.
+/// Longest time for an event that takes a second at most on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// What came back, by the sample's id; and what was said of the loss.
+/// Answers by the sample's id, and the reasons of a loss, as the callbacks received them.
 #[derive(Default)]
 struct Heard {
     state: Mutex<State>,
@@ -41,7 +41,7 @@ struct State {
     answers: BTreeMap<u64, (Vec<u8>, i64)>,
     first_tokens: BTreeMap<u64, Vec<u8>>,
     lost: Vec<String>,
-    /// What a call returned that was made inside a callback.
+    /// Result of a call inside a callback.
     inside: Vec<i32>,
     handle: u64,
 }
@@ -164,7 +164,7 @@ fn text_of(function: unsafe extern "C" fn(u64, *mut c_char, usize, *mut usize) -
     fine(unsafe { function(handle, buffer.as_mut_ptr().cast(), buffer.len(), &mut length) });
     assert_eq!(buffer[length], 0);
     let text = str::from_utf8(&buffer[..length]).unwrap().to_owned();
-    // What does not fit is cut, and its length is told all the same.
+    // The function cuts a text that does not fit, and still reports its whole length.
     let mut whole = 0;
     // SAFETY: as above.
     fine(unsafe { function(handle, buffer.as_mut_ptr().cast(), 4, &mut whole) });
@@ -257,7 +257,8 @@ fn more_samples_than_nodes_take_wait_at_the_issuing_thread() {
     assert_eq!(result(folder.path())["counts"]["failed"], 0);
 }
 
-/// What has room is sent; what has none is neither sent nor counted, and can be issued by the call that waits.
+/// A sample is sent when there is room for it. Otherwise it is neither sent nor counted, and the call that waits can
+/// issue it.
 #[test]
 fn a_sample_is_tried_without_waiting() {
     // It holds 16,384 at a time, and answers 3200 of them a second: fewer than the slowest machine issues.
@@ -424,7 +425,7 @@ fn datasets_are_opened_without_nodes() {
     fine(unsafe { lon_close(qsl, ptr::null()) });
 }
 
-/// Whatever is handed in: an error with a text, and no crash.
+/// Any misuse gives an error with a text, and no crash.
 #[test]
 fn misuse_is_an_error() {
     let [node, _other] = digits_nodes();

@@ -32,13 +32,13 @@ pub type LonResponsesFn = Option<unsafe extern "C" fn(user: *mut c_void, respons
 /// Is told that the run became unusable: `lon_lost_fn` of the header; none is the null pointer.
 pub type LonLostFn = Option<unsafe extern "C" fn(user: *mut c_void, reason: *const c_char)>;
 
-/// Who is called: `lon_callbacks` of the header.
+/// Functions to call: `lon_callbacks` of the header.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct LonCallbacks {
     /// The size of this structure, bytes.
     pub struct_size: usize,
-    /// Handed to each callback.
+    /// Pointer of the caller, which each callback receives.
     pub user: *mut c_void,
     /// Takes answers, many at a time.
     pub completed: LonResponsesFn,
@@ -85,7 +85,7 @@ impl Caller {
         Caller { user: User(user), completed, first_tokens, lost, spare: Mutex::default(), queue: Arc::default() }
     }
 
-    /// Whether answers are fetched.
+    /// Returns true when the caller fetches answers instead of taking them in a callback.
     pub(crate) fn is_fetched(&self) -> bool {
         self.completed.is_none()
     }
@@ -118,7 +118,7 @@ impl Caller {
     }
 }
 
-/// What the caller is given of a reply.
+/// Returns the caller's view of a reply.
 pub(crate) fn response(id: u64, data: &[u8], n_tokens: i64) -> LonResponse {
     let pointer = if data.is_empty() { ptr::null() } else { data.as_ptr().cast() };
     LonResponse { id, data: pointer, size: data.len(), n_tokens }

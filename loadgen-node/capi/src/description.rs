@@ -1,4 +1,4 @@
-//! What `lon_describe` tells, as JSON.
+//! Description that `lon_describe` returns, as JSON.
 
 use serde::Serialize;
 
@@ -30,7 +30,7 @@ pub(crate) struct NodeDescription {
     pub(crate) address: String,
     /// Its program and version.
     pub(crate) software: String,
-    /// What runs its model, with its version.
+    /// Engine that runs its model, with its version.
     pub(crate) engine: String,
     /// Its model's name.
     pub(crate) model: String,

@@ -30,8 +30,8 @@ use crate::status::{Code, Error, keep_last, last_text, not_in_callback};
 /// The version of the interface: `LON_ABI` of the header.
 const ABI: u32 = 1;
 
-/// What is logged on standard error unless `RUST_LOG` says otherwise. What a test of our own could not become is of no
-/// interest: another engine judges.
+/// Filter of the log on standard error, unless `RUST_LOG` has another. It leaves out warnings about the result that a
+/// test of our own could not reach: another engine judges.
 const USUAL_LOG: &str = "warn,loadgen_node::test_run::test=error";
 
 /// A sample of the dataset to send: `lon_sample` of the header.
@@ -57,7 +57,7 @@ fn guarded(work: impl FnOnce() -> Result<(), Error>) -> i32 {
     }
 }
 
-/// What the library does once, before it opens something.
+/// Prepares the library, once, before it opens something.
 fn prepare() -> Result<(), Error> {
     static ONCE: Once = Once::new();
     ONCE.call_once(bugs::watch_panics);

@@ -8,7 +8,7 @@ use crate::run::Run;
 use crate::samples::Samples;
 use crate::status::{Code, Error};
 
-/// What a handle stands for.
+/// Object that a handle stands for.
 #[derive(Clone)]
 pub(crate) enum Open {
     /// A run with its dataset.
@@ -30,7 +30,7 @@ pub(crate) fn keep(open: Open) -> u64 {
     handle
 }
 
-/// What the handle stands for.
+/// Returns the object that the handle stands for.
 pub(crate) fn get(handle: u64) -> Result<Open, Error> {
     ALL.read().unwrap_or_else(PoisonError::into_inner).get(&handle).cloned().ok_or_else(|| none(handle))
 }

@@ -15,10 +15,10 @@ use qdl::{Outcome, Reply};
 /// So many answers, fetched at once by a thread that does not wait, say that it will come again soon.
 const MANY: usize = 16;
 
-/// How long answers are left to such a thread at most.
+/// Longest time that answers are left to such a thread.
 const LEFT_FOR: Duration = Duration::from_millis(1);
 
-/// What was fetched together is of one kind.
+/// Kind of responses. All responses of one fetch are of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub(crate) enum Kind {
@@ -38,7 +38,7 @@ pub(crate) struct Response {
 }
 
 impl Response {
-    /// What the caller is given of a reply; `None` of a failure.
+    /// Makes the caller's response to a reply. Returns `None` for a failure.
     pub(crate) fn of(reply: Reply) -> Option<Response> {
         let id = reply.id.0;
         match reply.outcome {
@@ -51,13 +51,13 @@ impl Response {
         }
     }
 
-    /// What takes the place of an answer that will not come.
+    /// Makes the response that takes the place of an answer that will not come.
     pub(crate) fn nothing(id: u64) -> Response {
         Response { kind: Kind::Completed, id, data: Bytes::new(), n_tokens: 0 }
     }
 }
 
-/// What was answered and not fetched yet: as much as the caller has issued, if it does not fetch.
+/// Responses that were not fetched yet: as many as the caller has issued, if it does not fetch.
 #[derive(Default)]
 pub(crate) struct Queue {
     state: Mutex<State>,
@@ -68,7 +68,7 @@ pub(crate) struct Queue {
 struct State {
     /// In order; none where whoever fetches is to be told that something is wrong.
     waiting: VecDeque<Option<Response>>,
-    /// What each thread fetched last: its bytes are the caller's until that thread fetches again.
+    /// Responses that each thread fetched last. Their bytes are the caller's until that thread fetches again.
     fetched: HashMap<ThreadId, Vec<Response>>,
     /// Until then answers are left to a thread that does not wait.
     left_until: Option<Instant>,
@@ -140,7 +140,7 @@ impl Queue {
         self.wake(&state);
     }
 
-    /// Whoever fetches is told once, after what is there already.
+    /// Adds an interruption behind the responses that are there already. One fetching thread sees it, once.
     pub(crate) fn interrupt(&self) {
         let mut state = self.state();
         state.waiting.push_back(None);

@@ -16,7 +16,7 @@ use crate::description::{Description, NodeDescription};
 use crate::samples::{self, Samples};
 use crate::status::{Code, Error};
 
-/// How often lost samples are completed, once the run is unusable.
+/// Interval at which lost samples are completed, once the run is unusable.
 const STEP: Duration = Duration::from_secs(1);
 
 /// Nodes that are claimed, and samples for them.
@@ -26,7 +26,7 @@ pub(crate) struct Run {
     caller: Arc<Caller>,
     /// The folder that was named when the run was opened; absolute.
     out: Option<PathBuf>,
-    /// What is known of the run, once it is over. Locked by whoever ends it.
+    /// Result of the run, once it is over. The thread that ends the run holds the lock.
     ended: Mutex<Option<Ended>>,
     is_closed: AtomicBool,
     watcher: Mutex<Option<JoinHandle<()>>>,
@@ -51,7 +51,7 @@ impl Run {
             && is_made == Some(true)
             && let Some(out) = &out
         {
-            // Left behind, an empty folder does no harm.
+            // An empty folder does no harm when it cannot be removed.
             let _ = std::fs::remove_dir(out);
         }
         opened
@@ -90,7 +90,7 @@ impl Run {
         }
     }
 
-    /// What is known of the samples and of the nodes.
+    /// Returns the description of the samples and of the nodes.
     pub(crate) fn description(&self) -> Description {
         Description {
             title: Some(self.guided.title().to_owned()),
@@ -167,7 +167,7 @@ impl Run {
             Some(folder) if folder.as_os_str().is_empty() => {
                 Err(Error::new(Code::Argument, "'folder' is empty: nothing was written"))
             }
-            // What became unusable was written at once.
+            // The results of a run that became unusable were written at once.
             Some(folder) if *is_written && self.out.as_deref().is_some_and(|out| is_same(folder, out)) => Ok(()),
             Some(folder) => write(finished, folder),
             None => Ok(()),
@@ -188,7 +188,7 @@ impl Run {
         let Some(Ended { finished, is_written }) = self.end(&mut ended) else { return String::new() };
         let reasons = reasons(finished);
         let Some(out) = &self.out else { return reasons };
-        // Whatever they say by now: their engine may still have something in hand.
+        // All official logs are taken away, whatever they say by now: their engine may still have something to write.
         beside::take_all_away(out);
         match write(finished, out) {
             Ok(()) => *is_written = true,
@@ -197,7 +197,7 @@ impl Run {
         reasons
     }
 
-    /// What is known of the run, which is over then.
+    /// Ends the run, if it is not over, and returns its result.
     fn end<'a>(&self, ended: &'a mut Option<Ended>) -> Option<&'a mut Ended> {
         if ended.is_none() {
             *ended = self.guided.finish().map(|finished| Ended { finished, is_written: false });
@@ -236,7 +236,7 @@ fn watch(watched: &Weak<Run>) {
         signal_hook::low_level::exit(Exit::Network as i32);
     }
     drop(run);
-    // None is completed sooner than a step after it was lost, so that none looks like a fast answer.
+    // A sample is completed a step after it was lost, or later, so that it does not look like a fast answer.
     let mut due = Vec::new();
     let mut next = Instant::now() + STEP;
     while let Some(run) = open() {
@@ -256,7 +256,7 @@ fn closed() -> Error {
     Error::new(Code::Handle, "the run was closed")
 }
 
-/// Whether both lead to one folder.
+/// Returns true when both paths lead to one folder.
 fn is_same(a: &Path, b: &Path) -> bool {
     a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
@@ -272,7 +272,7 @@ fn write(finished: &Finished, folder: &Path) -> Result<(), Error> {
     })
 }
 
-/// Whether the run can be used.
+/// Checks that the run can be used.
 fn verdict(finished: &Finished) -> Result<(), Error> {
     let code = match finished.exit() {
         Exit::Ok => return Ok(()),

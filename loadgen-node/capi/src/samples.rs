@@ -56,7 +56,7 @@ impl Samples {
         }
     }
 
-    /// What is known of it.
+    /// Returns the description of the dataset.
     pub(crate) fn description(&self) -> Description {
         let dataset = self.read();
         Description {

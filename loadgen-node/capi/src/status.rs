@@ -1,4 +1,4 @@
-//! What functions return, and the text of the last error of each thread.
+//! Return values of the functions, and the text of the last error of each thread.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char};

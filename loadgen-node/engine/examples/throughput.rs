@@ -1,5 +1,5 @@
-//! How fast the engine is on this machine: generating traffic, and driving a world that answers at once; and how much
-//! memory a long run takes, and how long its judging.
+//! Speed of the engine on this machine: it generates traffic, and drives a world that answers at once. Also measures
+//! the memory of a long run, and the time of its judging.
 //!
 //! `cargo run --release -p loadgen --example throughput`
 #![allow(clippy::print_stdout, reason = "a measurement prints its result")]

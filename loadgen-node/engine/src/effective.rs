@@ -147,7 +147,7 @@ impl Effective {
         judge::judge(self.scenario.judge(), &self.terms(), measured)
     }
 
-    /// What a performance phase is held against.
+    /// Returns the limits and least sizes by which a performance phase is judged.
     pub fn terms(&self) -> Terms {
         let limits = TokenLimits { ttft_ns: self.ttft_latency_ns, tpot_ns: self.tpot_latency_ns };
         Terms {

@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a test consists of. The order is that of the official enumeration.
+/// Mode of a test: the phases that it consists of. The order is that of the official enumeration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Mode {
@@ -43,12 +43,12 @@ impl Mode {
         Self::ALL.into_iter().find(|mode| mode.name() == name)
     }
 
-    /// Whether a test of this mode has accuracy phases.
+    /// Returns true when a test of this mode has accuracy phases.
     pub fn has_accuracy(self) -> bool {
         matches!(self, Self::SubmissionRun | Self::AccuracyOnly)
     }
 
-    /// Whether a test of this mode has a performance phase.
+    /// Returns true when a test of this mode has a performance phase.
     pub fn has_performance(self) -> bool {
         !matches!(self, Self::AccuracyOnly)
     }
@@ -87,9 +87,9 @@ pub struct Seeds {
     schemars(rename = "TestSettings", bound = "S: schemars::JsonSchema + Default + Serialize")
 )]
 pub struct Requested<S> {
-    /// How queries reach the SUT.
+    /// Scenario of the test: the way in which queries reach the SUT.
     pub scenario: S,
-    /// What the test consists of.
+    /// Mode of the test: the phases that it consists of.
     pub mode: Mode,
 
     /// SingleStream: expected time per query, ns; sets how many queries are generated.

@@ -17,21 +17,21 @@ use crate::traffic::{self, Traffic};
 /// The official settings of a test, as requested.
 pub type TestSettings = Requested<Scenario>;
 
-/// How queries reach the SUT, and what a run is judged by.
+/// Scenario of a test: the way in which queries reach the SUT, and the rules by which a run is judged.
 ///
 /// Two scenarios are equal when their names are. In JSON a scenario is its name, and only those of [`Scenario::ALL`]
 /// can be read back.
 #[derive(Clone, Copy)]
 pub struct Scenario(&'static Definition);
 
-/// What a scenario is made of.
+/// Parts of a scenario.
 #[derive(Clone, Copy)]
 pub struct Definition {
     /// The official name, without blanks.
     pub name: &'static str,
-    /// What the scenario asks.
+    /// Traffic of the scenario.
     pub traffic: &'static dyn Traffic<Scenario>,
-    /// How the scenario is judged.
+    /// Rules by which the scenario is judged.
     pub judge: &'static dyn Judge,
     /// The lines and keys that only this scenario has in the reports.
     pub headlines: &'static dyn Headlines,
@@ -93,12 +93,12 @@ impl Scenario {
         Self::ALL.into_iter().find(|scenario| scenario.name() == name)
     }
 
-    /// What the scenario asks.
+    /// Returns the traffic of the scenario.
     pub fn traffic(self) -> &'static dyn Traffic<Scenario> {
         self.0.traffic
     }
 
-    /// How the scenario is judged.
+    /// Returns the rules by which the scenario is judged.
     pub fn judge(self) -> &'static dyn Judge {
         self.0.judge
     }

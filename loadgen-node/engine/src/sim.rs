@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 use crate::trace::Rng;
 use crate::world::{Arrival, ArrivalKind, Issued, QuerySeq, SampleIndex, SampleSeq, TimeNs, Wake, World};
 
-/// How long a server works on a sample.
+/// Time for which a server works on a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Service {
     /// Always the same time.
@@ -24,12 +24,12 @@ pub enum Service {
     },
 }
 
-/// What the simulated SUT is like, and what goes wrong with it.
+/// Properties and faults of the simulated SUT.
 #[derive(Clone, Debug)]
 pub struct SimOptions {
     /// Seed of everything random below.
     pub seed: u64,
-    /// How long a server works on a sample.
+    /// Time for which a server works on a sample.
     pub service: Service,
     /// Samples worked on at the same time; more of them queue, first come first served.
     pub servers: usize,

@@ -55,7 +55,7 @@ pub struct Issued {
     pub index: SampleIndex,
 }
 
-/// What came back for one sample.
+/// Arrival of a first token, an answer or a failure for one sample.
 #[derive(Clone, Debug)]
 pub struct Arrival<D> {
     /// The sample it answers.
@@ -84,7 +84,7 @@ pub enum ArrivalKind<D> {
     Failed,
 }
 
-/// How a wait ended.
+/// End of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
     /// The time was reached, something arrived, or the world has room again.
@@ -95,7 +95,7 @@ pub enum Wake {
     Broken,
 }
 
-/// What the engine sees of the world: a clock, samples to send, answers that arrive.
+/// Interface between the engine and the world: a clock, samples to send, answers that arrive.
 ///
 /// All calls come from the one thread that drives the engine.
 pub trait World {
@@ -114,8 +114,8 @@ pub trait World {
     /// Frees what [`World::load`] made ready.
     fn unload(&mut self, set: &[SampleIndex]);
 
-    /// How many more samples of the current query the world takes now. Only the issuer of a query too large to hand
-    /// over at once (Offline) asks; worlds without such a bound keep the default.
+    /// Returns the number of further samples of the current query that the world takes now. Only the issuer of a query
+    /// too large to hand over at once (Offline) asks; worlds without such a bound keep the default.
     fn room(&mut self) -> usize {
         usize::MAX
     }

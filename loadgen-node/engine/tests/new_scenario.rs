@@ -18,7 +18,7 @@ use loadgen::sim::{Service, SimOptions, SimWorld};
 use loadgen::traffic::{Expected, Gap, LatencyStart, Layout, Request, Sanitised, Shape, Traffic, Trigger};
 use loadgen::world::TimeNs;
 
-/// What the scenario asks: one sample a query, a new query whenever fewer than [`OUTSTANDING`] are outstanding.
+/// Traffic of the scenario: one sample a query, a new query whenever fewer than [`OUTSTANDING`] are outstanding.
 struct AsksClosedLoop;
 
 /// Samples outstanding at one time.
@@ -61,7 +61,7 @@ impl<S> Traffic<S> for AsksClosedLoop {
     }
 }
 
-/// How the scenario is judged: by its rate, with an estimate of the percentile.
+/// Rules by which the scenario is judged: by its rate, with an estimate of the percentile.
 struct JudgesClosedLoop;
 
 impl Judge for JudgesClosedLoop {

@@ -1,5 +1,5 @@
-//! Ten thousand seeded runs in a world of random delays and faults, each checked against rules and against a verdict
-//! worked out here, from scratch, in the simplest way that can be right.
+//! Ten thousand seeded runs in a world of random delays and faults. Rules check each run. A second verdict, worked out
+//! here from scratch in the simplest way that can be right, checks it too.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ impl Dice {
     }
 }
 
-/// What is wrong with a SUT; one in so many samples, 0 = never.
+/// Faults of a SUT; one in so many samples, 0 = never.
 #[derive(Clone, Copy, Debug, Default)]
 struct Faults {
     fails: u64,
@@ -46,7 +46,7 @@ struct Faults {
     interrupt_at: Option<u64>,
 }
 
-/// What a sample went through, as the world saw it.
+/// History of a sample, as the world saw it.
 #[derive(Clone, Debug, Default)]
 struct Record {
     query: u64,
@@ -154,7 +154,7 @@ impl World for Chaos {
     fn wait(&mut self, until: Option<TimeNs>, wake_on_arrival: bool, arrivals: &mut Vec<Arrival<[u8; 1]>>) -> Wake {
         let arrival = self.coming.first_key_value().map(|((at, _), _)| *at).filter(|_| wake_on_arrival);
         let target = until.map(|until| until.0).into_iter().chain(arrival).min();
-        // What will never come is a broken SUT, which a world must tell.
+        // An arrival that will never come means a broken SUT, and a world must report that.
         let target = target.unwrap_or_else(|| {
             self.stopped = Wake::Broken;
             self.now

@@ -24,7 +24,7 @@ const DEPENDENCIES: [(&str, &str); 10] = [
     ("thiserror", "typed errors"),
 ];
 
-/// What no file of the engine may use; the reasons stand in `clippy.toml`.
+/// Items that no file of the engine may use; the reasons stand in `clippy.toml`.
 const FORBIDDEN: [&str; 42] = [
     "std::time::Instant",
     "std::time::Instant::now",

@@ -297,7 +297,7 @@ def write(folder, model, images, labels):
 
 
 def exact_logits(model, images):
-    """What the model's own weights give in double precision: the yardstick for rounding."""
+    """Logits of the model's own weights in double precision: the reference for rounding."""
     w = {t.name: numpy_helper.to_array(t).astype(np.float64) for t in model.graph.initializer}
     channels_last = {
         "fc_w": w["fc.weight"].T.reshape(-1, 4, 4, CLASSES).transpose(1, 2, 0, 3).reshape(-1, CLASSES),

@@ -1,4 +1,4 @@
-//! How much each codec would gain on a dataset, measured. This is advice; the user chooses the codec.
+//! The gain of each codec on a dataset, measured. This is advice; the user chooses the codec.
 //!
 //! # When a codec wins
 //!

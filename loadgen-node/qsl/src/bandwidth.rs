@@ -13,10 +13,10 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Formula {
-    /// What a sample brings to the SUT.
+    /// The terms of the bytes that one sample sends to the SUT.
     #[serde(default)]
     ingress: Vec<Term>,
-    /// What its answer brings back.
+    /// The terms of the bytes that the answer to one sample sends back.
     #[serde(default)]
     egress: Vec<Term>,
     /// The source of the formula.

@@ -128,7 +128,7 @@ impl<'a> Compared<'a> {
         changes
     }
 
-    /// What both ends of the connections to a node are configured to, where it is not what it was.
+    /// Returns the configuration of both ends of the connections to a node, where it has changed.
     fn configuration(&self, before: &NodeFabricDocument, now: &NodeFabricDocument) -> Vec<ChangeDocument> {
         let mut changes = Vec::new();
         for (end, was, is) in
@@ -136,7 +136,7 @@ impl<'a> Compared<'a> {
         {
             let (Some(was), Some(is)) = (was, is) else { continue };
             for ((what, was), (_, is)) in configured(was).into_iter().zip(configured(is)) {
-                // What one of the two does not know is no difference.
+                // A setting that one of the two probes does not know is no difference.
                 let (Some(was), Some(is)) = (was, is) else { continue };
                 if was != is {
                     changes.push(ChangeDocument {
@@ -157,7 +157,7 @@ impl<'a> Compared<'a> {
     }
 }
 
-/// What an end is configured to, in words.
+/// Returns the configuration of an end, in words.
 fn configured(end: &EndDocument) -> [(&'static str, Option<String>); 4] {
     let interface = end.interface.as_ref();
     [

@@ -90,7 +90,7 @@ fn busy_host(pair: &Pair<'_>, at: usize) -> Option<(String, String)> {
     dearest.map(|(_, name, why)| (name, why))
 }
 
-/// What both ends counted that speaks for a link.
+/// Returns the counts of both ends that speak for a link, in words.
 fn link_evidence(pair: &Pair<'_>) -> Option<String> {
     let (before, now) = pair.ends?;
     let mut told = Vec::new();

@@ -1,4 +1,4 @@
-//! What two probes have in common: each node of both, side by side.
+//! Common part of two probes: each node of both, side by side.
 
 use crate::outputs::documents::against::ChangeKind;
 use crate::outputs::documents::probe::NodeFabricDocument;
@@ -6,7 +6,7 @@ use crate::outputs::documents::probe::NodeFabricDocument;
 /// The ways in which a fabric is filled, as they are called.
 pub(super) const WAYS: [&str; 3] = ["up", "down", "both"];
 
-/// What happened to one goodput.
+/// Change of one goodput from one probe to the other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Judged {
     pub(super) before_gbit_s: f64,
@@ -18,7 +18,7 @@ pub(super) struct Judged {
 
 /// One node, or all nodes at once, of both probes.
 pub(super) struct Pair<'a> {
-    /// None: all nodes at once.
+    /// Name of the node. `None` for all nodes at once.
     pub(super) node: Option<&'a str>,
     /// Up, down and both; none where one of the two was not measured.
     pub(super) judged: [Option<Judged>; 3],
@@ -30,6 +30,6 @@ pub(super) struct Pair<'a> {
 pub(super) struct Compared<'a> {
     pub(super) transport: &'a str,
     pub(super) nodes: Vec<Pair<'a>>,
-    /// None with one node, of which it is all known.
+    /// All nodes at once. `None` with one node: `nodes` says all of it then.
     pub(super) together: Option<Pair<'a>>,
 }

@@ -1,4 +1,4 @@
-//! Made-up probes, held against each other.
+//! Comparisons of made-up probes.
 
 use std::collections::BTreeMap;
 
@@ -110,7 +110,7 @@ fn end(cpu_s_per_gb: f64) -> EndDocument {
     }
 }
 
-/// What is likely of one node whose goodput up fell from 10 to 8, with these ends of it.
+/// Returns the likely cause at one node with these ends, whose goodput up fell from 10 to 8 Gbit/s.
 fn one_node(before: [EndDocument; 2], now: [EndDocument; 2]) -> LikelyDocument {
     let with = |up, [loadgen, sut]: [EndDocument; 2]| {
         let mut probe = measured(&[("N1", up, 10.0)], (up, 10.0));

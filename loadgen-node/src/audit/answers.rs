@@ -38,7 +38,7 @@ impl AnswerLog {
         Ok(AnswerLog { text, answers })
     }
 
-    /// Whether it has no answer.
+    /// Returns true when the log has no answer.
     pub(crate) fn is_empty(&self) -> bool {
         self.answers.is_empty()
     }

@@ -2,20 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How a check ended.
+/// The outcome of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CheckOutcome {
-    /// What was found is what was wanted.
+    /// The folders have the wanted facts.
     Passed,
-    /// What was found is not what was wanted.
+    /// The folders have other facts than the wanted ones.
     Failed,
     /// The folders do not have what the check needs.
     Unchecked,
 }
 
-/// Whose rule a check is.
+/// The source of the rule that a check applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -31,15 +31,15 @@ pub enum CheckRule {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AuditCheck {
-    /// What is checked, in words.
+    /// The subject of the check, in words.
     pub name: String,
-    /// Whose rule it is: `official` or `ours`.
+    /// The source of the rule: `official` or `ours`.
     pub rule: CheckRule,
     /// `passed`, `failed` or `unchecked`.
     pub outcome: CheckOutcome,
-    /// What has to be found.
+    /// The result that the check wants.
     pub wanted: String,
-    /// What was found, or why nothing was.
+    /// The result that the check found, or why it found none.
     pub found: String,
 }
 
@@ -75,7 +75,7 @@ impl AuditCheck {
     }
 }
 
-/// What is said of the checks of one rule, or of all: failed as soon as one is.
+/// Returns the outcome of the checks of one rule, or of all: failed as soon as one is.
 pub(super) fn outcome_of<'a>(checks: impl Iterator<Item = &'a AuditCheck>) -> CheckOutcome {
     let mut seen = CheckOutcome::Unchecked;
     for check in checks {

@@ -11,7 +11,7 @@ use super::run::{AuditedRun, OwnFacts, RunScore};
 
 /// The share of the reference's score that has to be reached: that of the usual accuracy target.
 const SHARE: f64 = 0.99;
-/// What datasets of other sizes change.
+/// Keys that datasets of other sizes change.
 const CHANGED: [&str; 6] = [
     "qsl_reported_total_count",
     "qsl_reported_performance_count",

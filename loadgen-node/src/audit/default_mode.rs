@@ -6,7 +6,7 @@ use super::answers::{Answer, AnswerLog};
 use super::label::LabelType;
 use super::script::Script;
 
-/// What the comparison counts.
+/// The counts of the comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
     duplicates: usize,
@@ -44,7 +44,7 @@ pub(super) fn compare(reference: &AnswerLog, test: &AnswerLog, label: LabelType)
     script
 }
 
-/// None when the script would end with an error.
+/// Counts the differences. Returns `None` when the script would end with an error.
 fn count(reference: &[Answer], test: &[Answer], label: LabelType) -> Option<Counts> {
     let mut counts = Counts::default();
     let mut known: HashMap<u64, &str> = HashMap::with_capacity(reference.len());

@@ -29,7 +29,7 @@ struct Metadata {
     is_error: bool,
 }
 
-/// What a detail log says.
+/// The contents of a detail log.
 #[derive(Clone, Debug)]
 pub(crate) struct Detail {
     first: BTreeMap<String, Value>,
@@ -87,12 +87,13 @@ impl Detail {
         self.value(key)?.as_str()
     }
 
-    /// Whether the log calls its result VALID.
+    /// Returns true when the log calls its result VALID.
     pub(crate) fn is_valid(&self) -> bool {
         self.text("result_validity") == Some("VALID")
     }
 
-    /// Whether the scripts take the log for one with errors: by its count, or by its lines where it has no count.
+    /// Returns true when the scripts take the log for one with errors: by its count, or by its lines where it has no
+    /// count.
     pub(crate) fn has_errors(&self) -> bool {
         match self.value("num_errors") {
             Some(count) => count.as_f64() != Some(0.0),
@@ -100,7 +101,7 @@ impl Detail {
         }
     }
 
-    /// How many lines are errors.
+    /// Returns the number of lines that are errors.
     pub(crate) fn error_lines(&self) -> u64 {
         self.error_lines
     }
@@ -110,7 +111,8 @@ impl Detail {
         self.qsl_samples
     }
 
-    /// Whether both logs are of one run: two runs differ in their times, so no two logs say the same throughout.
+    /// Returns true when both logs are of one run: two runs differ in their times, so no two logs say the same
+    /// throughout.
     pub(super) fn is_of_same_run(&self, other: &Detail) -> bool {
         self.first == other.first && self.error_lines == other.error_lines
     }

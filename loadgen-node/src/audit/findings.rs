@@ -1,4 +1,4 @@
-//! What an audit found: its rows, and the files of the official script.
+//! The findings of an audit: its rows, and the files of the official script.
 
 use super::AuditTest;
 use super::check::{AuditCheck, CheckOutcome, CheckRule, outcome_of};
@@ -36,12 +36,12 @@ impl Findings {
         Findings { test, scenario: scenario.to_owned(), checks, files }
     }
 
-    /// What the official script says.
+    /// Returns the verdict of the official script.
     pub(crate) fn official(&self) -> CheckOutcome {
         outcome_of(self.checks.iter().filter(|check| check.rule == CheckRule::Official))
     }
 
-    /// What comes out of the rows of the script and of this program together.
+    /// Returns the verdict of the rows of the script and of this program together.
     pub(crate) fn verdict(&self) -> CheckOutcome {
         outcome_of(self.checks.iter())
     }

@@ -112,7 +112,7 @@ pub(super) enum Element {
 }
 
 impl Element {
-    /// Whether this element is this integer.
+    /// Returns true when this element is this integer.
     pub(super) fn is(self, number: i64) -> bool {
         match self {
             Element::Whole(own) => own == number,

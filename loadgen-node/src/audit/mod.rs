@@ -94,27 +94,27 @@ impl AuditTest {
         self.entry().1
     }
 
-    /// What it proves, what it cannot see, and how it is judged.
+    /// Returns the explanation of the test: its proof, the things that it cannot see, and its way of judging.
     pub(crate) fn explanation(self) -> &'static str {
         self.entry().2
     }
 
-    /// Whether a submission has the answers of the test.
+    /// Returns true when a submission has the answers of the test.
     pub(crate) fn keeps_answers(self) -> bool {
         !matches!(self, AuditTest::Test04 | AuditTest::Test05 | AuditTest::Custom)
     }
 
-    /// Whether the test holds a run against a reference.
+    /// Returns true when the test compares a run with a reference.
     pub(crate) fn has_reference(self) -> bool {
         !matches!(self, AuditTest::Test06 | AuditTest::Test07 | AuditTest::Test09)
     }
 
-    /// Whether its run asks every sample of a dataset once, or some, however short that takes.
+    /// Returns true when the run of the test asks every sample of a dataset once, or some, however short that takes.
     pub(crate) fn sets_length(self) -> bool {
         matches!(self, AuditTest::Test06 | AuditTest::Test07 | AuditTest::Test09)
     }
 
-    /// Whether a submission has the logs of the measured run.
+    /// Returns true when a submission has the logs of the measured run.
     pub(crate) fn keeps_logs(self) -> bool {
         self != AuditTest::Test06
     }
@@ -148,7 +148,7 @@ mod tests {
     fn every_test_has_its_name_and_a_page() {
         for (test, name, page) in AuditTest::ALL {
             assert_eq!((name.parse(), test.name()), (Ok(test), name));
-            let heads = ["What it proves", "What it cannot see", "How it is judged"];
+            let heads = ["Purpose", "Not covered", "Criteria"];
             assert!(page.starts_with(name) && heads.iter().all(|head| page.contains(head)), "{name}");
             let lines = page.lines().count();
             assert!((30..=75).contains(&lines) && page.lines().all(|line| line.len() <= 80), "{name}: {lines} lines");

@@ -5,13 +5,13 @@ use super::script::{Script, python_float};
 
 /// The scripts allow this difference.
 const USUAL: f64 = 0.10;
-/// What they allow where latencies are so short that one disturbance counts.
+/// The difference that the scripts allow where latencies are so short that one disturbance counts.
 const SHORT: f64 = 0.20;
 
-/// What TEST05 allows.
+/// The difference that TEST05 allows.
 const SEEDS: f64 = 0.05;
 
-/// How a scenario's result is found.
+/// The place of a scenario's result in the detail log and in the summary.
 struct ResultOf {
     scenario: &'static str,
     /// Its key in the detail log.
@@ -20,7 +20,7 @@ struct ResultOf {
     lines: &'static [&'static str],
     /// Up to this result, scripts allow the larger difference; none: never.
     short: Option<f64>,
-    /// Whether the result is a latency, ns.
+    /// True when the result is a latency, ns.
     is_latency: bool,
 }
 
@@ -59,7 +59,7 @@ const RESULTS: [ResultOf; 4] = [
     },
 ];
 
-/// What is compared of two summaries.
+/// The comparison of two summaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Against {
     /// TEST04: the test must not be faster by more than 10 %.
@@ -108,7 +108,7 @@ pub(super) fn by_detail(reference: &Detail, test: &Detail) -> Script {
     if passed { script.pass(found) } else { script.fail("Test score invalid", found) }
 }
 
-/// What a script finds in a summary.
+/// The facts that a script finds in a summary.
 struct Scored {
     scenario: String,
     /// The result as it is printed; `0` where there is none.
@@ -161,7 +161,7 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
 }
 
-/// Whether the result in a summary is that of the detail log, up to the two decimals that a summary has.
+/// Checks that the result in a summary is that of the detail log, up to the two decimals that a summary has.
 ///
 /// # Errors
 /// It is another one, or one of both is not there; the text says which.

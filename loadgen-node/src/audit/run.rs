@@ -1,4 +1,4 @@
-//! What is known of a finished run whose folder is audited.
+//! Facts of a finished run whose folder is audited.
 
 use loadgen::settings::{Profile, TestSettings};
 use lon_proto::sample::DType;
@@ -15,11 +15,11 @@ pub(crate) struct AuditedRun {
     pub(crate) summary: String,
     /// The accuracy log; none when the folder has no such file.
     pub(crate) answers: Option<AnswerLog>,
-    /// What only folders of this program have.
+    /// Facts that only folders of this program have.
     pub(crate) own: Option<OwnFacts>,
 }
 
-/// What the documents of a folder of this program say.
+/// The facts in the documents of a folder of this program.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnFacts {
     /// The settings as they were requested, with all digits.
@@ -42,16 +42,16 @@ pub(crate) struct OwnFacts {
     pub(crate) altered: Vec<String>,
 }
 
-/// How good the answers of a run were.
+/// The score of a run's answers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RunScore {
     /// The metric's name.
     pub(crate) metric: String,
     /// The score, in the unit of the metric.
     pub(crate) value: f64,
-    /// How many samples were scored.
+    /// The number of samples that were scored.
     pub(crate) samples: usize,
-    /// Whether it is a rate of errors: less is better.
+    /// True when the score is a rate of errors: less is better.
     pub(crate) is_error: bool,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct AccuracyRunFacts {
     pub(crate) answers: AnswerLog,
     /// Its detail log, where it is there.
     pub(crate) detail: Option<Detail>,
-    /// What only folders of this program have.
+    /// Facts that only folders of this program have.
     pub(crate) own: Option<OwnFacts>,
 }
 

@@ -1,4 +1,4 @@
-//! What an official script would have said: its verdict, and the text of its file.
+//! The output that an official script would have had: its verdict, and the text of its file.
 
 use std::fmt::Write as _;
 
@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 pub(super) struct Script {
     /// The text of its file.
     pub(super) text: String,
-    /// Whether the text has its word for a pass.
+    /// True when the text has its word for a pass.
     pub(super) passed: bool,
-    /// What was found, for the table.
+    /// The result, for the table.
     pub(super) found: String,
 }
 

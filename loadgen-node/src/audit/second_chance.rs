@@ -28,7 +28,7 @@ pub(crate) struct SecondChance {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Near {
     metric: String,
-    /// How far apart both may be, per cent.
+    /// The largest difference of both, per cent.
     percent: f64,
 }
 

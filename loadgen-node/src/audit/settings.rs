@@ -8,7 +8,7 @@ use super::check::AuditCheck;
 use super::detail::Detail;
 use super::run::{AuditedRun, OwnFacts};
 
-/// How many names a row shows.
+/// The most names that a row shows.
 const SHOWN: usize = 4;
 /// Settings in force that a submitter chooses run by run: how long a run is and how fast it asks.
 pub(crate) const LENGTHS: [&str; 8] = [

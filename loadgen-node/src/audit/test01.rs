@@ -11,7 +11,7 @@ use super::settings::in_force;
 use super::{AuditTest, accuracy_run, default_mode, pair, rates, sampled, unix_mode};
 use loadgen::settings::TEST01_ACCURACY_LOG_SEED;
 
-/// What the audit's config file changes.
+/// Keys that the audit's config file changes.
 pub(super) const CHANGED: [&str; 4] =
     ["test_mode", "accuracy_log_rng_seed", "accuracy_log_sampling_target", "accuracy_log_probability"];
 /// The sampling target of models whose answers are large (`compliance/TEST01/*/audit.config`); the others have
@@ -40,7 +40,7 @@ pub(crate) struct Inputs<'a> {
     pub(crate) test: &'a AuditedRun,
     /// The type that `--dtype` gave.
     pub(crate) dtype: Option<LabelType>,
-    /// Whether the official verdict is that of `--unixmode`.
+    /// True when the official verdict is that of `--unixmode`.
     pub(crate) unix_mode: bool,
     /// Where answers differ: the scores of both over the same samples, and in what they are compared. Otherwise none,
     /// or why there are none.
@@ -89,12 +89,12 @@ pub(crate) fn judge(inputs: &Inputs<'_>) -> Findings {
     Findings::new(AuditTest::Test01, test.scenario(), checks, files)
 }
 
-/// Whether answers differ by the script's comparison, so that the scores decide.
+/// Returns true when answers differ by the script's comparison, so that the scores decide.
 pub(crate) fn differs(findings: &Findings) -> bool {
     findings.checks.iter().any(|check| [FIRST, WHOLE].contains(&&*check.name) && check.outcome == CheckOutcome::Failed)
 }
 
-/// What comes of the answers, and of the scores where answers differ.
+/// Returns the outcome of the answers, and of the scores where answers differ.
 fn second(is_same: bool, found: &str, chance: Option<&Result<(SecondChance, Vec<Near>), String>>) -> (bool, String) {
     match chance {
         None => (is_same, found.to_owned()),
@@ -188,7 +188,7 @@ fn wanted_target(test: &AuditedRun) -> u64 {
     }
 }
 
-/// What has to be in force.
+/// Returns the settings that have to be in force.
 fn audit_settings(target: u64) -> Vec<(&'static str, serde_json::Value)> {
     vec![
         ("test_mode", "PerformanceOnly".into()),

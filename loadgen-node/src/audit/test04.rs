@@ -8,7 +8,7 @@ use super::run::AuditedRun;
 use super::settings::in_force;
 use super::{AuditTest, pair};
 
-/// What the audit's config file changes.
+/// Keys that the audit's config file changes.
 const CHANGED: [&str; 4] =
     ["test_mode", "performance_issue_unique", "performance_issue_same", "performance_issue_same_index"];
 /// The sample that is asked, counted among those in memory.

@@ -11,7 +11,7 @@ use loadgen::settings::TEST05_SEEDS;
 
 /// The keys of the seeds.
 const SEEDS: [&str; 3] = ["qsl_rng_seed", "sample_index_rng_seed", "schedule_rng_seed"];
-/// What the audit changes.
+/// Keys that the audit changes.
 const CHANGED: [&str; 4] = ["test_mode", SEEDS[0], SEEDS[1], SEEDS[2]];
 
 /// Judges two runs by TEST05.

@@ -79,8 +79,8 @@ pub(crate) fn end_of(benchmark: &str) -> Option<i64> {
     ENDS.iter().find(|(name, _)| *name == benchmark).map(|(_, end)| *end)
 }
 
-/// What the script says of a log alone. Tokens are of the type by which every answer is as long as was reported.
-/// Without `end`, the token that ends answers, the ends are not looked at.
+/// Applies the checks of the script to a log alone. Tokens are of the type by which every answer is as long as was
+/// reported. Without `end`, the token that ends answers, the ends are not looked at.
 ///
 /// # Errors
 /// There is no answer, or there is no such type.
@@ -137,13 +137,13 @@ fn elements_of(answers: &[Answer], label: LabelType) -> bool {
     answers.iter().all(|answer| elements(answer, label).is_some())
 }
 
-/// Whether an answer has one end token at its end at most. The script never looks at the first token.
+/// Returns true when an answer has one end token at its end at most. The script never looks at the first token.
 fn ends_once(answer: &Answer, label: LabelType, end: i64) -> bool {
     let Some(tokens) = elements(answer, label) else { return false };
     tokens.iter().skip(1).rev().take_while(|token| token.is(end)).count() < 2
 }
 
-/// Whether an answer begins with the tokens that were reported first; none when there are none to compare.
+/// Returns true when an answer begins with the tokens that were reported first. `None` when there are none to compare.
 fn begins_as_reported(answer: &Answer, label: LabelType) -> Option<bool> {
     let reported = label.elements(&hex::decode(answer.token_data.as_ref()?).ok()?)?;
     Some(elements(answer, label)?.iter().zip(&reported).all(|(own, first)| own == first))

@@ -14,7 +14,7 @@ use loadgen::settings::TEST01_ACCURACY_LOG_SEED;
 /// The metric that the script looks for in what its command prints.
 pub(crate) const METRIC: &str = "exact_match";
 
-/// What the official file has for a benchmark.
+/// The values that the official file has for a benchmark.
 struct Values {
     /// The benchmark's name.
     benchmark: &'static str,
@@ -36,7 +36,7 @@ pub(crate) fn least_of(benchmark: &str) -> Option<f64> {
     values_of(benchmark).map(|values| values.at_least)
 }
 
-/// How many samples the dataset of the test has.
+/// Returns the number of samples in the dataset of the test.
 pub(super) fn samples_of(benchmark: &str) -> Option<u64> {
     values_of(benchmark).map(|values| values.samples)
 }

@@ -180,7 +180,7 @@ fn entropy(predictions: &[f32], labels: &[f32], weights: &[f32]) -> Option<f32> 
     Some(if base == 0.0 { 0.0 } else { cross / (base * total) })
 }
 
-/// Whether an entropy is that of the accuracy run, within the tolerance.
+/// Returns true when an entropy is that of the accuracy run, within the tolerance.
 fn is_near(before: f32, after: f32) -> bool {
     if before == 0.0 || after == 0.0 {
         return before == after;

@@ -16,7 +16,7 @@ const TOKEN_BYTES: usize = 4;
 /// More answers than any dataset has: all are logged.
 pub(super) const TARGET: u64 = 10_000;
 
-/// What the official files have for a benchmark.
+/// The values that the official files have for a benchmark.
 struct Values {
     /// The benchmark's name.
     benchmark: &'static str,
@@ -52,7 +52,7 @@ fn values_of(benchmark: &str) -> Option<&'static Values> {
     VALUES.iter().find(|values| values.benchmark == benchmark)
 }
 
-/// How many samples the dataset of a benchmark has that has an official file.
+/// Returns the number of samples in the dataset of a benchmark that has an official file.
 pub(super) fn samples_of(benchmark: &str) -> Option<u64> {
     values_of(benchmark).map(|values| values.samples)
 }
@@ -60,7 +60,7 @@ pub(super) fn samples_of(benchmark: &str) -> Option<u64> {
 /// Judges one run by TEST09.
 pub(crate) fn judge(test: &AuditedRun, bounds: Bounds, dtype: Option<LabelType>) -> Findings {
     let answers = test.answers.as_ref().map(|log| log.answers.as_slice()).unwrap_or_default();
-    // What cannot be read has no tokens, as in the script.
+    // An answer that cannot be read has no tokens, as in the script.
     let bytes: Vec<usize> = answers.iter().map(|answer| answer.bytes().map_or(0, |bytes| bytes.len())).collect();
     let by_script = Lengths::of(&bytes, TOKEN_BYTES);
     let is_within = |lengths: &Lengths| bounds.least <= lengths.mean && lengths.mean <= bounds.most;

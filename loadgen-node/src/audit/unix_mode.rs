@@ -116,7 +116,7 @@ mod tests {
     fn a_log_of_one_index_is_compared_in_a_time_that_grows_with_its_lines() {
         let line = "{ \"seq_id\" : 0, \"qsl_idx\" : 1, \"data\" : \"AA\" }";
         let log = AnswerLog::read(format!("[\n{}\n]\n", vec![line; 20_000].join(",\n"))).unwrap();
-        // What this thread spends does not grow when others have the cores.
+        // The processor time of this thread does not grow when others have the cores.
         let spent = || std::time::Duration::from(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID.now().unwrap());
         let before = spent();
         assert_eq!(compare(&log, &log).found, "20000 compared, 20000 differ");

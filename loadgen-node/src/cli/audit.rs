@@ -62,7 +62,7 @@ pub(crate) struct AuditArgs {
     /// its official name: bert-99.9 asks for closer scores.
     #[arg(long)]
     pub(crate) benchmark: Option<String>,
-    /// Print what the test proves, what it cannot see, and how it is judged.
+    /// Print the purpose of the test, its steps and criteria, and what it does not cover.
     #[arg(long, conflicts_with_all = ["reference", "test", "out", "format", "json", "print_conf"])]
     pub(crate) explain: bool,
 }
@@ -74,7 +74,7 @@ fn number(text: &str) -> Result<f64, String> {
 }
 
 impl AuditArgs {
-    /// Whether flags are those of the test, and fit together.
+    /// Checks that flags are those of the test, and fit together.
     ///
     /// # Errors
     /// A flag is of other tests, or the bounds are the wrong way round; the text says which.

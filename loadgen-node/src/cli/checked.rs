@@ -15,7 +15,7 @@ use crate::test_run::{Call, Codecs, DataSpec, FindPeakSpec, Limits, TestSpec};
 use loadgen::conf::rules::Rules;
 use lon_world::pace::PacingSpec;
 
-/// What `run` is asked for.
+/// The work that a call of `run` asks for.
 pub(crate) enum Asked {
     /// `--compression auto`: advice on codecs, and no run.
     Advice(AdviceSpec),
@@ -23,7 +23,7 @@ pub(crate) enum Asked {
     Test { spec: Box<TestSpec>, out: Option<PathBuf> },
 }
 
-/// What advice on codecs is made of.
+/// The inputs of advice on codecs.
 pub(crate) struct AdviceSpec {
     pub(crate) benchmark: &'static Benchmark,
     pub(crate) data: DataSpec,
@@ -32,12 +32,13 @@ pub(crate) struct AdviceSpec {
 }
 
 impl RunArgs {
-    /// What is printed on standard output.
+    /// Returns the format of standard output.
     pub(crate) fn form(&self) -> Format {
         self.format.unwrap_or(if self.json { Format::Json } else { Format::Text })
     }
 
-    /// What is asked for. Names are resolved and small files are read; datasets and config files are not opened yet.
+    /// Returns the work that the flags ask for. Names are resolved and small files are read; datasets and config files
+    /// are not opened yet.
     pub(crate) fn check(&self) -> Outcome<Asked> {
         let benchmark = Benchmark::named(&self.benchmark).or_exit(Exit::Usage)?;
         match self.codecs.compression {
@@ -88,7 +89,7 @@ impl RunArgs {
     }
 }
 
-/// How this process was called: its words, and the variables that stand for flags in `A`. Others may be secret.
+/// Returns the call of this process: its words, and the variables that stand for flags in `A`. Others may be secret.
 pub(crate) fn this_call<A: Args>(note: Option<String>) -> Call {
     let text = |text: OsString| text.to_string_lossy().into_owned();
     let flags = A::augment_args(clap::Command::new("flags"));

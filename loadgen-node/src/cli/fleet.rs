@@ -54,7 +54,7 @@ pub(crate) struct FleetNodes {
     pub(crate) only: Vec<String>,
 }
 
-/// What is done with the nodes of a file.
+/// Flags of a command on the nodes of a file.
 #[derive(Args, Debug)]
 pub(crate) struct FleetOn {
     #[command(flatten)]

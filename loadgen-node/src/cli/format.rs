@@ -2,10 +2,10 @@
 
 use clap::{Args, ValueEnum};
 
-/// How a table is printed, as it is typed.
+/// The format of a table, as it is typed.
 #[derive(Args, Debug, Clone, Copy)]
 pub(crate) struct FormatArgs {
-    /// What is printed.
+    /// The output format.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
     /// Print JSON: --format json.
@@ -14,13 +14,13 @@ pub(crate) struct FormatArgs {
 }
 
 impl FormatArgs {
-    /// What is printed.
+    /// Returns the output format.
     pub(crate) fn check(self) -> Format {
         if self.json { Format::Json } else { self.format }
     }
 }
 
-/// How a table is printed.
+/// The format of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     Text,

@@ -1,8 +1,8 @@
-//! What `--help` says after the flags: examples, and what a command prints. Commands and tables have at most 80
+//! The texts of `--help` after the flags: examples, and the output of a command. Commands and tables have at most 80
 //! columns, so that no terminal breaks a command in two. Prose is broken by the terminal's width: a paragraph is one
 //! line.
 
-/// What stands below the short list of commands.
+/// The text below the short list of commands.
 pub(crate) const UNOFFICIAL: &str =
     "--help has the exit codes, too. Results of this tool are unverified and are not official MLPerf results.";
 
@@ -98,7 +98,7 @@ counted. Then: how many samples per second of each MLPerf benchmark that would c
 
 --matrix has the SUT nodes measure each other as well, in pairs, no host in two at a time: sut-node serve --token-file \
 (or --tls-ca) and --probe-peers allow it. A host that is slow towards nearly all others is told from a link that is \
-slow between two, against the median of all, with --tolerance. That takes four nodes.
+slow between two, against the median of all, with --tolerance. This comparison takes four nodes.
 
 A node that is busy with a run is not probed (--wait-ready waits for it).
 
@@ -146,8 +146,8 @@ indices in issue order, the schedule in ns (Server), and which samples the accur
 
 --vector takes recorded cases of the LoadGen of round v0.5, a JSON document each. Its \"kind\" is traffic, intervals, \
 judging, search, config, accuracylog or official (a published log). A case has settings, the sizes of the library and \
-the latencies of a SUT. The engine runs it in virtual time by the rules of that round. What the case says came out is \
-then compared with what was computed. Each file gets a line, 'FILE: equal' or the first difference with its place in \
+the latencies of a SUT. The engine runs it in virtual time by the rules of that round. The computed result is \
+then compared with that of the case. Each file gets a line, 'FILE: equal' or the first difference with its place in \
 the document and both values. Latencies of a published log are unknown: words that follow from them alone have to be \
 possible, and its verdict has to follow from the rules that it says are kept. Exit code 0 when all are equal, 1 when \
 something differs, 2 when a file is no such case.
@@ -168,11 +168,11 @@ this program's and that of the official rules. Exit codes are those of run.
 --official takes the folder (OFFICIAL below) in which the official LoadGen left mlperf_log_detail.txt and \
 mlperf_log_summary.txt. It judges the run again and compares the settings in force, every result and the lines of the \
 summary. mlperf_log_trace.json (LogSettings.enable_trace) has all latencies in ns, so results are equal to the digit. \
-In SingleStream and MultiStream the trace shows the start of the phase to some microseconds only. What depends on the \
-start is compared within them. Times per token also need mlperf_log_accuracy.json with an answer for each sample \
-(accuracy_log_probability 1). Without these files, what follows from settings and other results is compared, and the \
-rest is listed as unchecked. Exit code 0 when nothing differs and both verdicts are VALID, 3 when nothing differs and \
-the verdict is INVALID or unchecked, 1 when something differs, 2 when a file is missing or broken.
+In SingleStream and MultiStream the trace shows the start of the phase to some microseconds only. Values that depend \
+on the start are compared within them. Times per token also need mlperf_log_accuracy.json with an answer for each \
+sample (accuracy_log_probability 1). Without these files, what follows from settings and other results is compared, \
+and the rest is listed as unchecked. Exit code 0 when nothing differs and both verdicts are VALID, 3 when nothing \
+differs and the verdict is INVALID or unchecked, 1 when something differs, 2 when a file is missing or broken.
 
 --report-vector takes one JSON object, and prints {\"summary\": TEXT of the summary file, \"detail\": [[KEY, TEXT OF \
 THE JSON VALUE], ...]}. The object has these keys and no others:
@@ -240,7 +240,7 @@ Exit code 2 when a scorer fails or prints something else, 3 when a target is mis
 
 pub(crate) const DATASET: &str = "Every sample is read, and every fault is told on a line of its own: the number of \
 samples, their types and shapes, files that are not as SHA256SUMS or a published sum says, right answers that lack. \
-What could not be looked at is listed as unchecked.
+Parts that could not be checked are listed as unchecked.
 
 Examples, with DIGITS being a copy of the folder loadgen-node/qsl/digits:
   loadgen-node dataset verify DIGITS --benchmark digits
@@ -248,9 +248,9 @@ Examples, with DIGITS being a copy of the folder loadgen-node/qsl/digits:
 
 Exit code 3 when anything is wrong, 2 when there is no such file or benchmark.";
 
-pub(crate) const REPORT: &str = "Whether the run is VALID, how fast it was, why not faster and what the network \
-carried stand first; then curves, nodes, the network, rules, settings and systems. The page loads nothing and has no \
-script. It can be made again at any time, and of folders of earlier versions, too: what a folder does not have is named.
+pub(crate) const REPORT: &str = "The verdict, the speed of the run, its limit and the network traffic stand first; \
+then curves, nodes, the network, rules, settings and systems. The page loads nothing and has no script. \
+It can be made again at any time, and of folders of earlier versions, too: what a folder does not have is named.
 
 Examples:
   loadgen-node report RUN
@@ -262,12 +262,12 @@ pub(crate) const LIST: &str = "Examples:
   loadgen-node list
   loadgen-node list --scenario Server --result valid --last 5 --format md
 
-Exit code 2 when the folder cannot be read. Whether a run is VALID stands in its row.";
+Exit code 2 when the folder cannot be read. The row of a run says whether it is VALID.";
 
 pub(crate) const EXPORT: &str = "Columns: sample and query (from 0, in the order in which they were issued), start_ns \
 (when the latency started, from the start of the phase), latency_ns, end (answered, failed or lost); in token runs \
 first_token_ns and tokens; of runs with --record-stages node, and the ns of each stage of the round trip: \
-outside_sut_ns, decode_ns, and so on. What is not known is empty, in Parquet null. Accuracy phases have no timeline.
+outside_sut_ns, decode_ns, and so on. Unknown values are empty, in Parquet null. Accuracy phases have no timeline.
 
 Memory does not grow with the number of samples. Stages are recorded to 12 significant bits; what a latency has beyond \
 them is the time before the sample was sent.
@@ -312,7 +312,7 @@ Tests (--explain has a page on each):
   CUSTOM  a dataset of your own is answered as well and as fast as the official one
 
 Rows are either rules of the official script, which make up its verdict, or rules of this program. The second verdict \
-is that of all rows together. What a folder does not have enough for is listed as unchecked.
+is that of all rows together. A rule for which a folder does not have enough is listed as unchecked.
 
 Examples, with RUN being a run folder of mode SubmissionRun:
   loadgen-node audit --explain TEST01

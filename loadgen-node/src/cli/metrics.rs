@@ -21,7 +21,7 @@ pub(crate) struct MetricsArgs {
     /// given. Plain text stays on this host unless --insecure is given.
     #[arg(long, value_name = "HOST:PORT", env = "LON_METRICS_LISTEN", help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) metrics_listen: Option<String>,
-    /// How long --metrics-listen goes on after the end of the run, so that its last numbers are read.
+    /// The time for which --metrics-listen goes on after the end of the run, so that its last numbers are read.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "0s", requires = "metrics_listen",
           env = "LON_METRICS_GRACE", help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) metrics_grace: Duration,
@@ -31,7 +31,7 @@ pub(crate) struct MetricsArgs {
 }
 
 impl MetricsArgs {
-    /// What is asked for. The port is open from here on.
+    /// Returns the options that the flags ask for. The port is open from here on.
     ///
     /// # Errors
     /// The port cannot be had, or plain text would leave this host (exit code 2).

@@ -56,7 +56,7 @@ mod shared;
 mod submission;
 mod tip;
 
-/// What this build can do beyond what every build can.
+/// The features that this build has beyond those of every build.
 const FEATURES: [&str; 1] = [if cfg!(feature = "demo") { "demo" } else { "no demo" }];
 
 /// The LoadGen node: plans MLPerf traffic, sends it over the network to SUT nodes, judges what comes back.

@@ -33,15 +33,15 @@ pub(crate) struct DialArgs {
     pub(crate) way: WayArgs,
 }
 
-/// How nodes are reached.
+/// The way to the nodes: transport, security and time to wait.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct WayArgs {
-    /// How queries travel.
+    /// The transport of queries.
     #[arg(long, value_enum, default_value_t = TransportArg::Grpc, env = "LON_TRANSPORT", help_heading = NETWORK)]
     pub(crate) transport: TransportArg,
     #[command(flatten)]
     pub(crate) security: SecurityArgs,
-    /// How long to wait for nodes at most.
+    /// The longest time to wait for nodes.
     ///
     /// They may not be there yet, or busy.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "0s", env = "LON_WAIT_READY",
@@ -49,7 +49,7 @@ pub(crate) struct WayArgs {
     pub(crate) wait_ready: Duration,
 }
 
-/// What servers of KServe's protocol are asked for.
+/// The names that servers of KServe's protocol are asked for: the model and its inputs.
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct KserveArgs {
     /// --transport kserve: the model, by the name that the servers know it by.
@@ -62,7 +62,7 @@ pub(crate) struct KserveArgs {
     pub(crate) inputs: Vec<String>,
 }
 
-/// Who may read along, and who is taken for a node.
+/// The security of the connections: TLS, its certificates and keys, and the token for nodes.
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct SecurityArgs {
     /// TLS for every transport: the CA's file (PEM).
@@ -89,7 +89,7 @@ pub(crate) struct SecurityArgs {
     pub(crate) allow_open_key_files: bool,
 }
 
-/// How queries travel.
+/// The transport of queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TransportArg {
     /// HTTP/2: one bidirectional stream per connection.
@@ -114,7 +114,7 @@ impl From<TransportArg> for Transport {
 }
 
 impl DialArgs {
-    /// What nodes of the kind that the transport reaches can do.
+    /// Returns the kind of nodes that the transport reaches, with its properties.
     pub(crate) fn kind(&self) -> PeerKind {
         Transport::from(self.way.transport).peer_kind()
     }
@@ -130,7 +130,7 @@ impl DialArgs {
         Ok(Target { peers, inputs, tls, token, allows_plain_text: *insecure, wait_ready, written })
     }
 
-    /// What nodes are shown that want a token.
+    /// Returns the token for nodes that want one.
     fn token(&self) -> anyhow::Result<Option<Token>> {
         let Some(file) = &self.way.security.token_file else { return Ok(None) };
         if self.way.transport == TransportArg::Kserve {

@@ -63,13 +63,13 @@ struct DataObject {
     codecs: CodecArgs,
 }
 
-/// What is loaded, when no nodes are involved.
+/// The samples to load, when no nodes are involved.
 pub struct DataAsked {
     /// The benchmark that is loaded.
     pub benchmark: &'static Benchmark,
     /// Which samples of it are loaded.
     pub data: DataSpec,
-    /// What they are wrapped in.
+    /// The codecs of the samples and answers.
     pub codecs: Codecs,
 }
 
@@ -87,7 +87,7 @@ pub fn test_of(text: &str) -> Outcome<(TestSpec, Option<PathBuf>)> {
     let RunObject { run } = parsed(&object).or_exit(Exit::Usage)?;
     match run.check()? {
         Asked::Advice(_) => Err(anyhow!("'compression': auto is advice and no run; loadgen-node run gives it")),
-        // Whether the result can become VALID is for the other engine to say.
+        // The other engine decides if the result can become VALID.
         Asked::Test { spec, out } => Ok((TestSpec { anyway: true, ..*spec }, out)),
     }
     .or_exit(Exit::Usage)
@@ -150,7 +150,7 @@ impl<'de> Deserialize<'de> for Distinct {
 
 /// The flags that the object stands for, read as the command line is.
 fn parsed<T: Parser>(object: &Map<String, Value>) -> anyhow::Result<T> {
-    // What is refused as a key is no setting of the environment either.
+    // A flag that is refused as a key is no setting of the environment either.
     let command =
         T::command().mut_args(|flag| match flag.get_long().is_some_and(|name| OF_OUR_ENGINE.contains(&name)) {
             true => flag.env(None::<&str>),
@@ -190,7 +190,7 @@ fn unknown(key: &str, flags: &[&Arg]) -> String {
     format!("'{key}' is no option{}", meant.unwrap_or_default())
 }
 
-/// What is wrong, without how the flag would be typed.
+/// Returns the fault in an error, without the form of the flag on the command line.
 fn one_line(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let said = text.split("\n\nUsage").next().unwrap_or(&text).trim_start_matches("error: ");

@@ -54,8 +54,8 @@ pub(crate) struct TraceArgs {
     /// The settings and the QSL's counts.
     #[arg(long, value_name = "FILE.json", conflicts_with_all = ["benchmark", "scenario"])]
     pub(crate) settings: Option<PathBuf>,
-    /// Recorded cases of the LoadGen of round v0.5: compute each again, and print whether it is equal or the first
-    /// difference.
+    /// Files with recorded cases of the LoadGen of round v0.5: compute each case again, and print that it is equal or
+    /// the first difference.
     #[arg(long, value_name = "FILE", num_args = 1..,
           conflicts_with_all = ["settings", "benchmark", "scenario", "digest"])]
     pub(crate) vector: Vec<PathBuf>,
@@ -85,8 +85,8 @@ pub(crate) struct ReplayArgs {
     /// The folder with the logs of an official LoadGen, to be judged again and compared.
     #[arg(long, value_name = "DIR")]
     pub(crate) official: Option<PathBuf>,
-    /// How the official run drew integers: product, division, division6 (GCC 6 and earlier) or mask (macOS). Unless
-    /// given, whichever explains the sets that it loaded.
+    /// The rule by which the official run drew integers: product, division, division6 (GCC 6 and earlier) or mask
+    /// (macOS). Unless given, the rule that explains the sets that it loaded.
     #[arg(long, value_name = "RULE", value_parser = integers, requires = "official")]
     pub(crate) integers: Option<IntegerRule>,
     /// Judge by these settings instead: an object of LoadGen's TestSettings, or one that has it as "settings".

@@ -142,7 +142,7 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// What is typed is recorded with each run, and others see it in the list of processes.
+    /// Each run records the words of the command line, and others see them in the list of processes.
     #[test]
     fn secrets_are_read_from_files() {
         let mut open = vec![Cli::command()];

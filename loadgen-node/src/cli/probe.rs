@@ -30,12 +30,12 @@ pub(crate) struct ProbeArgs {
     /// host:port[,host:port...], @FILE with one a line, or dns:NAME:PORT for every address of a name.
     #[arg(long, alias = "sut-server", env = "LON_SUT", help_heading = NODES)]
     pub(crate) sut: String,
-    /// How the probe travels; all: over grpc, tcp and quic, one after the other.
+    /// The transport of the probe; all: over grpc, tcp and quic, one after the other.
     #[arg(long, value_enum, default_value_t = ProbeTransportArg::Grpc, env = "LON_TRANSPORT", help_heading = NETWORK)]
     pub(crate) transport: ProbeTransportArg,
     #[command(flatten)]
     pub(crate) security: SecurityArgs,
-    /// How long to wait for nodes that are not there yet, or are busy.
+    /// The longest time to wait for nodes that are not there yet, or are busy.
     #[arg(long, value_parser = duration, default_value = "0s", env = "LON_WAIT_READY", help_heading = NODES)]
     pub(crate) wait_ready: Duration,
     #[command(flatten)]
@@ -48,10 +48,10 @@ pub(crate) struct ProbeArgs {
     pub(crate) form: FormatArgs,
 }
 
-/// What is measured.
+/// The measurements of a probe.
 #[derive(Args, Debug)]
 pub(crate) struct PlanArgs {
-    /// How long goodput is measured in each direction; a number alone is seconds.
+    /// The time for which goodput is measured in each direction; a number alone is seconds.
     ///
     /// Each size of round trips gets a quarter of it.
     #[arg(long, visible_alias = "seconds", value_parser = some_duration, default_value = "2s",
@@ -73,9 +73,9 @@ pub(crate) struct PlanArgs {
           env = "LON_PROBE_SIZES", help_heading = WHAT,
           hide_short_help = true)]
     pub(crate) sizes: Vec<usize>,
-    /// How often each goodput is measured. Of two or more the mean is shown, with the interval in which it is with a
-    /// confidence of 95 %, and up to three times as many are made until that is narrow. 1 unless given, 5 with --save
-    /// or --against.
+    /// The number of measurements of each goodput. Of two or more the mean is shown, with the interval in which it is
+    /// with a confidence of 95 %. Up to three times as many are made until that interval is narrow. 1 unless given, 5
+    /// with --save or --against.
     #[arg(long, value_name = "COUNT", value_parser = few, env = "LON_PROBE_REPEATS", help_heading = WHAT,
           hide_short_help = true)]
     pub(crate) repeats: Option<NonZeroUsize>,
@@ -89,7 +89,7 @@ pub(crate) struct PlanArgs {
     pub(crate) matrix: MatrixArgs,
 }
 
-/// What SUT nodes measure among each other.
+/// The measurements of SUT nodes among each other.
 #[derive(Args, Debug)]
 pub(crate) struct MatrixArgs {
     /// SUT nodes measure each other, too, and a bad host is told from a bad link.
@@ -106,7 +106,7 @@ pub(crate) struct MatrixArgs {
 }
 
 impl MatrixArgs {
-    /// Whether these nodes can measure each other as the plan wants it.
+    /// Checks that these nodes can measure each other as the plan wants it.
     fn check(&self, targets: &[Target], plan: &ProbePlan) -> anyhow::Result<()> {
         if !self.matrix {
             return Ok(());
@@ -145,7 +145,7 @@ pub(crate) struct AcceptArgs {
     /// said where the cause likely is.
     #[arg(long, value_name = "FILE", env = "LON_PROBE_AGAINST", help_heading = OUTPUT)]
     pub(crate) against: Option<PathBuf>,
-    /// What goodput may be lower by than it was; with --matrix, than is usual between the nodes.
+    /// The share by which goodput may be lower than it was; with --matrix, lower than is usual between the nodes.
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = percent, env = "LON_PROBE_TOLERANCE",
           help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) tolerance: f64,
@@ -204,7 +204,7 @@ fn required_rate(text: &str) -> Result<Rate, String> {
     Ok(Rate { benchmark: benchmark(name)?, samples_per_s })
 }
 
-/// How a probe travels.
+/// The transport of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProbeTransportArg {
     Grpc,
@@ -216,7 +216,7 @@ pub(crate) enum ProbeTransportArg {
     All,
 }
 
-/// What `probe` is asked for, checked.
+/// The checked flags of a call of `probe`.
 pub(crate) struct ProbeAsked {
     /// The nodes, once for each transport; at least one.
     pub(crate) targets: Vec<Target>,

@@ -27,7 +27,7 @@ pub(crate) struct DemoArgs {
     /// Print result_summary.json, not the result in words.
     #[arg(long, env = "LON_JSON")]
     pub(crate) json: bool,
-    /// How the run is shown while it goes on.
+    /// The display of the run while it goes on.
     #[arg(long, value_enum, default_value_t = UiArg::Line, env = "LON_UI")]
     pub(crate) ui: UiArg,
 }
@@ -66,8 +66,8 @@ pub(crate) struct RunArgs {
     /// The report then says what it could have carried.
     #[arg(long, env = "LON_PROBE", help_heading = NETWORK, hide_short_help = true)]
     pub(crate) probe: bool,
-    /// What the nodes' backend does without a network, as `sut-node bench --out FILE` measured it: the result then
-    /// says what the fabric costs.
+    /// The performance of the nodes' backend without a network, as `sut-node bench --out FILE` measured it: the result
+    /// then says what the fabric costs.
     #[arg(long, value_name = "FILE", env = "LON_BASELINE", help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) baseline: Option<PathBuf>,
     /// Run folder of an accuracy run of the same setup, whose score the rules of the Network division ask for.
@@ -91,7 +91,7 @@ pub(crate) struct RunArgs {
     /// Print result_summary.json, not the result in words.
     #[arg(long, env = "LON_JSON", help_heading = OUTPUT)]
     pub(crate) json: bool,
-    /// What is printed; csv and md are for the tables of --compression auto and --repeat.
+    /// The output format; csv and md are for the tables of --compression auto and --repeat.
     #[arg(long, value_enum, conflicts_with = "json", env = "LON_FORMAT", help_heading = OUTPUT,
           hide_short_help = true)]
     pub(crate) format: Option<Format>,
@@ -110,8 +110,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TEXT", value_parser = note, env = "LON_NOTE", help_heading = OUTPUT,
           hide_short_help = true)]
     pub(crate) note: Option<String>,
-    /// What you state of the system, as JSON: keys of MLPerf's system descriptions, texts as values. Goes into
-    /// system_desc.json, which says itself what of the network is still to be stated.
+    /// The facts that you state of the system, as JSON: keys of MLPerf's system descriptions, texts as values. They go
+    /// into system_desc.json, which lists the facts of the network that are still to be stated.
     #[arg(long, value_name = "FILE", env = "LON_SYSTEM_DESC", help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) system_desc: Option<PathBuf>,
     /// Connections to each node (QUIC: each with four streams).
@@ -123,8 +123,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8), env = "LON_IO_THREADS",
           help_heading = EXPERT, hide_short_help = true)]
     pub(crate) io_threads: Option<u8>,
-    /// Whether the issuing thread stays awake for the last 50 us before a query is due. Auto: where a core can be
-    /// spared for it. Off also means that it sleeps at once when it waits for an answer (SingleStream, MultiStream).
+    /// The spin of the issuing thread: it stays awake for the last 50 us before a query is due. Auto: where a core can
+    /// be spared for it. Off also means that it sleeps at once when it waits for an answer (SingleStream, MultiStream).
     #[arg(long, value_enum, default_value_t = SpinArg::Auto, env = "LON_SPIN",
           help_heading = EXPERT, hide_short_help = true)]
     pub(crate) spin: SpinArg,
@@ -132,10 +132,10 @@ pub(crate) struct RunArgs {
     /// the same flag.
     #[arg(long, conflicts_with = "io_threads", env = "LON_BUSY_POLL", help_heading = EXPERT, hide_short_help = true)]
     pub(crate) busy_poll: bool,
-    /// Whether the threads that issue and carry samples get real-time priority, so that they run as soon as they are
-    /// ready, whatever other programs want. Auto: where the system grants it, a core remains for others, and the
-    /// scenario is not Offline. Realtime: refuses to run without it. It takes CAP_SYS_NICE, or a limit of real-time
-    /// priorities (`ulimit -r 10`). The SUT node has the same flag.
+    /// The priority of the threads that issue and carry samples. With real-time priority they run as soon as they are
+    /// ready, whatever other programs want. Auto: real-time where the system grants it, a core remains for others, and
+    /// the scenario is not Offline. Realtime: refuses to run without it. Real-time priority takes CAP_SYS_NICE, or a
+    /// limit of real-time priorities (`ulimit -r 10`). The SUT node has the same flag.
     #[arg(long, value_enum, default_value_t = PriorityArg::Auto, env = "LON_PRIORITY",
           help_heading = EXPERT, hide_short_help = true)]
     pub(crate) priority: PriorityArg,
@@ -167,7 +167,7 @@ pub(crate) struct RunArgs {
     /// Do not write report.html, the run as one page. `loadgen-node report FOLDER` makes it later.
     #[arg(long, env = "LON_NO_REPORT", help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) no_report: bool,
-    /// How the run is shown meanwhile: line, dashboard or none.
+    /// The display of the run meanwhile: line, dashboard or none.
     ///
     /// The dashboard takes the whole terminal and has keys; h explains them.
     #[arg(long, value_enum, default_value_t = UiArg::Line, env = "LON_UI", help_heading = OUTPUT,
@@ -198,7 +198,7 @@ impl From<UiArg> for Ui {
     }
 }
 
-/// Whose rules a run is to keep.
+/// The division whose rules a run has to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DivisionArg {
     /// Anything goes, and is marked.
@@ -216,7 +216,7 @@ impl From<DivisionArg> for Division {
     }
 }
 
-/// Whether waiting ends in a spin.
+/// The choice of a spin at the end of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SpinArg {
     /// When a core can be spared.
@@ -227,7 +227,7 @@ pub(crate) enum SpinArg {
     Off,
 }
 
-/// What priority threads are to have.
+/// The choice of a priority for threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PriorityArg {
     /// Real-time where it is granted.

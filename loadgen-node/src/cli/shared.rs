@@ -13,7 +13,7 @@ use crate::test_run::{DataSpec, SettingsSpec};
 use loadgen::conf::rules::Rules;
 use loadgen::settings::{Assignment, IntegerRule, Mode};
 
-/// What is tested, besides benchmark and scenario.
+/// The subject of a test, besides benchmark and scenario.
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct TestArgs {
     /// LoadGen's mode.
@@ -28,8 +28,8 @@ pub(crate) struct TestArgs {
     /// KIND an element type, image-u8, tokens-i32 or tokens-i64.
     #[arg(long, env = "LON_DATASET", help_heading = WHAT)]
     pub(crate) dataset: Option<String>,
-    /// What is done to images before they are sent: imagenet-caffe, imagenet-torch or stretch-torch, or steps such as
-    /// resize=256,crop=224,layout=nchw,dtype=u8; the benchmark's own unless given.
+    /// The preprocessing of images before they are sent: imagenet-caffe, imagenet-torch or stretch-torch, or steps such
+    /// as resize=256,crop=224,layout=nchw,dtype=u8; the benchmark's own unless given.
     #[arg(long, value_name = "SPEC", env = "LON_PREPROCESS", help_heading = WHAT, hide_short_help = true)]
     pub(crate) preprocess: Option<Preprocess>,
     /// Token ids are sent alone, without mask and segments: nodes with --preprocess token-ids=SEPARATOR make them.
@@ -84,7 +84,7 @@ pub(crate) struct ConfFiles {
     #[arg(long, value_name = "ROUND", value_parser = rules, env = "LON_RULES",
           help_heading = WHAT, hide_short_help = true)]
     pub(crate) rules: Option<&'static Rules>,
-    /// How a draw of the random engine becomes an integer: product (LoadGen built with GCC 11 or later),
+    /// The rule by which a draw of the random engine becomes an integer: product (LoadGen built with GCC 11 or later),
     /// division (GCC 7 to 10), division6 (GCC 6 or earlier) or mask (libc++, the library of macOS). Unless given,
     /// product.
     ///
@@ -98,7 +98,7 @@ pub(crate) struct ConfFiles {
     pub(crate) strict_conf: bool,
 }
 
-/// What samples and answers are wrapped in.
+/// The codecs of samples and answers.
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct CodecArgs {
     /// Codec of the samples, such as zstd:3; auto advises.
@@ -140,7 +140,7 @@ impl TestArgs {
     }
 }
 
-/// What `--compression` asks for.
+/// The value of `--compression`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compression {
     /// Samples are encoded with this codec.

@@ -89,7 +89,7 @@ mod tests {
         submission: SubmissionArgs,
     }
 
-    /// Whether nodes are asked.
+    /// Returns true when nodes are asked.
     fn init(line: &str) -> Result<bool, String> {
         let words = ["submission", "init", "FILE"].into_iter().chain(line.split_whitespace());
         match Line::try_parse_from(words).map_err(|error| error.to_string())?.submission.what {

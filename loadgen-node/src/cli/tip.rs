@@ -1,4 +1,4 @@
-//! What is said of a flag that is none, but a setting.
+//! The tip for a flag that does not exist, but has the name of a setting.
 
 use clap::Error;
 use clap::builder::StyledStr;
@@ -15,13 +15,13 @@ pub(crate) fn with_tip(mut error: Error) -> Error {
     if is_setting(&key) {
         let tip = StyledStr::from(format!("it is a setting: --set {key}=VALUE"));
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
-        // What looks like it is not what was meant.
+        // The suggested flag merely looks like the typed word. The setting is the one that the user wants.
         error.remove(ContextKind::SuggestedArg);
     }
     error
 }
 
-/// Whether this is the key of a setting, in any scenario.
+/// Returns true when this is the key of a setting, in any scenario.
 fn is_setting(key: &str) -> bool {
     Scenario::ALL.into_iter().any(|scenario| {
         let refused = TestSettings { scenario, ..TestSettings::default() }.set(&format!("{key}=1"));

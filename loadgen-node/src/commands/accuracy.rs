@@ -23,14 +23,14 @@ use crate::outputs::stored_timeline;
 use loadgen::official::DETAIL_FILE;
 use loadgen::settings::Mode;
 
-/// What is known of a run whose answers are scored.
+/// Facts of a run whose answers are scored.
 pub(super) struct Answered {
     mode: String,
     pub(super) rules: String,
     /// The benchmark's name, or its file.
     pub(super) benchmark: String,
     dataset: String,
-    /// How all nodes said that their answers are laid out.
+    /// Layout of the answers, as all nodes reported it.
     pub(super) rows: Option<Rows>,
 }
 

@@ -15,7 +15,7 @@ use crate::network::fabric::{gbit_s, rate};
 use crate::outputs::documents::codec_advice::{AdvisedCodec, CodecAdvice};
 use crate::test_run::samples;
 
-/// What is tried, as it would be typed.
+/// Codecs that are tried, as a user would type them.
 const CODECS: [&str; 6] = ["lz4", "zstd:1", "zstd:3", "zstd:9", "shuffle-zstd:1", "delta-zstd:1"];
 
 /// Samples that the figures are taken from.
@@ -71,7 +71,7 @@ is what counts, the bound is that many times higher. Encoding happens before any
     text
 }
 
-/// What the rules of the Network division say of it.
+/// Returns the judgement of a codec by the rules of the Network division.
 fn allowed(benchmark: &Benchmark, codec: Codec, round: &str) -> &'static str {
     match benchmark.network() {
         None => "not a benchmark of it",

@@ -15,14 +15,14 @@ use crate::outputs::record::{self, Recorded};
 use crate::signals::{Leaves, Signals};
 use crate::test_run::{Test, TestSpec};
 
-/// How a run is shown while it goes on.
+/// Output of a run while it goes on.
 #[derive(Debug, Default)]
 pub(crate) struct LiveOutput {
     pub(crate) ui: Ui,
     pub(crate) metrics: MetricsOptions,
 }
 
-/// What is said of a run whose folder lacks a file.
+/// Message for a run whose folder lacks a file.
 pub(super) const INCOMPLETE: &str = "the run is over, but its files are not complete";
 
 /// The test that is asked for, and all that its runs share.

@@ -19,7 +19,7 @@ use loadgen::plan::predict::{self, SampleSize};
 use loadgen::settings::{Mode, Qsl, Scenario, TestSettings, named};
 use loadgen::vectors::config_cases;
 
-/// What is known of a benchmark's samples.
+/// Counts and size of a benchmark's samples, as far as they are known.
 struct Samples {
     counts: Qsl,
     size: SampleSize,
@@ -139,7 +139,7 @@ fn of_round<'a>(name: &str, models: &'a [String]) -> Outcome<&'a str> {
         .or_exit(Exit::Bug)
 }
 
-/// What can be seen of the rules of the Network division before a run.
+/// Returns the findings on the rules of the Network division that are visible before a run.
 fn findings(args: &ConfArgs, name: &str, scenario: Scenario, view: &View) -> Outcome<Findings> {
     let benchmark = Benchmark::named(name).context("--division network").or_exit(Exit::Usage)?;
     let Layered { sourced, rules, .. } = &view.wanted;

@@ -17,7 +17,7 @@ pub(crate) fn export(args: &ExportArgs) -> Outcome {
     match &args.out {
         Some(path) => to_file(&mut recording, args.to, path),
         None => match csv::write(&mut recording, &mut BufWriter::new(io::stdout().lock())) {
-            // Whoever reads has seen enough.
+            // The reader closed the pipe because it has seen enough.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Ok),
             written => written.map(|()| Exit::Ok).or_exit(Exit::Bug),
         },

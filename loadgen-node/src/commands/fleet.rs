@@ -59,7 +59,7 @@ fn nodes(which: &FleetNodes, form: Format) -> Outcome {
 
 fn act(on: &FleetOn, action: &Action) -> Outcome {
     let fleet = read(&on.which)?;
-    // What cannot be pasted is for `nodes` to say.
+    // The command `nodes` reports flags that cannot be pasted, so an error is ignored here.
     let flags = fleet.run_flags().unwrap_or_default();
     if on.dry_run {
         let report = FleetReport::new(action.name(), flags, plan::commands(&fleet, action).or_exit(Exit::Usage)?);
@@ -118,7 +118,7 @@ fn text(report: &FleetReport, all: bool) -> String {
     text + &format!("{} of {} nodes ok{hidden}\n", report.ok, report.nodes.len())
 }
 
-/// What is known of a node, on one line; what is wrong comes first.
+/// Describes a node on one line; its faults come first.
 fn what(node: &FleetNode) -> String {
     let mut parts = node.faults.clone();
     parts.extend(node.done.clone());
@@ -137,7 +137,7 @@ fn what(node: &FleetNode) -> String {
     parts.join("; ")
 }
 
-/// How far a clock is ahead or behind, and how wrong that may be.
+/// Describes how far a clock is ahead or behind, and the uncertainty of that.
 fn clock(clock: &FleetClock) -> String {
     let sign = if clock.offset_ns < 0 { '-' } else { '+' };
     format!("clock {sign}{} (±{})", length_ns(clock.offset_ns.unsigned_abs()), length_ns(clock.uncertainty_ns))

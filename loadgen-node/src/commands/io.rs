@@ -68,7 +68,7 @@ pub(crate) fn print_verdict(text: &str) -> Outcome {
 
 pub(crate) fn print_text(text: &str) -> Outcome {
     match io::stdout().lock().write_all(text.as_bytes()) {
-        // Whoever reads has seen enough (`| head`).
+        // The reader closed the pipe because it has seen enough (`| head`).
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Ok),
         Err(error) => Err(anyhow!(error)).or_exit(Exit::Bug),
         Ok(()) => Ok(Exit::Ok),

@@ -9,7 +9,7 @@ use crate::outputs::documents::matrix::{MatrixDocument, WayDocument};
 /// Most nodes whose ways are shown as a table; of more only the slowest ways are.
 const MOST_IN_A_TABLE: usize = 16;
 
-/// How many of the slowest ways are shown instead of a table.
+/// Number of the slowest ways that are shown instead of a table.
 const SLOWEST: usize = 10;
 
 /// Most failures that are shown.
@@ -18,7 +18,7 @@ const MOST_FAILURES: usize = 5;
 /// Most characters of a node's name.
 const NAME_CHARS: usize = 16;
 
-/// What was measured, and what is said about it.
+/// Returns the measurements of a matrix, and the judgement on them, as text.
 pub(super) fn text(matrix: &MatrixDocument) -> String {
     let mut text = format!("\nBetween SUT nodes over {}\n", matrix.transport);
     if matrix.nodes.len() <= MOST_IN_A_TABLE {

@@ -9,7 +9,7 @@ use crate::outputs::documents::needs::{NeedDocument, NeedLimitKind, NeedsDocumen
 pub(super) fn text(needs: &NeedsDocument) -> String {
     let rates: Vec<String> =
         needs.rates.iter().map(|rate| format!("{} {} samples/s", rate.benchmark, rate.samples_per_s)).collect();
-    let mut text = format!("\nWhat {} need\n", rates.join(" and "));
+    let mut text = format!("\nNeeds of {}\n", rates.join(" and "));
     needs.by_codec.iter().for_each(|need| block(&mut text, need));
     text
 }

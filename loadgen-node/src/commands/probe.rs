@@ -24,7 +24,7 @@ use crate::probe::{ProbeError, carries, failed, matrix, measure, needs, watch};
 use crate::signals::{Leaves, Signals};
 use crate::test_run::kserve;
 
-/// What an error of a probe means for the command.
+/// Message for an error that ends a probe early.
 const EARLY: &str = "the probe ended early; what it had measured was printed";
 
 /// `probe`: measures over each transport, prints, and judges.
@@ -64,7 +64,7 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
         against: None,
         ended_early: outcome.as_ref().err().map(Failure::one_line),
     };
-    // What ended early is neither a baseline nor to be held against one.
+    // A probe that ended early is no baseline, and is not compared with one.
     if let (Some((file, before)), Ok(())) = (&baseline, &outcome) {
         let against = acceptance::compare(before, &document, args.accept.tolerance, &shown(file));
         document.against = Some(against.map_err(|why| anyhow!(why)).context("--against").or_exit(Exit::Usage)?);
@@ -87,7 +87,7 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
     Ok(if passed { Exit::Ok } else { Exit::Invalid })
 }
 
-/// What was found over each transport, and how it ended.
+/// Fabric found over each transport, and the outcome of the probe.
 type Measured = (Vec<Fabric>, Result<(), ProbeError>);
 
 fn measured(asked: &ProbeAsked, signals: &Signals) -> Outcome<Measured> {
@@ -106,7 +106,7 @@ fn measured(asked: &ProbeAsked, signals: &Signals) -> Outcome<Measured> {
     Ok((fabrics, Ok(())))
 }
 
-/// What the nodes found among each other over each transport, judged, and how it ended.
+/// Has the nodes measure each other over each transport. Returns the judged matrices and the outcome.
 fn measured_among_each_other(
     args: &ProbeArgs,
     asked: &ProbeAsked,
@@ -116,7 +116,7 @@ fn measured_among_each_other(
     for target in &asked.targets {
         let (found, ended) = matrix::measure(target, &asked.plan, args.plan.matrix.at_once, tolerance, signals)?;
         documents.push(MatrixDocument::new(&found, &found.judge(tolerance), tolerance));
-        // What another transport finds is worth knowing all the same, unless the user wants to stop.
+        // Measurements over another transport are worth knowing all the same, unless the user wants to stop.
         let is_over = matches!(ended, Err(ProbeError::Interrupted));
         outcome = outcome.and(ended);
         if is_over {
@@ -126,7 +126,7 @@ fn measured_among_each_other(
     Ok((documents, outcome))
 }
 
-/// What the required rates need; none when nothing is required.
+/// Returns the needs of the required rates; `None` when nothing is required.
 fn needed(rates: &[Rate], selection: &Selection, fabric: &Fabric) -> Outcome<Option<Vec<Need>>> {
     if rates.is_empty() {
         return Ok(None);

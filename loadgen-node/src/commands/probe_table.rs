@@ -6,12 +6,12 @@ use crate::outputs::documents::needs::NeedsDocument;
 use crate::outputs::documents::probe::{CarriedDocument, FabricDocument, GoodputDocument, ProbeDocument};
 use crate::outputs::table::Table;
 
-/// What a row has: the transport, the node or nodes, the quantity, what it is of, the number, its unit.
+/// Columns of the table: the transport, the node or nodes, the quantity, what the quantity is of, the number, its unit.
 const HEADS: [&str; 6] = ["transport", "node", "quantity", "of", "value", "unit"];
 
 const GBIT_S: &str = "Gbit/s";
 
-/// What was measured and what follows from it. What was not measured has no row.
+/// Returns a table of the measurements and of what follows from them. A quantity that was not measured has no row.
 pub(super) fn table(document: &ProbeDocument) -> Table {
     let mut table = Table::new(HEADS);
     document.fabrics().for_each(|fabric| measured(&mut table, fabric));

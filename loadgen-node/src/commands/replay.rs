@@ -67,7 +67,7 @@ fn replay_official(folder: &Path, integers: Option<IntegerRule>, form: Format) -
     })
 }
 
-/// What `run` would have ended with, as far as the reasons say it.
+/// Returns the exit code with which `run` would have ended, as far as the reasons say it.
 fn exit(verdict: &Verdict) -> Exit {
     let has = |codes: &[&str]| verdict.reasons().iter().any(|reason| codes.contains(&reason.code.as_str()));
     match () {

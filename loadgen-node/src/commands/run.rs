@@ -38,7 +38,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     }
 }
 
-/// How the result is shown; it is no table.
+/// Returns the form in which the result is shown. A result is no table, so the formats of tables are an error.
 fn shown(form: Format) -> Outcome<Shown> {
     match form {
         Format::Text => Ok(Shown::Words),
@@ -51,7 +51,7 @@ fn shown(form: Format) -> Outcome<Shown> {
     }
 }
 
-/// What the folder of an accuracy run says of it.
+/// Reads the facts of an accuracy run from its folder.
 pub(super) fn accuracy_run(folder: &Path) -> Outcome<AccuracyRun> {
     let told = || format!("--accuracy-run {}", folder.display());
     let made = own_result::read(folder).with_context(told).or_exit(Exit::Usage)?;
@@ -66,7 +66,7 @@ pub(super) fn accuracy_run(folder: &Path) -> Outcome<AccuracyRun> {
     Ok(AccuracyRun { official: official.as_deref().map(official_scores), ..made.accuracy_run(folder) })
 }
 
-/// How a result is shown on standard output.
+/// Form of a result on standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shown {
     /// As in `result.txt`.
@@ -77,11 +77,11 @@ pub(crate) enum Shown {
 
 /// Makes one test, leaves its run folder and shows the result.
 pub(crate) fn run_test(spec: TestSpec, place: &Place, shown: Shown, live: LiveOutput) -> Outcome {
-    // Looked at before any node is bothered; the folder is made once they have all agreed to the run.
+    // The place is checked before any node is contacted. The folder is made once all nodes have agreed to the run.
     place.check().or_exit(Exit::Usage)?;
     let begun = Begun::new(spec, live)?;
     let (recorded, stop) = begun.make(place)?;
-    // What was measured is shown even if its files could not be written.
+    // The measured result is shown even if its files could not be written.
     let Recorded { finished, folder, written } = recorded;
     match (shown, &written) {
         (Shown::Words, _) => screen::show(&finished, folder.path(), &written).or_exit(Exit::Bug)?,

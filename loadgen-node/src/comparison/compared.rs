@@ -13,7 +13,7 @@ use crate::outputs::documents::comparison::{
 /// Less than this of what is counted is no difference.
 const COUNTED: f64 = 0.01;
 
-/// What limits every comparison of single runs.
+/// Note on the limits of every comparison of single runs.
 const SINGLE_RUNS: &str = "intervals of single runs come from blocks of their timelines: what changes from run to run \
                            is not in them; three repeats on each side (A1,A2,A3 B1,B2,B3) show that, too";
 

@@ -8,7 +8,7 @@ use super::metric::{METRICS, Metric, Unit};
 use crate::outputs::documents::comparison::{Comparison, Finding, MetricComparison};
 use crate::outputs::documents::result_summary::Validity;
 
-/// How it is typed.
+/// Grammar of a condition, as a user types it.
 const GRAMMAR: &str = "write NAME>+PERCENT%, NAME<-PERCENT%, NAME>VALUE, NAME<VALUE or invalid";
 
 /// A condition, which holds of none, some or all sides.

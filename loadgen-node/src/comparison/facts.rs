@@ -1,4 +1,4 @@
-//! What is not the same on all sides, and why sides cannot be compared.
+//! Facts that are not the same on all sides, and reasons why sides cannot be compared.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -19,7 +19,8 @@ const MADE_ANEW: [&str; 2] = ["machine_id", "boot_id"];
 /// A fact of a run: what it is, and what the run has.
 type Fact = (String, String);
 
-/// What is not the same on all sides. Repeats of a side that differ are shown with all that they have.
+/// Returns the facts that are not the same on all sides. Repeats of a side that differ are shown with all that they
+/// have.
 pub(super) fn different(sides: &[Side]) -> Vec<DifferentDocument> {
     // Each of a thousand nodes has dozens of facts, so they are looked up by their names.
     let (mut names, mut known) = (Vec::<String>::new(), HashSet::new());
@@ -56,7 +57,7 @@ pub(super) fn not_comparable(sides: &[Side], different: &[DifferentDocument]) ->
     why
 }
 
-/// What limits the comparison.
+/// Returns the limits of the comparison, in words.
 pub(super) fn notes(sides: &[Side]) -> Vec<String> {
     let runs = || sides.iter().flat_map(|side| side.runs.iter().map(move |run| (side.name, run)));
     let invalid = runs().filter(|(_, (_, source))| source.result.result == Validity::Invalid);
@@ -80,7 +81,7 @@ pub(super) fn notes(sides: &[Side]) -> Vec<String> {
     invalid.chain(unanswered).chain(lacks).collect()
 }
 
-/// What is known of how a run was made. What follows from the clock is left out.
+/// Returns the known facts of how a run was made. Facts that follow from the clock are left out.
 fn of_run(source: &Source) -> Vec<Fact> {
     let result = &source.result;
     let mut facts: Vec<Fact> = Vec::new();

@@ -22,7 +22,7 @@ const TAIL: f64 = 0.025;
 /// So that the same folders always give the same intervals.
 const SEED: u64 = 0x6c6f_6164_6765_6e00;
 
-/// What is worked out of each draw.
+/// Quantity that is worked out of each draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Drawn {
     /// Answers per second.
@@ -95,7 +95,7 @@ impl Blocks {
         made
     }
 
-    /// What the blocks give when each counts as often as `weights` says.
+    /// Returns the quantities that the blocks give when each block counts as often as `weights` says.
     fn weighted(&self, weights: &[u64]) -> [f64; 2 + PERCENTILES.len()] {
         let sum = |of: &dyn Fn(&Block) -> f64| -> f64 {
             self.blocks.iter().zip(weights).map(|(block, weight)| of(block) * *weight as f64).sum()

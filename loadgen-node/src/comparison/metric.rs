@@ -7,7 +7,7 @@ use crate::outputs::documents::comparison::Better;
 use crate::outputs::documents::result_summary::MetricDocument;
 use crate::outputs::report::{Source, bits_text};
 
-/// What values are counted in.
+/// Unit of a quantity's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
     Ns,
@@ -50,7 +50,7 @@ impl Unit {
     }
 }
 
-/// How noise of a quantity is known.
+/// Way in which the noise of a quantity is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Noise {
     /// By drawing blocks of the timeline again.

@@ -13,7 +13,7 @@ use crate::outputs::table::Table;
 
 /// Places of curves over time.
 const PLACES: usize = 120;
-/// What charts show.
+/// Caption of a chart, which says whose curves it shows.
 const OF_FIRST: &str = "Of the first run of each side.";
 
 /// The whole page. It loads nothing, and has no script.

@@ -32,7 +32,7 @@ impl Side {
         self.runs.iter().map(|(_, source)| source)
     }
 
-    /// What its runs have of curves.
+    /// Returns the curves of the side's runs that have some.
     pub(super) fn series(&self) -> impl Iterator<Item = &Series> {
         self.sources().filter_map(|run| run.series.as_ref())
     }
@@ -72,7 +72,8 @@ fn runs(typed: &str) -> Result<Vec<(PathBuf, Source)>> {
     Ok(runs)
 }
 
-/// Whether both have measured the same samples, or where that is not known, are the same result.
+/// Returns true when both have measured the same samples. Where that is not known, returns true when both are the same
+/// result.
 fn is_same_run(one: &Source, other: &Source) -> bool {
     let timeline = |source: &Source| source.result.files.get(TIMELINE).map(|file| file.sha256.clone());
     match (timeline(one), timeline(other)) {

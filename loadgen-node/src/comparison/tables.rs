@@ -30,7 +30,7 @@ const COLUMNS: [&str; 9] = [
 /// The heads of the table of quantities, behind the one for each side.
 const HEADS: [&str; 3] = ["difference", "95 % interval", "finding"];
 
-/// What people see on the screen.
+/// Returns the comparison as text for the screen.
 pub(crate) fn text(made: &Comparison) -> String {
     let mut text = String::new();
     for side in &made.sides {
@@ -126,7 +126,7 @@ pub(super) fn side_text(side: &SideDocument) -> String {
     on_one_line(&format!("{}{more}: {verdict}, {what}", first.folder))
 }
 
-/// What is not the same: a row each, with what each side has.
+/// Returns the facts that are not the same: a row each, with what each side has.
 pub(super) fn facts(made: &Comparison) -> Table {
     let row = |fact: &DifferentDocument| {
         let values = fact.values.iter().map(|value| short(value.as_deref().unwrap_or("none")));

@@ -14,9 +14,9 @@ use loadgen::judge::early_stopping::percent;
 use lon_world::counts::resident_bytes;
 
 const REDRAW: Duration = Duration::from_millis(200);
-/// How often the counts are read where there is no line to draw.
+/// Interval between two reads of the counts where there is no line to draw.
 const LOOK: Duration = Duration::from_millis(500);
-/// How often the progress goes to the log where there is no line to draw.
+/// Interval between two reports of the progress to the log where there is no line to draw.
 const TELL: Duration = Duration::from_secs(10);
 
 /// Draws the line until the run is over.
@@ -60,7 +60,7 @@ pub(super) fn watch(viewer: &mut Viewer) {
     }
 }
 
-/// How far the bar is, and how long.
+/// Returns the position and the length of the bar.
 fn extent(phase: Option<&Phase>) -> (u64, u64) {
     const LENGTH: f64 = 1e6;
     let share = phase.and_then(Phase::share_done);

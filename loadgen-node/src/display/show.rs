@@ -24,7 +24,8 @@ impl Show {
         let is_over = Arc::new(AtomicBool::new(false));
         let mut viewer = Viewer::new(watch, board, Arc::clone(&is_over), stop);
         let body = move || {
-            // Whoever looks on gives way to those who work. Where the system does not grant that, it looks on as it is.
+            // The display gives way to the threads that work. Where the system does not grant that, the display goes on
+            // as it is.
             let _ = slice::yield_to_others();
             show(&mut viewer, ui);
             viewer.into_watch()

@@ -1,4 +1,4 @@
-//! How many of how many are done, for work that is done before a run.
+//! Progress of work that is done before a run: the number of steps that are done, and of all steps.
 
 use std::io::IsTerminal as _;
 

@@ -32,7 +32,7 @@ impl Ui {
     }
 }
 
-/// Whether there is a terminal to draw a line on.
+/// Returns true when there is a terminal to draw a line on.
 pub(super) fn has_line() -> bool {
     std::io::stderr().is_terminal()
 }

@@ -34,7 +34,7 @@ fn scaled<'a>(value: f64, units: &[&'a str]) -> (f64, &'a str) {
     let mut value = value.max(0.0);
     let mut unit = units.first().copied().unwrap_or("");
     for next in units.iter().skip(1).copied() {
-        // What would be shown as 1000 is shown in the next unit.
+        // A value that would be shown as 1000 is shown in the next unit.
         if value < 999.5 {
             break;
         }

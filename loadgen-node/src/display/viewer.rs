@@ -1,4 +1,4 @@
-//! What a display looks at.
+//! Viewer of a run, for a display.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -19,8 +19,8 @@ pub(super) struct Viewer {
 }
 
 impl Viewer {
-    /// What is seen is put on the board. `is_over` turns true when the display has to end, `stop` when the run is asked
-    /// to.
+    /// Makes a viewer that puts each snapshot on the board. `is_over` turns true when the display has to end, `stop`
+    /// when the run is asked to end.
     pub(super) fn new(watch: Watch, board: Board, is_over: Arc<AtomicBool>, stop: Arc<AtomicBool>) -> Viewer {
         Viewer { watch, board, is_over, stop }
     }
@@ -37,7 +37,7 @@ impl Viewer {
         snapshot
     }
 
-    /// What is known of the run beforehand.
+    /// Returns the facts of the run that are known beforehand.
     pub(super) fn about(&self) -> Arc<About> {
         self.watch.about()
     }

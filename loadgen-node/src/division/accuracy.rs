@@ -31,9 +31,9 @@ pub(super) fn target(facts: &Facts<'_>) -> Verdict {
 
 /// The scores that count for a run.
 enum Scores<'a> {
-    /// What is scored here, by the names of the official checker.
+    /// The scores that this program computes, by the names of the official checker.
     Own(Vec<(&'a str, f64)>),
-    /// What the official script printed.
+    /// The scores that the official script printed.
     Official(&'a OfficialScores),
 }
 
@@ -159,7 +159,7 @@ const SAME_SETTINGS: [&str; 5] = [
     "use_token_latencies",
 ];
 
-/// What differs between the accuracy run and this one.
+/// Returns the differences between the accuracy run and this one.
 fn differences(facts: &Facts<'_>, run: &AccuracyRun) -> Vec<String> {
     let planned = facts.planned;
     let mut pairs = vec![
@@ -199,13 +199,13 @@ fn differences(facts: &Facts<'_>, run: &AccuracyRun) -> Vec<String> {
         .collect()
 }
 
-/// What a node's machine is known by.
+/// Returns the identity of a node's machine.
 fn machine(host: &Host) -> String {
     identity::machine(&host.cpu, host.accelerators.iter().map(|accelerator| accelerator.device.as_str()))
 }
 
-/// What the datasets are known by: their lists of sums and the last parts of their names, wherever they lie; their
-/// whole names where one has no such list.
+/// Returns the identities of the datasets of both runs: their lists of sums and the last parts of their names, wherever
+/// they lie; their whole names where one has no such list.
 fn data_pairs(run: &AccuracyRun, data: &Data) -> Vec<(&'static str, String, String)> {
     let last = |name: &str| Path::new(name).file_name().unwrap_or_default().to_string_lossy().into_owned();
     match (&run.dataset_sums_sha256, &data.sums_sha256) {

@@ -1,4 +1,5 @@
-//! What is sent: the benchmark's own dataset, whole, and as much of it in memory as the round asks for.
+//! Rules on the samples that are sent: the benchmark's own dataset, whole, and as much of it in memory as the round
+//! asks for.
 
 use super::facts::{Data, Facts};
 use super::rule::Verdict;

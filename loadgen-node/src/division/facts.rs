@@ -1,4 +1,5 @@
-//! What the rules are held against: what is planned, what the nodes say of themselves, and what the run has shown.
+//! Facts against which the rules are checked: the plan, the descriptions that the nodes give of themselves, and the
+//! observations of the run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +26,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) run: Option<RunSeen<'a>>,
 }
 
-/// What is planned.
+/// The plan of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Planned {
     pub(crate) benchmark: &'static Benchmark,
@@ -44,7 +45,7 @@ pub(crate) struct Planned {
     pub(crate) response_codec: Codec,
     /// Why nodes of this kind have no counters; they are no SUT nodes then.
     pub(crate) no_counters: Option<&'static str>,
-    /// What is done to images before they are sent; none: nothing.
+    /// The preprocessing of images before they are sent; `None`: no preprocessing.
     pub(crate) preprocess: Option<String>,
     /// The accuracy run that belongs to this one.
     pub(crate) accuracy_run: Option<AccuracyRun>,
@@ -53,7 +54,7 @@ pub(crate) struct Planned {
 /// The settings of a run beside those that the round has for its benchmark, by the names of `TestSettings`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
-    /// Whether the round has settings for this benchmark.
+    /// True when the round has settings for this benchmark.
     pub(crate) are_known: bool,
     pub(crate) wanted: Map<String, Value>,
     pub(crate) official: Map<String, Value>,
@@ -61,7 +62,7 @@ pub(crate) struct Settings {
     pub(crate) origins: BTreeMap<String, String>,
 }
 
-/// What is sent.
+/// The samples that are sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Data {
     /// A path, a built-in name, or `synthetic:` with what is generated.
@@ -69,11 +70,11 @@ pub(crate) struct Data {
     pub(crate) total: u64,
     /// Samples from which a performance run draws.
     pub(crate) performance: u64,
-    /// Whether several items of the dataset became one sample.
+    /// True when several items of the dataset became one sample.
     pub(crate) is_aggregated: bool,
     /// SHA-256 of the list of the sums of all files; none: there is no such list.
     pub(crate) sums_sha256: Option<String>,
-    /// Whether the files are compared with that list before the run.
+    /// True when the files are compared with that list before the run.
     pub(crate) is_compared: bool,
     /// Why the samples cannot be this benchmark's, if they cannot.
     pub(crate) misfit: Option<String>,
@@ -84,7 +85,7 @@ pub(crate) struct Data {
 pub struct AccuracyRun {
     /// Its folder, for messages.
     pub folder: String,
-    /// Whether its result is VALID.
+    /// True when its result is VALID.
     pub is_valid: bool,
     /// The benchmark that was run.
     pub benchmark: String,
@@ -100,11 +101,11 @@ pub struct AccuracyRun {
     pub score: Option<f64>,
     /// The other scores by the official checker's names for them.
     pub other_scores: Vec<(String, f64)>,
-    /// What the official script made of its log, where its folder has that (`accuracy.txt`).
+    /// The scores that the official script computed from its log, where its folder has them (`accuracy.txt`).
     pub official: Option<OfficialScores>,
     /// SHA-256 of its accuracy log; none: it has no such log.
     pub log_sha256: Option<String>,
-    /// How many samples were scored; answered, where nothing here scores them.
+    /// The number of samples that were scored; of those that were answered, where nothing here scores them.
     pub samples: u64,
     /// The engine of each node, without what stands behind it.
     pub engines: Vec<String>,
@@ -112,7 +113,7 @@ pub struct AccuracyRun {
     pub models: Vec<String>,
     /// The processors and accelerators of each node's machine; empty where the result does not have them.
     pub machines: Vec<String>,
-    /// What was done to images before they were sent; none: nothing is known to have been.
+    /// The preprocessing of images before they were sent; `None`: no preprocessing is known.
     pub preprocess: Option<String>,
     /// The options of the nodes by name, each with the values that nodes have of it.
     pub options: BTreeMap<String, BTreeSet<String>>,
@@ -122,7 +123,7 @@ pub struct AccuracyRun {
     pub codecs: [String; 2],
 }
 
-/// What the nodes say of themselves.
+/// The descriptions that the nodes give of themselves.
 #[derive(Clone, Copy)]
 pub(crate) struct NodesSeen<'a> {
     /// The LoadGen node's machine.
@@ -130,20 +131,20 @@ pub(crate) struct NodesSeen<'a> {
     pub(crate) nodes: &'a [NodeDescription],
 }
 
-/// What the run has shown.
+/// The observations of a run.
 #[derive(Clone, Copy)]
 pub(crate) struct RunSeen<'a> {
     pub(crate) reports: &'a [NodeReport],
     /// The SUT's name before the run and after it; where it is in doubt it does not have what it must contain.
     pub(crate) names: [&'a str; 2],
-    /// Whether it came to its end. What is under way when it is broken off is counted at one end only.
+    /// True when the run came to its end. Samples that are under way when it is broken off are counted at one end only.
     pub(crate) is_whole: bool,
-    /// What the two ends have counted differently, in words.
+    /// The differences between the counts of the two ends, in words.
     pub(crate) differences: &'a [String],
     pub(crate) bandwidth: &'a Bandwidth,
     /// The interfaces of this host that the run used.
     pub(crate) nics: &'a [NicUse],
-    /// How right the answers of this run were.
+    /// The score of the answers of this run.
     pub(crate) score: Option<&'a Score>,
 }
 
@@ -169,7 +170,7 @@ pub(crate) fn fields(settings: &TestSettings) -> Map<String, Value> {
 }
 
 impl Data {
-    /// What a benchmark is given to send, with this setting of `performance_sample_count_override`.
+    /// Returns the samples that a benchmark sends, with this setting of `performance_sample_count_override`.
     pub(crate) fn of(benchmark: &Benchmark, dataset: &Dataset, performance_override: u64) -> Data {
         let total = dataset.total_count() as u64;
         Data {
@@ -186,7 +187,7 @@ impl Data {
         }
     }
 
-    /// Whether the samples are generated.
+    /// Returns true when the samples are generated.
     pub(crate) fn is_synthetic(&self) -> bool {
         self.name.starts_with("synthetic:")
     }

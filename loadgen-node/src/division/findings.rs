@@ -2,7 +2,7 @@
 
 use super::rule::{Finding, Judged, Verdict};
 
-/// What is found of every rule, in the order of the table.
+/// The findings on all rules, in the order of the table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Findings(pub(super) Vec<Finding>);
 
@@ -11,7 +11,7 @@ pub(crate) struct Findings(pub(super) Vec<Finding>);
 #[error("{0}")]
 pub(crate) struct Refusal(String);
 
-/// How many of the rules are kept, are broken, and are not seen.
+/// The numbers of rules that are kept, that are broken, and that are not seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) kept: usize,

@@ -10,7 +10,7 @@ use super::rule::Verdict;
 /// Backends that answer without a model, by the first word of their engine.
 const NO_MODELS: [&str; 3] = ["null", "synthetic", "echo"];
 
-/// What the rules permit between the systems, as interfaces say it.
+/// The fabrics that the rules permit between the systems, as interfaces name them.
 const FABRICS: [&str; 4] = ["Ethernet", "InfiniBand", "IEEE 802.11", "3GPP"];
 
 /// Section 6.2.2: two systems.
@@ -70,7 +70,7 @@ pub(super) fn fabric(facts: &Facts<'_>) -> Verdict {
     }
 }
 
-/// What the interfaces at both ends come to.
+/// Returns the verdict on the interfaces at both ends.
 pub(super) fn kinds<'a>(interfaces: impl Iterator<Item = &'a Interface>) -> Verdict {
     let all: Vec<&Interface> = interfaces.collect();
     let odd = |nic: &&&Interface| !nic.link.is_empty() && !FABRICS.contains(&nic.link.as_str());
@@ -105,8 +105,9 @@ pub(super) fn backend(facts: &Facts<'_>) -> Verdict {
     }))
 }
 
-/// Whether two hosts are one machine; none: they do not say what it takes to know. Containers of a machine share its
-/// kernel, and so its boot id. Machines that were made from one image share the machine id, and no boot id.
+/// Returns true when two hosts are one machine. `None` when their reports lack the ids that it takes to know.
+/// Containers of a machine share its kernel, and so its boot id. Machines that were made from one image share the
+/// machine id, and no boot id.
 fn same(ours: &Host, theirs: &Host) -> Option<bool> {
     let ids = [(&ours.boot_id, &theirs.boot_id), (&ours.machine_id, &theirs.machine_id)];
     let (ours, theirs) = ids.into_iter().find(|(ours, theirs)| !ours.is_empty() && !theirs.is_empty())?;

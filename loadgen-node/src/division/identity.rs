@@ -1,4 +1,4 @@
-//! What an engine and a model are known by, when nodes are compared with each other and runs with earlier ones.
+//! The identities of engines and models, by which nodes are compared with each other and runs with earlier ones.
 
 /// The engine and its version, without what stands behind them in the text: the address of a server, the times of a
 /// synthetic backend.
@@ -7,7 +7,7 @@ pub(crate) fn engine(text: &str) -> &str {
     text[..end].trim_end()
 }
 
-/// What a machine computes with: the model of its processors, and its accelerators by their ids.
+/// Returns the hardware with which a machine computes: the model of its processors, and its accelerators by their ids.
 pub(crate) fn machine<'a>(cpu: &str, accelerators: impl Iterator<Item = &'a str>) -> String {
     let cpu = if cpu.is_empty() { "a processor that is not told" } else { cpu };
     accelerators.fold(cpu.to_owned(), |text, device| format!("{text} + {device}"))

@@ -49,7 +49,7 @@ pub(crate) use self::findings::Findings;
 pub(crate) use self::rule::Finding;
 pub(crate) use self::table::judge;
 
-/// Whose rules a run is to keep.
+/// The division whose rules a run has to keep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Division {
     /// Anything goes, and is marked.

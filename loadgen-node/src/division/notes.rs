@@ -1,5 +1,5 @@
-//! What every output says of a run beside the findings on rules: what could not be checked, and what was done beyond
-//! the plan.
+//! The notes on a run that every output repeats, beside the findings on rules: things that could not be checked, and
+//! things that were done beyond the plan.
 
 use lon_proto::text::few;
 use qdl::{AnswersChecked, NodeDescription, NodeReport};

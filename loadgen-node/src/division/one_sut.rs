@@ -1,4 +1,4 @@
-//! Whether the nodes of a run are one SUT: the same model, run by the same engine, with the same options that may
+//! Checks that the nodes of a run are one SUT: the same model, run by the same engine, with the same options that may
 //! change answers. Pure.
 //!
 //! How fast a node is may differ: machines, batches and threads are no part of it. Of an engine its name and version
@@ -13,7 +13,7 @@ use super::rule::Verdict;
 /// Names of nodes that are shown beside a value; the others are counted.
 const NAMES: usize = 3;
 
-/// What differs between the nodes of a run.
+/// The differences between the nodes of a run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the nodes are not one SUT: {}. Give all of them the same model, engine and options, or run them as they are with \
@@ -27,7 +27,7 @@ impl Mixed {
         format!("mixed nodes: not a Network result (the nodes are not one SUT: {})", self.0.join("; "))
     }
 
-    /// What differs, in words.
+    /// Returns the differences, in words.
     fn differences(&self) -> String {
         self.0.join("; ")
     }
@@ -42,7 +42,7 @@ pub(super) fn one_system(facts: &Facts<'_>) -> Verdict {
     }
 }
 
-/// What a node has of something; none when it does not tell.
+/// A fact of a node; `None` when the node does not report it.
 type Fact = fn(&NodeDescription) -> Option<String>;
 
 /// Compares the nodes with each other.

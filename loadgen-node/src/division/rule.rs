@@ -1,4 +1,4 @@
-//! What a rule is, and what is found of it.
+//! A rule of the division, and the finding on it.
 
 use lon_proto::text::few;
 
@@ -13,7 +13,7 @@ pub(crate) struct Rule {
     pub(crate) section: &'static str,
     /// The rounds whose settings and tables it is held against.
     pub(crate) rounds: &'static [&'static str],
-    /// What the rule asks, in words.
+    /// The demand of the rule, in words.
     pub(crate) asks: &'static str,
     pub(crate) judged: Judged,
     /// Looks at the facts.
@@ -31,7 +31,7 @@ pub(crate) enum Judged {
     Word,
 }
 
-/// What is found of a rule.
+/// The verdict on a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Kept,

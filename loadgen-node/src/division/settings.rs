@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::facts::Facts;
 use super::rule::Verdict;
 
-/// How a setting may differ from the round's.
+/// The way in which a setting may differ from the round's.
 #[derive(Clone, Copy)]
 enum May {
     /// Not at all.
@@ -134,7 +134,8 @@ pub(super) fn accuracy_set(facts: &Facts<'_>) -> Verdict {
     found(facts, changed(facts, &["accuracy_sample_count_override"], May::Equal))
 }
 
-/// What the faults come to. The settings that a round has for all benchmarks are not meant for those of our own.
+/// Returns the verdict that follows from the faults. The settings that a round has for all benchmarks are not meant for
+/// those of our own.
 fn found(facts: &Facts<'_>, faults: Vec<String>) -> Verdict {
     let planned = facts.planned;
     match planned.settings.are_known {

@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn benchmarks_have_the_names_of_official_config_files() {
         let newest = Rules::newest();
-        // Left the rules before the rounds that are known.
+        // These benchmarks left the rules before the rounds that are known.
         let retired = ["dlrm", "rnnt", "ssd-mobilenet"];
         for model in newest.models().iter().filter(|model| !retired.contains(&model.as_str())) {
             assert_eq!(Benchmark::find(model).map(|benchmark| benchmark.name), Ok(model.as_str()));

@@ -24,7 +24,7 @@ const fn rule(
     Rule { id, section, rounds: &ROUNDS, asks, judged, judge }
 }
 
-/// What only the submitter can know.
+/// Returns the verdict on a rule of which only the submitter can know.
 fn by_word(_: &Facts<'_>) -> Verdict {
     Verdict::not_seen("only the submitter can say so")
 }

@@ -21,7 +21,7 @@ use loadgen::conf::origin::{Origin, Sourced};
 use loadgen::conf::rules::Rules;
 use loadgen::settings::{Mode, Scenario};
 
-/// What the settings of `resnet50` come to in round v5.0 with these assignments on top.
+/// Returns the settings of `resnet50` in round v5.0 with these assignments on top.
 fn settings(scenario: Scenario, set: &[&str]) -> Settings {
     let rules = Rules::find("v5.0").unwrap();
     let mut sourced = Sourced::new("resnet50", scenario);
@@ -98,13 +98,13 @@ fn report(name: &str, counters: bool) -> NodeReport {
     }
 }
 
-/// What a node counts on an interface of Ethernet.
+/// Returns the counts of a node on an interface of Ethernet.
 fn counts() -> SutCounts {
     let traffic = NicTraffic { interface: nic("eth0", "Ethernet").interface, bytes_in: 0, bytes_out: 0 };
     SutCounts { nic: Some(traffic), ..SutCounts::default() }
 }
 
-/// What is found of one rule before the nodes are asked.
+/// Returns the verdict on one rule before the nodes are asked.
 fn planned(id: &str, planned: &Planned) -> Verdict {
     verdict(id, &Facts { planned, nodes: None, run: None })
 }
@@ -204,7 +204,7 @@ fn answers_are_generated_with_the_rounds_parameters() {
     not_seen(planned("generation", &before), "have not been asked");
 }
 
-/// What is sent as it is needs no approval.
+/// The rule on approval. Data that is sent as it is needs no approval.
 const UNASKED: &str = "approval";
 
 #[test]

@@ -1,4 +1,4 @@
-//! What crosses the network: names, queries and answers, counted at both ends.
+//! Rules on the traffic that crosses the network: names, queries and answers, counted at both ends.
 
 use std::collections::BTreeSet;
 
@@ -54,5 +54,5 @@ pub(super) fn counters(facts: &Facts<'_>) -> Verdict {
     }
 }
 
-/// What the SUT's name must contain.
+/// The words that the SUT's name must contain.
 const NETWORK_SUT: &str = "Network SUT";

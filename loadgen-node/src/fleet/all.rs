@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-/// What `each` makes of every item, at most so many of them at the same time.
+/// Returns the result of `each` for every item, in order. At most `parallel` calls run at the same time.
 pub(super) fn in_order<T: Sync, R: Send>(items: &[T], parallel: usize, each: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(items.len())));
     let work = || {

@@ -1,4 +1,4 @@
-//! What hosts answer: lines of a word and a value. What a host says is shown to people, so it is made fit for that.
+//! Answers of hosts: lines of a word and a value. People see the text of a host, so it is made fit for that.
 
 use lon_proto::text::{printable, printable_within};
 
@@ -10,16 +10,17 @@ const MAX_LOG_CHARS: usize = 300;
 /// The same of the name of a system.
 const MAX_SYSTEM_CHARS: usize = 60;
 
-/// What a host says of a node.
+/// Facts of a node, as its host reports them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Facts {
     /// The system, as `uname -s` names it: None where it was not asked, empty where it does not say.
     pub(super) system: Option<String>,
     /// The process, where one runs that was started from here.
     pub(super) pid: Option<u32>,
-    /// Whether somebody listens on the node's port.
+    /// True when a process listens on the node's port.
     pub(super) is_taken: Option<bool>,
-    /// What the program says of its version: None where it was not asked, Some(None) where there is none.
+    /// Version of the program, as the program prints it. `None` where it was not asked, `Some(None)` where there is no
+    /// program.
     pub(super) version: Option<Option<String>>,
     /// The last lines of the log.
     pub(super) log: Vec<String>,
@@ -45,7 +46,7 @@ impl Facts {
     }
 }
 
-/// What happened at a start.
+/// Outcome of a start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Started {
     /// A process was started; its log had so many bytes before.
@@ -58,7 +59,7 @@ pub(super) enum Started {
     OtherSystem(String),
 }
 
-/// What happened at a stop.
+/// Outcome of a stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Stopped {
     /// It has ended.
@@ -90,7 +91,7 @@ pub(super) fn stopped(text: &str) -> Option<Stopped> {
     })
 }
 
-/// What is read of the last line that says something.
+/// Returns what `read` makes of the last line that says something.
 fn last<T>(text: &str, read: impl Fn(&[&str]) -> Option<T>) -> Option<T> {
     text.lines().rev().find_map(|line| read(&line.split_whitespace().collect::<Vec<_>>()))
 }

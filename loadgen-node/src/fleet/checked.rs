@@ -42,7 +42,7 @@ pub(crate) struct Node {
     pub(crate) name: NodeName,
     pub(crate) host: String,
     pub(crate) address: NodeAddress,
-    /// What it listens on, HOST:PORT.
+    /// Address on which the node listens, HOST:PORT.
     pub(super) listen: String,
     /// The program, where the node is one that `serve` starts.
     pub(super) program: Option<String>,
@@ -119,7 +119,7 @@ impl Fleet {
         }
     }
 
-    /// How the nodes are dialled from here.
+    /// Returns the settings by which the nodes are dialled from here.
     ///
     /// # Errors
     /// Files of `[reach]` that cannot be used.
@@ -252,7 +252,8 @@ fn reached(host: &str) -> &str {
     }
 }
 
-/// What a node listens on unless it says so: the very address where that is a loopback one, else all of its host's.
+/// Returns the address on which a node listens unless it says so: the very address where that is a loopback one,
+/// otherwise all addresses of its host.
 fn listen(address: &NodeAddress) -> String {
     match (ip(address), address.port()) {
         (Some(ip), _) if stays_on_host(ip) => address.to_string(),
@@ -289,7 +290,8 @@ fn reach(reach: &Reach, folder: &Path, nodes: &[Node]) -> Result<Reach> {
     })
 }
 
-/// What is wrong with a text that is no TOML, and on which line. The line itself may have a secret in it.
+/// Returns the error of a text that is no TOML, with the number of the line. The line itself is left out, because it
+/// may have a secret in it.
 fn located(text: &str, error: &toml::de::Error) -> anyhow::Error {
     let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
     let (number, line) = (before.matches('\n').count() + 1, before.rsplit('\n').next().unwrap_or_default());

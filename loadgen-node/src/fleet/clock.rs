@@ -12,7 +12,7 @@ use crate::outputs::documents::fleet::FleetClock;
 
 /// Round trips. The first one has the making of the connection in it.
 const ROUND_TRIPS: usize = 5;
-/// How long a command may take to end when it is told nothing more.
+/// Longest time for a command to end after its input has ended.
 const END: Duration = Duration::from_millis(500);
 /// The most that is read.
 const MAX_BYTES: u64 = 4 << 10;

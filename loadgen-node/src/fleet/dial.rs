@@ -1,4 +1,4 @@
-//! What the node itself answers at its address: its name, and what it says of itself.
+//! Answer of the node itself at its address: its name, and its description.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use qdl::{Config, NodeDescription, Peers, Qdl, Transport};
 
 use crate::outputs::documents::fleet::FleetAnswer;
 
-/// How nodes are dialled from here.
+/// Settings by which nodes are dialled from here.
 pub(super) struct Dial {
     pub(super) tls: Option<ClientTls>,
     pub(super) token: Option<Token>,

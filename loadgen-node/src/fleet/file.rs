@@ -22,24 +22,24 @@ pub(super) struct FleetFile {
     /// Flags of `sut-node serve` at every node.
     #[serde(default)]
     pub(super) serve: Vec<String>,
-    /// What starts a node in place of `program serve ...`.
+    /// Command that starts a node in place of `program serve ...`.
     pub(super) command: Option<Vec<String>>,
     /// Variables that nodes are started with.
     #[serde(default)]
     pub(super) env: BTreeMap<String, String>,
-    /// How long a line of shell may take at a host.
+    /// Longest time for a line of shell at a host.
     #[serde(default = "timeout")]
     pub(super) timeout: String,
-    /// How long a node may take from its start until it answers, and the copy of a log.
+    /// Longest time from the start of a node until it answers, and for the copy of a log.
     #[serde(default = "ready_timeout")]
     pub(super) ready_timeout: String,
-    /// How long a node may take to end.
+    /// Longest time for a node to end.
     #[serde(default = "stop_timeout")]
     pub(super) stop_timeout: String,
     /// Hosts that are asked at the same time, at most.
     #[serde(default = "parallel")]
     pub(super) parallel: usize,
-    /// How this LoadGen node reaches the nodes.
+    /// Settings by which this LoadGen node reaches the nodes.
     #[serde(default)]
     pub(super) reach: Reach,
     /// The nodes, a table for each.
@@ -47,7 +47,8 @@ pub(super) struct FleetFile {
     pub(super) node: Vec<NodeTable>,
 }
 
-/// How the LoadGen node reaches the nodes: flags of `loadgen-node run`. Paths are from the folder of the file.
+/// Settings by which the LoadGen node reaches the nodes: flags of `loadgen-node run`. Paths are from the folder of the
+/// file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Reach {
@@ -77,7 +78,8 @@ pub(super) struct NodeTable {
     pub(super) host: String,
     /// Where the LoadGen node dials it; the host and port 8000 unless given.
     pub(super) address: Option<String>,
-    /// What it listens on; all addresses of its host unless given, or the loopback address that is dialled.
+    /// Address on which the node listens. All addresses of its host unless given, or the loopback address that is
+    /// dialled.
     pub(super) listen: Option<String>,
     /// The program on this host.
     pub(super) program: Option<String>,
@@ -86,7 +88,7 @@ pub(super) struct NodeTable {
     /// Flags of this node, behind those of all.
     #[serde(default)]
     pub(super) serve: Vec<String>,
-    /// What starts this node in place of `program serve ...`.
+    /// Command that starts this node in place of `program serve ...`.
     pub(super) command: Option<Vec<String>>,
     /// Variables of this node, beside those of all.
     #[serde(default)]

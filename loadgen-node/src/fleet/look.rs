@@ -9,7 +9,7 @@ use super::script::{self, NEEDED_SYSTEM};
 use super::shell::ShellError;
 use crate::outputs::documents::fleet::{FleetAnswer, FleetNode, FleetProgram};
 
-/// How long an answer may take from a port where nobody should listen.
+/// Longest wait for an answer from a port that should have no listener.
 const FREE_PORT: Duration = Duration::from_secs(2);
 
 /// The build of this program, which nodes are held against.
@@ -21,12 +21,12 @@ pub(super) struct Ours {
 /// This very program.
 pub(super) const OURS: Ours = Ours { version: env!("CARGO_PKG_VERSION"), revision: lon_shell::version::REVISION };
 
-/// Whether everything is there that a node needs, and whether nothing is in its way.
+/// Checks that everything a node needs is there, and that nothing is in its way.
 pub(super) fn check(at: At<'_>, found: &mut FleetNode) -> Result<(), ShellError> {
     let program = at.node.program.as_deref();
     let facts = facts(at, program, found)?;
     if let Some(why) = other_system(&at.node.host, facts.system.as_deref()) {
-        // What else would be found there follows from this alone.
+        // Any other finding on such a host follows from this one alone.
         found.faults.push(why);
         return Ok(());
     }
@@ -63,7 +63,7 @@ pub(super) fn check(at: At<'_>, found: &mut FleetNode) -> Result<(), ShellError>
     Ok(())
 }
 
-/// Whether the node runs and answers.
+/// Checks that the node runs and answers.
 pub(super) fn status(at: At<'_>, found: &mut FleetNode) -> Result<(), ShellError> {
     let facts = facts(at, None, found)?;
     if facts.pid.is_none() && facts.is_taken == Some(false) {
@@ -83,7 +83,7 @@ pub(super) fn status(at: At<'_>, found: &mut FleetNode) -> Result<(), ShellError
     Ok(())
 }
 
-/// What the host says of the node.
+/// Asks the host for the facts of the node.
 pub(super) fn facts(at: At<'_>, program: Option<&str>, found: &mut FleetNode) -> Result<Facts, ShellError> {
     let facts = Facts::of(&at.shell().run(&script::facts(at.node, program)?, at.fleet.timeout)?);
     if facts.is_taken.is_none() {
@@ -95,7 +95,7 @@ pub(super) fn facts(at: At<'_>, program: Option<&str>, found: &mut FleetNode) ->
     Ok(facts)
 }
 
-/// What is wrong with who answers at a node's address.
+/// Adds the faults of the node that answers at a node's address.
 pub(super) fn judge(at: At<'_>, answer: &FleetAnswer, found: &mut FleetNode) {
     let (node, address) = (at.node, &at.node.address);
     if answer.name != node.name.as_ref() {
@@ -120,7 +120,7 @@ pub(super) fn other_system(host: &str, system: Option<&str>) -> Option<String> {
     Some(format!("host {host} {runs}: sut-node and `fleet` need {NEEDED_SYSTEM}"))
 }
 
-/// What differs between a build and ours; None where nothing is known to.
+/// Describes the difference between a build and ours. `None` where no difference is known.
 fn other_build(what: &str, version: &str, revision: Option<&str>, ours: &Ours) -> Option<String> {
     let is_same =
         version == ours.version && (revision == ours.revision || revision.is_none() || ours.revision.is_none());

@@ -1,4 +1,4 @@
-//! What an action does at every node, and the commands that would be pasted to do the same.
+//! Actions at every node, and the commands that a user would paste to do the same.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -12,7 +12,7 @@ use super::shell::Shell;
 use super::{all, look, script, start};
 use crate::outputs::documents::fleet::FleetNode;
 
-/// What is done at each node.
+/// Action at each node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Looks whether everything is there that a node needs.

@@ -23,7 +23,7 @@ const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 /// Lines of a log that are shown where a node does not start.
 const LOG_LINES: usize = 12;
 
-/// What a host says of its system and of a node: its process, its port, and with `program` the program's version.
+/// Prints the host's system and facts of a node: its process, its port, and with `program` the program's version.
 pub(super) fn facts(node: &Node, program: Option<&str>) -> Result<String, QuoteError> {
     let (ours, taken) = (ours(node)?, taken(&node.listen));
     let version = match program {
@@ -76,7 +76,7 @@ pub(super) fn start(node: &Node) -> Result<String, QuoteError> {
     ))
 }
 
-/// Whether the node runs, and what its log says from this byte on, counted from 0.
+/// Prints the process of the node if it runs, and its log from this byte on, counted from 0.
 pub(super) fn started(node: &Node, from: u64) -> Result<String, QuoteError> {
     let (ours, log) = (ours(node)?, node.log());
     let log = try_quote(&log)?;
@@ -115,7 +115,7 @@ fn ours(node: &Node) -> Result<String, QuoteError> {
     ))
 }
 
-/// Whether anybody listens on TCP where the node would.
+/// Checks for a TCP listener where the node would listen.
 fn taken(listen: &str) -> String {
     format!("grep -Eq \"{}\" /proc/net/tcp /proc/net/tcp6 2>/dev/null", listening(listen))
 }
@@ -262,7 +262,7 @@ mod tests {
         std::thread::sleep(Duration::from_millis(300));
         line.kill().unwrap();
         line.wait().unwrap();
-        // Whatever was begun may still come to its end.
+        // A step that was begun may still come to its end.
         let until = Instant::now() + Duration::from_secs(300);
         loop {
             said(&stop(&node, Duration::from_secs(60)).unwrap());

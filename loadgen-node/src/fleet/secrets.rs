@@ -63,7 +63,7 @@ fn carried(word: &str) -> Option<&str> {
     (is_name && is_secret(name)).then_some(name)
 }
 
-/// Whether what has this name is a secret itself, and not the path of a file with one.
+/// Returns true when the value with this name is a secret itself, and not the path of a file with one.
 fn is_secret(name: &str) -> bool {
     let name = name.to_lowercase().replace(['_', '.'], "-");
     let last = name.rsplit('-').next().unwrap_or_default();

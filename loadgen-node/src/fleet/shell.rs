@@ -17,7 +17,7 @@ use super::words::{HOST, QUOTED};
 
 /// The most that is read of what a host prints.
 const MAX_BYTES: u64 = 64 << 10;
-/// How often is looked whether a command has ended.
+/// Interval between two checks whether a command has ended.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Why a line was not run to its end.
@@ -117,7 +117,7 @@ impl Started {
         Ok(Started { child: command.spawn().map_err(not_started)? })
     }
 
-    /// How it has ended; None when it has not by then, or the user wants an end.
+    /// Waits for the command to end. Returns `None` when it has not ended by then, or when the user wants an end.
     pub(super) fn wait(&mut self, until: Instant, stop: &AtomicBool) -> io::Result<Option<ExitStatus>> {
         loop {
             if let Some(status) = self.child.try_wait()? {

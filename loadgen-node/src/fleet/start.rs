@@ -11,7 +11,7 @@ use super::shell::ShellError;
 use super::{look, script};
 use crate::outputs::documents::fleet::FleetNode;
 
-/// How long an answer is waited for before the host is asked whether the node still runs; it doubles each time.
+/// First wait for an answer before the host is asked whether the node still runs. Each further wait is twice as long.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 const LONGEST_WAIT: Duration = Duration::from_secs(4);
 /// Between two attempts to dial.
@@ -27,7 +27,7 @@ pub(super) fn start(at: At<'_>, found: &mut FleetNode) -> Result<(), ShellError>
         }
         Some(Started::Running { pid }) => {
             (found.done, found.pid) = (Some("ran already".to_owned()), Some(pid));
-            // What it said when it started is not known: the end of all that it said.
+            // The place in the log where this start began is not known, so the end of the whole log is read.
             0
         }
         Some(Started::Taken) => {
@@ -57,7 +57,7 @@ fn await_answer(at: At<'_>, from: u64, found: &mut FleetNode) -> Result<(), Shel
     let mut wait = FIRST_WAIT;
     loop {
         let answer = dial_for(at, wait.min(deadline.saturating_duration_since(Instant::now())));
-        // Whoever answers may be another: this one has to be alive, too.
+        // Another node may answer at the address, so the process of this one has to be alive, too.
         let facts = Facts::of(&at.shell().run(&script::started(at.node, from)?, at.fleet.timeout)?);
         match (facts.pid, answer) {
             (None, _) => {

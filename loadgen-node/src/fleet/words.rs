@@ -6,9 +6,9 @@ use anyhow::{Result, anyhow, ensure};
 use lon_proto::text::is_hidden;
 use lon_shell::duration::parse_duration;
 
-/// What stands for the host in the command of `ssh`.
+/// Placeholder for the host in the command of `ssh`.
 pub(super) const HOST: &str = "{host}";
-/// What stands for the line of shell, in quotes.
+/// Placeholder for the line of shell, in quotes.
 pub(super) const QUOTED: &str = "{quoted}";
 /// The longest name of a file that is made of a node's name, without its ending.
 const MAX_STEM_BYTES: usize = 200;

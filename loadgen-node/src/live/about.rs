@@ -1,4 +1,4 @@
-//! What is known of a run before it begins, as far as displays need it.
+//! Facts of a run that are known before it begins, as far as displays need them.
 
 use loadgen::judge::Terms;
 use loadgen::judge::early_stopping::Rule;
@@ -12,15 +12,15 @@ pub(crate) struct About {
     pub(crate) scenario: &'static str,
     /// Name of the transport.
     pub(crate) transport: &'static str,
-    /// What the SUT calls itself.
+    /// Name that the SUT gives itself.
     pub(crate) sut_name: String,
-    /// What a performance phase is held against.
+    /// Terms by which a performance phase is judged.
     pub(crate) terms: Terms,
-    /// Whether the judged percentile of the latency must stay within a limit.
+    /// True when the judged percentile of the latency must stay within a limit.
     pub(crate) has_latency_limit: bool,
     /// The early-stopping rule of the scenario.
     pub(crate) early_stopping: Rule,
-    /// Whether queries are due at times of a schedule, so that the LoadGen node can be late.
+    /// True when queries are due at times of a schedule, so that the LoadGen node can be late.
     pub(crate) has_schedule: bool,
     /// The largest schedule lag (p99), and the longest stall, of a valid result, ns.
     pub(crate) lag_limit_ns: u64,

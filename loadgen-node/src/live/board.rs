@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::about::About;
 use super::snapshot::Snapshot;
 
-/// What is known of a run and when it was found. A clone is the same board.
+/// Newest snapshot of a run, with its time. A clone is the same board.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Board(Arc<Mutex<Option<Newest>>>);
 
@@ -14,7 +14,7 @@ pub(crate) struct Board(Arc<Mutex<Option<Newest>>>);
 pub(crate) struct Newest {
     pub(crate) about: Arc<About>,
     pub(crate) snapshot: Arc<Snapshot>,
-    /// Whether the result is VALID; none until that is known.
+    /// True when the result is VALID; `None` until that is known.
     pub(crate) is_valid: Option<bool>,
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::latencies::{Latencies, Percentiles, Spread};
 
-/// How long the last seconds are.
+/// Length of the time that counts as the last seconds.
 pub(super) const RECENT: Duration = Duration::from_secs(5);
 /// The last seconds are forgotten in steps of this.
 const STEP: Duration = Duration::from_secs(1);

@@ -6,7 +6,7 @@ const PARTS_BITS: u32 = 7;
 const MAX_BITS: u32 = 42;
 const BUCKETS: usize = (MAX_BITS as usize - PARTS_BITS as usize + 1) << PARTS_BITS;
 
-/// How many values there were in each bucket, ns.
+/// Number of values in each bucket; values are in ns.
 #[derive(Clone, Debug)]
 pub(crate) struct Latencies {
     counts: Box<[u64]>,
@@ -17,7 +17,7 @@ pub(crate) struct Latencies {
 /// Percentiles of some values, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Percentiles {
-    /// How many values there were.
+    /// Number of values.
     pub(crate) count: u64,
     pub(crate) p50_ns: u64,
     pub(crate) p90_ns: u64,
@@ -63,12 +63,13 @@ impl Latencies {
         self.max_ns = self.max_ns.max(more.max_ns);
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub(crate) fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// How many values there are up to each length that any has, ns, the shortest first; each is right to within 0.8 %.
+    /// Returns the upper end of each bucket that has values, ns, with their number, the shortest first. Each value is
+    /// right to within 0.8 %.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (u64, u64)> {
         let counts = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         counts.map(|(bucket, count)| (largest_of(bucket), *count))
@@ -79,7 +80,7 @@ impl Latencies {
         self.sum_ns
     }
 
-    /// How many values are within each of these limits, ns, which ascend; a limit is met to within 0.8 %.
+    /// Returns the number of values within each of these limits, ns, which ascend. A limit is met to within 0.8 %.
     pub(crate) fn within<const N: usize>(&self, limits_ns: [u64; N]) -> [u64; N] {
         let (mut seen, mut next) = (0, 0);
         limits_ns.map(|limit_ns| {

@@ -35,7 +35,7 @@ pub(super) struct NodeMark {
     pub(super) egress_bytes: u64,
 }
 
-/// What the counters have grown by a second, since a few seconds ago.
+/// Growth of the counters per second, since a few seconds ago.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Growth {
     pub(super) ended_per_s: f64,
@@ -50,7 +50,7 @@ impl Marks {
         self.0.clear();
     }
 
-    /// What has changed up to `now`. Keeps it as a mark when it is time for one.
+    /// Returns the growth of the counters up to `now`. Keeps `now` as a mark when it is time for one.
     pub(super) fn growth(&mut self, now: &Mark) -> Growth {
         let age = |mark: &Mark| now.at.saturating_duration_since(mark.at);
         // One that is older than the last seconds stays as long as there is none just as old as they are long.

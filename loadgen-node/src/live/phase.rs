@@ -13,9 +13,9 @@ pub(crate) struct Phase {
     pub(crate) is_accuracy: bool,
     /// The trial of a search for the peak that it is.
     pub(crate) trial: Option<TrialStart>,
-    /// How long it goes on.
+    /// Duration of the phase so far.
     pub(crate) elapsed: Duration,
-    /// How long it will take at least, where that is known.
+    /// Least duration of the phase, where that is known.
     pub(crate) planned: Option<Duration>,
     /// Samples that it will have; none where time decides.
     pub(crate) planned_samples: Option<u64>,
@@ -31,14 +31,14 @@ impl Phase {
         self.ended as f64 / self.elapsed.as_secs_f64().max(1e-3)
     }
 
-    /// How far it is, as a fraction; none where that is not known.
+    /// Returns the part of the phase that is done, as a fraction; `None` where that is not known.
     pub(crate) fn share_done(&self) -> Option<f64> {
         let by_time = self.planned.map(|planned| self.elapsed.as_secs_f64() / planned.as_secs_f64().max(1e-9));
         let by_samples = self.planned_samples.map(|planned| self.ended as f64 / planned.max(1) as f64);
         by_samples.or(by_time).map(|share| share.clamp(0.0, 1.0))
     }
 
-    /// How long it will go on, as far as can be told.
+    /// Returns the time that the phase will still take, as far as it can be estimated.
     pub(crate) fn left(&self) -> Duration {
         if self.is_over {
             return Duration::ZERO;
@@ -50,7 +50,7 @@ impl Phase {
         Duration::from_secs_f64((left as f64 / self.rate_per_s().max(1e-3)).min(1e7))
     }
 
-    /// What it is, in words.
+    /// Returns the name of the phase, in words.
     pub(crate) fn name(&self) -> String {
         match (self.trial, self.is_accuracy) {
             (Some(trial), _) => format!("trial {} at {:.1}/s", trial.number, trial.qps),

@@ -1,4 +1,4 @@
-//! What is known of a run at one moment. Plain values; every display is made of it.
+//! State of a run at one moment. It has plain values, and every display is made of it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub(crate) struct Snapshot {
     pub(crate) elapsed: Duration,
     /// The phase that goes on, or the last one; none before the first.
     pub(crate) phase: Option<Phase>,
-    /// How many samples are loaded, of how many. `None` when nothing is being loaded.
+    /// Number of loaded samples, and of all samples to load. `None` when nothing is being loaded.
     pub(crate) loading: Option<(u64, u64)>,
     /// Queries issued, of all phases.
     pub(crate) queries: u64,
@@ -42,9 +42,9 @@ pub(crate) struct Snapshot {
     pub(crate) recent_lag_ns: u64,
     /// Each node, in the order that the user gave.
     pub(crate) nodes: Vec<Node>,
-    /// What is judged already.
+    /// Rules that are judged already.
     pub(crate) standing: Standing,
-    /// What was measured in all phases, for programs that read it.
+    /// Measurements of all phases, for programs that read them.
     pub(crate) totals: Arc<Totals>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct Node {
     pub(crate) egress_per_s: f64,
 }
 
-/// What was measured in all phases so far.
+/// Measurements of all phases so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Totals {
     /// Latencies of answered samples.

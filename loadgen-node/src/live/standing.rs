@@ -1,4 +1,4 @@
-//! What is judged of a run already, while it goes on: each rule with what was found so far. Pure.
+//! Judgement of a run while it goes on: each rule with what was found so far. Pure.
 //!
 //! It is a forecast for whoever looks on. Nothing here says VALID: that is known when every sample was answered and
 //! everything was written.
@@ -24,18 +24,18 @@ pub(crate) struct Standing {
 /// One rule, as it stands.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Check {
-    /// What is held against a limit.
+    /// Name of the quantity that is compared with a limit.
     pub(crate) name: String,
-    /// What was found so far.
+    /// Value found so far.
     pub(crate) found: String,
-    /// What is wanted.
+    /// Value that the rule wants.
     pub(crate) wanted: String,
     pub(crate) state: State,
     /// It is a percentile of durations.
     pub(crate) is_timed: bool,
 }
 
-/// How a rule stands.
+/// State of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum State {
     /// It is kept so far.
@@ -48,17 +48,17 @@ pub(crate) enum State {
     Broken,
 }
 
-/// What a standing is found in.
+/// Facts from which a standing is found.
 pub(super) struct Facts<'a> {
     pub(super) about: &'a About,
     pub(super) phase: &'a Phase,
     pub(super) samples_per_query: u64,
     /// Latencies of samples, of first tokens, and times per token.
     pub(super) spreads: [Spread; 3],
-    /// How many samples are beyond the limit of each, or failed.
+    /// Number of samples beyond the limit of each of `spreads`, or failed.
     pub(super) late: [u64; 3],
     pub(super) lag: LagStats,
-    /// What made samples late, where they are.
+    /// Cause of late samples, where there are some.
     pub(super) why_late: Cause,
     pub(super) failures: &'a [Failed],
     pub(super) nodes: &'a [NodeNow],
@@ -131,7 +131,7 @@ fn answers(facts: &Facts<'_>) -> Check {
     let counted = [(failed, "failed"), (twice, "answered twice"), (late, "answered late"), (foreign, "never sent")];
     let found: Vec<String> =
         counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
-    // What fails in one trial of a search is no fault of the others.
+    // A failure in one trial of a search is no fault of the other trials.
     let bad = if facts.about.is_search { State::Fails } else { State::Broken };
     match found.is_empty() {
         true => Check::new("answers", "none failed", "one for each sample", State::Holds),
@@ -198,7 +198,7 @@ fn lag(facts: &Facts<'_>) -> Option<Check> {
     (facts.about.has_schedule && lag.count > 0).then(check)
 }
 
-/// How many queries early stopping asks for.
+/// Checks the number of queries against the number that early stopping asks for.
 fn early_stopping(facts: &Facts<'_>) -> Option<Check> {
     let About { terms, early_stopping, may_extend, .. } = facts.about;
     let done = facts.phase.ended / facts.samples_per_query;
@@ -220,7 +220,7 @@ fn early_stopping(facts: &Facts<'_>) -> Option<Check> {
     Some(Check::new("early stopping", format!("{done} queries"), format!("{needed} at least"), state))
 }
 
-/// How long the phase must last, and how many queries it must have.
+/// Checks the duration of the phase and its number of queries against the least that it must have.
 fn sizes(facts: &Facts<'_>) -> Vec<Check> {
     let terms = &facts.about.terms;
     let done = facts.phase.ended / facts.samples_per_query;

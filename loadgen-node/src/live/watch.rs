@@ -26,7 +26,7 @@ const MOST: usize = 2 << 20;
 pub(crate) struct Watch {
     about: Arc<About>,
     counts: Arc<Counts>,
-    /// What is known of each node now.
+    /// Returns the facts of each node that are known now.
     nodes: Box<dyn Fn() -> Vec<NodeNow> + Send>,
     /// Those of the thread that made this, which issues, and of those that carry.
     threads: Threads,
@@ -39,24 +39,24 @@ pub(crate) struct Watch {
 /// A phase that is being read.
 struct Reading {
     phase: PhaseNow,
-    /// None when everything of a phase that is over was read: records take memory.
+    /// Records of the phase. `None` when everything of a phase that is over was read, because records take memory.
     ends: Option<Ends>,
     read: Read,
     /// Schedule lag so far, and the largest since the look before, ns.
     lag: LagStats,
     recent_lag_ns: u64,
-    /// What there was before it of all that can hold it back.
+    /// Counters, at the start of the phase, of everything that can hold samples back.
     before: HeldBack,
 }
 
-/// What has held samples back until some moment.
+/// Counters, up to some moment, of everything that can hold samples back.
 #[derive(Clone, Debug, Default)]
 struct HeldBack {
     rooms: Vec<NodeRoom>,
     threads: Vec<ThreadTime>,
 }
 
-/// What was read of a phase.
+/// Values that were read of a phase.
 #[derive(Default)]
 struct Read {
     latency: Course,
@@ -85,7 +85,7 @@ impl Watch {
         }
     }
 
-    /// What is known of the run beforehand.
+    /// Returns the facts of the run that are known beforehand.
     pub(crate) fn about(&self) -> Arc<About> {
         Arc::clone(&self.about)
     }
@@ -151,7 +151,7 @@ impl Watch {
         reading.lag = live.lag();
         reading.recent_lag_ns = live.take_recent_lag_ns();
         let is_all = reading.ends.as_mut().is_none_or(|ends| reading.read.on(ends, now));
-        // What has not ended when its phase is over never does.
+        // A sample that has not ended when its phase is over never ends.
         if is_all && reading.phase.took.is_some() {
             reading.ends = None;
         }
@@ -211,7 +211,7 @@ impl Watch {
         [into.latency, into.first_token, into.per_token] = spreads;
     }
 
-    /// What was measured in all phases until now.
+    /// Returns the measurements of all phases until now.
     fn totals(&self) -> Totals {
         let mut totals = self.totals.clone();
         if let Some(Reading { read, .. }) = &self.reading {
@@ -228,7 +228,7 @@ impl Read {
     /// Reads on. Whether all that was issued was looked at.
     fn on(&mut self, ends: &mut Ends, now: Instant) -> bool {
         self.turn(now);
-        // Found once for all samples of a look.
+        // One look-up of these places serves all samples of a look.
         let (latency, late) = (self.latency.now(), &mut self.late);
         let (first_token, per_token) = (self.first_token.now(), self.per_token.now());
         let ([limit_ns, ttft_ns, tpot_ns], tokens) = (self.limits_ns, &mut self.tokens);
@@ -256,12 +256,12 @@ impl Read {
     }
 }
 
-/// What has held back the samples of the phase so far.
+/// Returns the evidence of what held back the samples of the phase so far.
 fn evidence(reading: &Reading, phase: &Phase, nodes: &[NodeNow], threads: &[ThreadTime]) -> Evidence {
     let HeldBack { rooms, threads: before } = &reading.before;
     let new = |(node, before): (&NodeNow, &NodeRoom)| Way::new(&node.room.since(*before), phase.elapsed, None);
     let times: Vec<ThreadTime> = threads.iter().zip(before).map(|(now, before)| now.since(*before)).collect();
-    // Whether the issuing thread spins is not known here: it is not asked whether it rests.
+    // It is not asked here whether the issuing thread rests, so the thread counts as one that spins.
     let host = HostTime::new(&times, phase.elapsed, true);
     Evidence { ways: nodes.iter().zip(rooms).map(new).collect(), host, ..Evidence::default() }
 }

@@ -25,15 +25,15 @@ pub(crate) struct Bandwidth {
     pub(crate) carried: PerDirection,
     pub(crate) probed: PerDirection,
     pub(crate) nic_claim: PerDirection,
-    /// How required came about; none for benchmarks without a formula.
+    /// The explanation of `required`; `None` for benchmarks without a formula.
     pub(crate) formula: Option<String>,
-    /// Whether what was probed is enough for what is required, in words.
+    /// The verdict in words: if the probed bandwidth is enough for the required one.
     pub(crate) verdict: String,
     /// The same for each direction; none where nothing is required.
     pub(crate) judged: Option<[Judged; 2]>,
 }
 
-/// What the figures are made of.
+/// The sources of the figures.
 pub(crate) struct Sources<'a> {
     pub(crate) formula: Option<&'a Formula>,
     pub(crate) outcome: &'a RunOutcome,

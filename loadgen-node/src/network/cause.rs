@@ -1,4 +1,4 @@
-//! What held a run back, by what was measured while it went on. Pure.
+//! Finds the cause that held a run back, from measurements that were made while it went on. Pure.
 //!
 //! Four things can keep samples from being sent, and answered, as fast as they are due. Each leaves a trace of its own:
 //!
@@ -25,7 +25,7 @@ use loadgen::run::RunOutcome;
 use lon_world::tally::Split;
 use lon_world::threads::{ThreadLook, ThreadTime};
 
-/// What held a run back.
+/// A cause that holds a run back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// The link between this host and the nodes carries no more.
@@ -36,7 +36,7 @@ pub(crate) enum Cause {
     Window,
     /// This host has no more processor time for the LoadGen node.
     Host,
-    /// What was measured does not tell.
+    /// The measurements do not show the cause.
     Unknown,
 }
 
@@ -58,7 +58,7 @@ const RESTLESS: f64 = 0.85;
 /// A thread that waits for a core for this share of the time reads answers late, so that windows stay full.
 const OFTEN: f64 = 0.2;
 
-/// What is kept free of a link: at its very rate a queue never ends.
+/// The share of a link's rate that samples may take. The rest stays free: at the link's very rate a queue never ends.
 const LINK_SHARE: f64 = 0.99;
 
 impl Cause {
@@ -98,7 +98,7 @@ pub(crate) struct Way {
     pub(crate) http2_window_full: f64,
     /// The node was given no more samples, because it takes no more.
     pub(crate) window_full: f64,
-    /// What the link carries, bit/s: what it carried while it was full, or else what a probe found.
+    /// The rate that the link carries, bit/s: its rate while it was full, or else the rate that a probe found.
     pub(crate) link_bits_per_s: Option<f64>,
     /// The node is on this host.
     pub(crate) is_on_this_host: bool,
@@ -128,7 +128,8 @@ impl Way {
 /// For how long a link must have been full so that its rate is known.
 const LONG_ENOUGH_S: f64 = 0.25;
 
-/// What the threads that issue and carry had of this host's processors: the one that had the most.
+/// The processor time that the threads that issue and carry had of this host. Each value is that of the thread that had
+/// the most.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct HostTime {
     /// Share of the time in which a thread was ready to run, and did not.
@@ -156,7 +157,7 @@ impl HostTime {
     }
 }
 
-/// What samples took at the percentile that is judged, ns.
+/// The time of samples at the percentile that is judged, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spent {
     pub(crate) before_sending_ns: u64,
@@ -173,19 +174,19 @@ impl Spent {
     }
 }
 
-/// What was measured of everything that can hold a run back.
+/// The measurements of everything that can hold a run back.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Evidence {
     /// The way to each node.
     pub(crate) ways: Vec<Way>,
-    /// None where the system does not say.
+    /// The processor time of this host. `None` where the system does not report it.
     pub(crate) host: Option<HostTime>,
     pub(crate) spent: Spent,
     /// Bits of a sample on the sockets; 0 where none was sent.
     pub(crate) sample_bits: f64,
 }
 
-/// What the evidence is found in.
+/// The sources of the evidence.
 pub(crate) struct Sources<'a> {
     pub(crate) outcome: &'a RunOutcome,
     pub(crate) reports: &'a [NodeReport],
@@ -261,7 +262,7 @@ impl Evidence {
         }
     }
 
-    /// What the rate is bound by where all samples are there from the start.
+    /// Returns the cause that bounds the rate where all samples are there from the start.
     pub(crate) fn of_throughput(&self) -> Cause {
         match () {
             () if self.mean(|way| way.full) >= HALF => self.socket(),
@@ -287,7 +288,7 @@ impl Evidence {
         }
     }
 
-    /// How long one sample is on the wire, ns.
+    /// Returns the time that one sample is on the wire, ns.
     pub(crate) fn wire_ns(&self) -> Option<f64> {
         let slowest = self.ways.iter().filter_map(|way| way.link_bits_per_s).reduce(f64::min)?;
         (slowest > 0.0).then(|| self.sample_bits / slowest * 1e9)
@@ -299,7 +300,7 @@ impl Evidence {
         links.filter(|_| self.sample_bits > 0.0).map(|bits_per_s| (LINK_SHARE * bits_per_s / self.sample_bits).floor())
     }
 
-    /// What the link carries, in words: `the link gives 94.0 Mbit/s to each of 2 nodes: 155/s`.
+    /// Returns the rate of the link in words: `the link gives 94.0 Mbit/s to each of 2 nodes: 155/s`.
     fn link(&self) -> Option<String> {
         let fits = self.fits_per_s()?;
         let links: Vec<f64> = self.ways.iter().filter_map(|way| way.link_bits_per_s).collect();
@@ -315,8 +316,8 @@ impl Evidence {
         Some(format!("the link gives {given}: {fits:.0}/s"))
     }
 
-    /// What there is to say of a cause. `wanted_per_s`: the rate that was asked for, where one was. `is_smaller`:
-    /// samples have a codec already.
+    /// Returns the explanation of a cause. `wanted_per_s` is the rate that was asked for, where one was. `is_smaller`
+    /// is true when samples have a codec already.
     pub(crate) fn explain(&self, cause: Cause, wanted_per_s: Option<f64>, is_smaller: bool) -> String {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         match cause {

@@ -1,5 +1,5 @@
-//! What the two ends of a probe have spent and counted, node by node: processor time for what was carried, what was
-//! sent again, counters of trouble that moved, and how the connections send.
+//! The costs and counts of the two ends of a probe, node by node: processor time for the bytes that they carried,
+//! retransmits, counters of trouble that moved, and how the connections send.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What a probe found out about a fabric.
+//! The findings of a probe on a fabric.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ pub(crate) struct Goodput {
     pub(crate) down: Option<f64>,
     /// Both at once, added up.
     pub(crate) both: Option<f64>,
-    /// What is none of these was stopped by --max-bytes.
+    /// True when --max-bytes stopped the measurement of those goodputs that are `None`.
     pub(crate) is_cut: bool,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct AtConnections {
     pub(crate) down: Option<f64>,
 }
 
-/// What was found out about one node; what could not be measured any more is missing.
+/// The findings on one node. Values that could not be measured any more are missing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NodeFabric {
     pub(crate) name: String,
@@ -60,7 +60,7 @@ pub(crate) struct NodeFabric {
     pub(crate) sut: Option<End>,
 }
 
-/// What was found out.
+/// The findings on all nodes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fabric {
     pub(crate) transport: &'static str,
@@ -68,7 +68,7 @@ pub(crate) struct Fabric {
     /// All nodes at once.
     pub(crate) together: Goodput,
     pub(crate) together_repeats: Repeats,
-    /// What all of it took on the sockets, which is no part of a run's bytes.
+    /// The bytes of the whole probe on the sockets. They are no part of a run's bytes.
     pub(crate) socket_bytes: Bytes,
 }
 
@@ -185,7 +185,7 @@ impl Fabric {
     }
 }
 
-/// What several numbers of connections bring, where several were tried.
+/// Writes the goodput of several numbers of connections, where several were tried.
 fn connections_text(text: &mut String, nodes: &[&NodeFabric]) {
     if nodes.iter().all(|node| node.by_connections.len() < 2) {
         return;

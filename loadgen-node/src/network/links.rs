@@ -1,4 +1,4 @@
-//! How much of each link a run has used: what it carried, beside what the link can carry. Pure.
+//! The use of each link in a run: the rate that it carried, beside the rate that the link can carry. Pure.
 //!
 //! It answers whether the network was the limit of the run as it was, codecs included. What the rules ask of a network
 //! is another question: see `bandwidth`.
@@ -16,9 +16,9 @@ const FULL: f64 = 0.9;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Used {
     pub(crate) direction: Direction,
-    /// What the run carried, bit/s.
+    /// The rate that the run carried, bit/s.
     pub(crate) carried: f64,
-    /// What the link can carry, bit/s; none where it was not measured.
+    /// The rate that the link can carry, bit/s; `None` where it was not measured.
     pub(crate) possible: Option<f64>,
 }
 
@@ -88,11 +88,11 @@ impl Links {
         shares.max_by(|(.., a), (.., b)| a.total_cmp(b))
     }
 
-    /// Whether the network was the limit; none where that is not known.
+    /// Returns true when the network was the limit. `None` where that is not known.
     pub(crate) fn is_limit(&self) -> Option<bool> {
         match self.fullest() {
             Some((.., share)) => Some(share >= FULL),
-            // What comes back is not seen by sockets here.
+            // Sockets here do not see how the answers come back.
             None => self.has_room.then_some(false).filter(|_| !self.all.is_empty()),
         }
     }

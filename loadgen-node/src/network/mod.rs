@@ -33,26 +33,26 @@ use loadgen::run::RunOutcome;
 use loadgen::world::TimeNs;
 use lon_world::threads::ThreadLook;
 
-/// What is known of the network when a run is over, beside the reports of its nodes.
+/// The facts of the network that are known when a run is over, beside the reports of its nodes.
 pub(crate) struct NetworkFacts {
     /// The counters once a second.
     pub(crate) looks: Vec<Look>,
     /// The interfaces of this host that the run used.
     pub(crate) nics: Vec<NicUse>,
-    /// What a probe found before the run. `None` when no probe was wanted.
+    /// The findings of a probe before the run. `None` when no probe was wanted.
     pub(crate) fabric: Option<Fabric>,
     /// Bytes of the connections for control, which are no part of the run's.
     pub(crate) control: Bytes,
     pub(crate) bandwidth: Bandwidth,
-    /// How much of each link was used.
+    /// The use of each link.
     pub(crate) links: Links,
-    /// What was measured of everything that can hold a run back.
+    /// The measurements of everything that can hold a run back.
     pub(crate) evidence: Evidence,
-    /// What the two ends do not agree on, in words.
+    /// The differences between the counts of the two ends, in words.
     pub(crate) differences: Vec<String>,
 }
 
-/// What the facts are made of.
+/// The sources of the facts.
 pub(crate) struct Gathered<'a> {
     /// The benchmark's formula of bandwidth, with the types that are sent.
     pub(crate) formula: Option<&'a Formula>,
@@ -65,7 +65,7 @@ pub(crate) struct Gathered<'a> {
     pub(crate) origin: Instant,
     /// The issuing thread never sleeps while it waits for a due time.
     pub(crate) issuer_spins: bool,
-    /// What samples took at the percentile that is judged.
+    /// The time of samples at the percentile that is judged.
     pub(crate) spent: Spent,
     /// The interfaces' counters before the run.
     pub(crate) counters: &'a Counters,

@@ -33,7 +33,8 @@ impl Counters {
         Counters(counters.collect())
     }
 
-    /// What was carried since, by the interfaces that have these addresses: each with the bytes of its sockets.
+    /// Returns the traffic since these counters of the interfaces that have these addresses: each with the bytes of its
+    /// sockets.
     pub(crate) fn since(&self, sockets: &[(IpAddr, Bytes)]) -> Vec<NicUse> {
         let mut used: Vec<NicUse> = Vec::new();
         for &(local, bytes) in sockets {

@@ -25,7 +25,7 @@ pub(crate) fn interval(values: &[f64]) -> Option<[f64; 2]> {
     Some([mean - width, mean + width])
 }
 
-/// Whether the mean is known to this share of itself, to either side. False with fewer than two repeats.
+/// Returns true when the mean is known to this share of itself, to either side. False with fewer than two repeats.
 pub(crate) fn is_within(values: &[f64], share: f64) -> bool {
     let known = |[low, high]: [f64; 2]| (high - low) / 2.0 <= share * (high + low) / 2.0;
     interval(values).is_some_and(known)

@@ -19,13 +19,14 @@ pub struct Target {
     /// Names of the model's inputs in the order of a sample's tensors, for nodes that do not know samples. Empty: the
     /// nodes say.
     pub inputs: Vec<String>,
-    /// How nodes are verified. `None`: plain text, or an unverified certificate over QUIC.
+    /// TLS settings by which nodes are verified. `None` means plain text, or an unverified certificate over QUIC.
     pub tls: Option<ClientTls>,
-    /// What nodes that want a token are shown.
+    /// Token for nodes that want one.
     pub token: Option<Token>,
-    /// Whether nodes on other hosts may be reached without TLS. If not, they are refused before anything is sent.
+    /// True when nodes on other hosts may be reached without TLS. Otherwise such nodes are refused before anything is
+    /// sent.
     pub allows_plain_text: bool,
-    /// How long to wait for nodes that are not there yet, or are busy. Zero: try once.
+    /// Longest wait for nodes that are not there yet, or are busy. Zero means a single attempt.
     pub wait_ready: Duration,
     /// The nodes as the user wrote them, for messages.
     pub written: String,
@@ -41,7 +42,7 @@ impl Target {
         Target { peers, inputs, tls: None, token: None, allows_plain_text: true, wait_ready, written }
     }
 
-    /// What nodes of this kind can do.
+    /// Returns the kind of these nodes, which says what they can do.
     pub(crate) fn kind(&self) -> PeerKind {
         self.peers.transport().peer_kind()
     }
@@ -56,7 +57,7 @@ impl Target {
         security::refused(error, self.peers.transport())
     }
 
-    /// How the nodes are reached. Says so in the log when they are to be waited for.
+    /// Returns the configuration by which the nodes are reached. Says so in the log when they are to be waited for.
     pub(crate) fn config(&self) -> Config {
         let host = nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let mut config = Config::new(self.peers.clone());

@@ -15,7 +15,7 @@ use super::logs::ACCURACY;
 
 /// The file of the score beside the log, with the hash of the log as it was before it was truncated.
 const SCORE: &str = "accuracy.txt";
-/// What the official tool writes in place of the middle of a log.
+/// Text that the official tool writes in place of the middle of a log.
 pub(crate) const GAP: &str = "\n\n...\n\n";
 
 /// One line of the log; keys that are not needed here are not read.

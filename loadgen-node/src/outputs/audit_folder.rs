@@ -22,7 +22,7 @@ pub(crate) const ACCURACY: &str = "accuracy";
 
 /// A run that is audited, with where its files are.
 pub(crate) struct FoundRun {
-    /// What is known of it.
+    /// Facts of the run for the audit.
     pub(crate) run: AuditedRun,
     /// The folder with its detail log and summary.
     logs: PathBuf,
@@ -80,7 +80,7 @@ pub(crate) fn accuracy_run(reference: &Path, given: Option<&Path>) -> Result<(Ac
     Ok((AccuracyRunFacts { answers, detail, own: own(&folder)? }, folder))
 }
 
-/// Whether the folder of a test can be made in `out`. To be asked before an audit, which may take long.
+/// Returns the folder of a test in `out`, when it can be made. Ask this before an audit, which may take long.
 ///
 /// # Errors
 /// Something of that name is there already.
@@ -164,7 +164,7 @@ fn read_answers(path: &Path) -> Result<AnswerLog> {
     AnswerLog::read(text(path)?).with_context(of_file)
 }
 
-/// What the documents of this program say, where the folder has them.
+/// Returns the facts in the documents of this program, where the folder has them.
 fn own(folder: &Path) -> Result<Option<OwnFacts>> {
     if !folder.join(result_summary::FILE).exists() {
         return Ok(None);
@@ -196,7 +196,7 @@ fn own(folder: &Path) -> Result<Option<OwnFacts>> {
     }))
 }
 
-/// Whether a file has another sum than the result lists. One that is missing on both sides is not altered.
+/// Returns true when a file has another sum than the result lists. A file that is missing on both sides is not altered.
 fn is_altered(folder: &Path, name: &str, made: &ResultSummary) -> bool {
     let path = folder.join(name);
     let found = if path.is_file() { sum_of(&path).ok() } else { None };

@@ -1,4 +1,4 @@
-//! What is written beside the logs of another engine that led a run.
+//! Files beside the logs of another engine that led a run.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -18,13 +18,13 @@ use crate::test_run::Finished;
 /// The files that [`write()`] makes; the last one says whether the run can be used.
 const FILES: [&str; 4] = [network_report::FILE, system_desc::FILE, report::FILE, qdl_result::FILE];
 
-/// How the official logs begin that have a verdict in them, whatever they are called.
+/// First characters of the official logs that have a verdict in them, whatever their names are.
 const BEGINNINGS: [&str; 2] = [":::MLLOG", "====="];
 
 /// Words in their names, with any prefix and suffix that the official LoadGen was told to give them.
 const WORDS: [&str; 2] = ["summary", "detail"];
 
-/// What is added to the name of an official log whose verdict does not count.
+/// Suffix for the name of an official log whose verdict does not count.
 const TAKEN_AWAY: &str = ".unusable";
 
 /// Why nothing was written beside the logs of another engine.
@@ -53,7 +53,7 @@ pub fn prepare(folder: &Path) -> Result<bool, BesideError> {
     Ok(!was_there)
 }
 
-/// Whether none of our files is there.
+/// Checks that none of our files is in the folder.
 fn check(folder: &Path) -> Result<(), BesideError> {
     match FILES.iter().map(|name| folder.join(name)).find(|path| path.exists()) {
         Some(path) => Err(BesideError::Taken(path)),
@@ -118,7 +118,7 @@ fn official_logs(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).filter(is_named_so).collect()
 }
 
-/// Whether the file begins like an official log, or has nothing in it yet.
+/// Returns true when the file begins like an official log, or has nothing in it yet.
 fn begins_like_a_log(path: &Path) -> bool {
     let mut begin = Vec::new();
     let read = files::open(path, Limit::DATA).and_then(|file| file.take(8).read_to_end(&mut begin));
@@ -126,7 +126,7 @@ fn begins_like_a_log(path: &Path) -> bool {
     read.is_err() || BEGINNINGS.iter().any(is_begun)
 }
 
-/// Whether a line of the file has the word. A file that cannot be read may have it.
+/// Returns true when a line of the file has the word VALID. A file that cannot be read may have it.
 fn says_valid(path: &Path) -> bool {
     let Ok(file) = files::open(path, Limit::LOG) else { return true };
     let mut lines = files::lines(BufReader::new(file), MAX_LINE_BYTES);

@@ -1,4 +1,4 @@
-//! What the command `conf` prints for people: the tables of its document, one after the other.
+//! Text that the command `conf` prints for people: the tables of its document, one after the other.
 
 use std::fmt::Write as _;
 
@@ -75,7 +75,7 @@ pub(crate) fn table(document: &ConfDocument) -> Table {
     table
 }
 
-/// What the settings come to: name and value.
+/// Returns the effective settings: name and value.
 fn in_force(document: &ConfDocument) -> impl Iterator<Item = (String, Value)> {
     let effective = document.effective.as_ref().and_then(|effective| serde_json::to_value(effective).ok());
     let fields = match effective {

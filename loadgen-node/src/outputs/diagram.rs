@@ -55,7 +55,7 @@ fn node(node: &SutSystem) -> Panel {
     Panel { title: format!("SUT node {}", node.name), lines }
 }
 
-/// What a machine has, one line each. What it does not tell is left out.
+/// Returns the facts of a machine, one line each. Facts that the machine does not report are left out.
 fn machine(host: &HostDocument, used: &[String]) -> Vec<String> {
     let mut lines = Vec::new();
     if !host.hostname.is_empty() {

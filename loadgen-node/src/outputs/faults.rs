@@ -41,7 +41,7 @@ impl Faults {
         Faults { schedule: Some(std::sync::Arc::new(Schedule { done: 0.into(), failing })) }
     }
 
-    /// How many operations there were.
+    /// Returns the number of operations so far.
     #[cfg(test)]
     pub(crate) fn operations(&self) -> usize {
         self.schedule.as_ref().map_or(0, |schedule| schedule.done.load(std::sync::atomic::Ordering::SeqCst))

@@ -18,12 +18,12 @@ pub enum FolderError {
     /// There is something at the path already, other than an empty folder.
     #[error("{0} exists already and is not empty: results are never overwritten; give another --out, or move it away")]
     Exists(PathBuf),
-    /// What should be a folder above the path is none.
+    /// A path above the run folder names something other than a folder.
     #[error("cannot make the run folder {path}: {above} is no folder")]
     Below {
         /// The path of the run folder.
         path: PathBuf,
-        /// What is there instead of a folder.
+        /// Path of the entry that is there instead of a folder.
         above: PathBuf,
     },
     /// A page would replace something else.
@@ -34,7 +34,7 @@ pub enum FolderError {
     Create {
         /// The path of the folder.
         path: PathBuf,
-        /// What the operating system says.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// A file in it cannot be written.
@@ -42,7 +42,7 @@ pub enum FolderError {
     Write {
         /// The path of the file.
         path: PathBuf,
-        /// What the operating system says.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// There is no thread to write it with. The file is all right.
@@ -50,7 +50,7 @@ pub enum FolderError {
     Thread {
         /// The path of the file.
         path: PathBuf,
-        /// What the operating system says.
+        /// Error of the operating system.
         source: io::Error,
     },
 }
@@ -106,7 +106,7 @@ pub(crate) fn write_file(
     folder.keep(folder.stage(name, content)?).map(drop)
 }
 
-/// How a page that this program wrote begins, or a picture: what a page may be written over.
+/// First characters of a page or a picture that this program wrote. A page may only replace files that begin so.
 const OWN_PAGES: [&str; 2] = [PAGE_HEAD, PICTURE_HEAD];
 
 /// The first words of every page.
@@ -291,7 +291,7 @@ impl RunFolder {
     /// Removes the folder, if there is nothing in it and it was made here.
     pub(crate) fn discard(self) {
         if !self.was_there {
-            // Left behind, an empty folder does no harm.
+            // An empty folder that stays does no harm.
             let _ = fs::remove_dir(&self.path);
         }
     }
@@ -324,7 +324,7 @@ fn file_name(path: &Path) -> &str {
     path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
-/// How the name of a file begins and ends that will be `name`.
+/// Returns the beginning and the end of the name that a file has until it gets the name `name`.
 fn part_name(name: &str) -> (String, &'static str) {
     (format!(".{name}."), ".part")
 }
@@ -346,7 +346,7 @@ pub(crate) struct Staged {
 }
 
 impl Staged {
-    /// What will be in the folder.
+    /// Returns the name, length and sum of the file that will be in the folder.
     pub(crate) fn written(&self) -> &Written {
         &self.written
     }
@@ -371,7 +371,7 @@ impl Spool {
         self.file.file.as_file().try_clone().ok()
     }
 
-    /// How many bytes have been written.
+    /// Returns the number of bytes that have been written.
     pub(crate) fn bytes(&self) -> u64 {
         self.file.bytes
     }

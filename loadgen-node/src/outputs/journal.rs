@@ -1,5 +1,5 @@
-//! What of a run is on the disk while it goes on: how its samples ended and what was answered, as of a second ago at
-//! most. A thread of its own does it, so that no query waits for a disk.
+//! Record of a run on the disk while the run goes on: how its samples ended and what was answered, as of a second ago
+//! at most. A thread of its own writes the record, so that no query waits for a disk.
 //!
 //! The command `recover` reads it, when the program was killed. A search for the peak leaves its answers and the trials
 //! that have ended, with which the next search goes on: its result is in no single phase.
@@ -25,7 +25,7 @@ use super::keep::Begun;
 use super::logs::{self, AccuracyLog};
 use super::stages::keeper::{StageKeeper, StagePart};
 
-/// How often the files are brought up to date.
+/// Interval at which the files are brought up to date.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// The files of a run that goes on.
@@ -35,7 +35,7 @@ pub(crate) struct Journal {
     samples: Samples,
     phases: Option<Sender<Phase>>,
     thread: Option<JoinHandle<()>>,
-    /// Gathered answers are to be written.
+    /// True when gathered answers are to be written.
     is_due: Arc<AtomicBool>,
     /// A search for the peak, as far as it is, and the folder that has its record.
     search: Option<(SearchRecord, RunFolder)>,
@@ -43,7 +43,7 @@ pub(crate) struct Journal {
     stages: Option<StageKeeper>,
 }
 
-/// What a run has left that is over.
+/// Files of a run that is over.
 pub(crate) struct Ended {
     /// The log of the answers, brought to the disk.
     pub(crate) log: Begun,
@@ -53,7 +53,7 @@ pub(crate) struct Ended {
     pub(crate) stages: Option<StagePart>,
 }
 
-/// What is run.
+/// Kind of a run.
 pub(crate) enum Kind {
     /// A test of one rate: what its timeline says of it.
     Test(About),
@@ -91,7 +91,7 @@ impl Journal {
         let log = AccuracyLog::create(folder)?;
         let failed = |source| FolderError::Write { path: folder.path().join(logs::TIMELINE), source };
         let (file, path) = folder.part(logs::TIMELINE)?.into_parts();
-        // Whoever recovers a run finds out by this that it goes on. Not every file system can do it.
+        // The lock shows a program that recovers runs that this run goes on. Not every file system has locks.
         if let Err(error) = file.lock() {
             tracing::debug!(%error, "the run folder cannot show that its run goes on");
         }
@@ -212,7 +212,7 @@ impl Keeper {
             journal.look(elapsed_ns, &mut self.file)?;
             self.file.sync_data()?;
         }
-        // What was written after the look before.
+        // Answers that were written after the last look must reach the disk, too.
         self.answers.as_ref().map_or(Ok(()), File::sync_data)
     }
 }

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use super::documents::result_summary::FILE as RESULT;
 use super::folder::{FolderError, RunFolder, Staged, Written};
 
-/// What a run leaves behind: the files by their names.
+/// Files that a run leaves behind, by their names.
 pub(crate) trait Contents {
     /// Files that are the same whatever the verdict is.
     fn facts(&self) -> Vec<&'static str>;
@@ -56,9 +56,9 @@ pub struct Saved {
 #[derive(Debug, thiserror::Error)]
 #[error("{}", self.text())]
 pub struct NotWritten {
-    /// What went wrong, file by file.
+    /// Failures, file by file.
     pub failures: Vec<FolderError>,
-    /// What was saved elsewhere.
+    /// Files that were saved elsewhere.
     pub saved: Vec<Saved>,
     /// Files that are nowhere.
     pub missing: Vec<String>,
@@ -188,7 +188,8 @@ impl<C: Contents> Keeping<'_, C> {
         Ok(())
     }
 
-    /// What an earlier attempt has left under this name may say VALID, so it is removed.
+    /// Notes that a file could not be written. Removes what an earlier attempt has left under this name, because it may
+    /// say VALID.
     fn fails(&mut self, name: &str, failure: FolderError) {
         // Before the first attempt the last file says that the run has not ended, which it may go on saying.
         if name != RESULT || self.has_said {

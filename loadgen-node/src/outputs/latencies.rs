@@ -1,4 +1,4 @@
-//! How latencies and their limits read.
+//! Text for latencies and their limits.
 
 use lon_shell::figures::{duration_ns, length_ns};
 

@@ -90,7 +90,8 @@ impl AccuracyLog {
         self.text.clear();
     }
 
-    /// Whether another folder takes the first `bytes` bytes of the file, and the gathered text.
+    /// Moves the log to another folder, with the first `bytes` bytes of the file and the gathered text. Returns true
+    /// when a folder takes them.
     fn goes_on_elsewhere(&mut self, bytes: u64) -> bool {
         for above in folder::fallbacks() {
             let Ok(folder) = RunFolder::elsewhere(&above) else { continue };

@@ -1,4 +1,4 @@
-//! What a run leaves behind, and what is shown when it is over.
+//! Outputs of a run: the files that it leaves behind, and the text that is shown when it is over.
 //!
 //! - `record`: a test that leaves a run folder;
 //! - `folder`: the run folder; `keep`: in which order it is filled; `faults`: how tests let that fail;

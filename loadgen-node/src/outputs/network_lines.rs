@@ -86,7 +86,7 @@ fn codecs(finished: &Finished) -> String {
     text
 }
 
-/// Whether both ends counted the same.
+/// Describes whether both ends counted the same.
 fn ends(finished: &Finished) -> String {
     let asked = finished.nodes.reports.iter().filter(|report| report.sut.is_ok()).count();
     let differences = finished.network.differences.len();
@@ -130,7 +130,7 @@ fn both(of: &PerDirection) -> String {
     format!("ingress {}, egress {}", shown(of.ingress), shown(of.egress))
 }
 
-/// What the latency at its median and at its 99th percentile is made of.
+/// Returns the parts of the latency at its median and at its 99th percentile.
 fn split(finished: &Finished) -> [(&'static str, String); 2] {
     let split = LatencySplit::from(finished.nodes.tally.all_nodes());
     [(" p50", split.sum(|at| at.p50)), (" p99", split.sum(|at| at.p99))]

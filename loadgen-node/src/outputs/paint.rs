@@ -18,7 +18,7 @@ const WORDS: [(&str, &str, AnsiColor); 5] = [
 /// # Errors
 /// Standard output cannot be written to.
 pub(crate) fn print(text: &str) -> io::Result<()> {
-    // What is no terminal is given the text without colours.
+    // An output that is no terminal gets the text without colours.
     match anstream::stdout().lock().write_all(painted(text).as_bytes()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         outcome => outcome,

@@ -29,11 +29,11 @@ use loadgen::settings::Mode;
 
 /// A test that is over, and its folder.
 pub struct Recorded {
-    /// What is known of the test. Files that could not be written are among the reasons of its verdict.
+    /// Facts of the test. Files that could not be written are among the reasons of its verdict.
     pub finished: Finished,
     /// Where its files are.
     pub folder: RunFolder,
-    /// Whether all files could be written.
+    /// Outcome of writing the files: an error when not all of them could be written.
     pub written: Result<(), NotWritten>,
 }
 
@@ -185,7 +185,7 @@ impl Contents for Files<'_> {
 }
 
 impl Files<'_> {
-    /// What the screen shows, as far as it is known before all files are written.
+    /// Returns the text for the screen, as far as it is known before all files are written.
     fn screen(&self) -> String {
         let page = self.folder.join(report::FILE);
         let page = Some(page.as_path()).filter(|_| !self.without_page);

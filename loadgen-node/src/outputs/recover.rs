@@ -1,4 +1,4 @@
-//! What can be made of the folder of a run whose program was killed.
+//! Recovery of the folder of a run whose program was killed.
 //!
 //! Where everything had been written and only names were missing, the files get their names, and the result stands.
 //! Else the result is made of what the folder has of the samples and the answers. It is never VALID.
@@ -64,18 +64,18 @@ pub(crate) fn recover(path: &Path) -> Result<ResultSummary, RecoverError> {
     Ok(result)
 }
 
-/// Whether the run of this folder goes on. Where a file system has no locks, that cannot be seen.
+/// Returns true when the run of this folder goes on. Where a file system has no locks, that cannot be seen.
 pub(crate) fn goes_on(path: &Path) -> bool {
     RunFolder::of_earlier_run(path).parts(TIMELINE).is_ok_and(|parts| parts.iter().any(|part| is_written(part)))
 }
 
-/// Whether a program holds this file, to write to it.
+/// Returns true when a program has locked this file to write to it.
 fn is_written(part: &Path) -> bool {
     let locked = files::open(part, Limit::DATA).map(|file| file.try_lock());
     matches!(locked, Ok(Err(TryLockError::WouldBlock)))
 }
 
-/// What the run's folder says of it, which must be that it has not ended.
+/// Reads the result in the run's folder, which must say that the run has not ended.
 fn unfinished(path: &Path) -> Result<ResultSummary, RecoverError> {
     let not_a_run = |error| RecoverError::NotARun(path.to_owned(), error);
     let text = files::text(&path.join(RESULT), Limit::DOCUMENT).map_err(not_a_run)?;
@@ -150,7 +150,7 @@ fn partial(folder: &RunFolder, asked: ResultSummary) -> Result<ResultSummary, Re
     Ok(result)
 }
 
-/// How the samples ended, as far as it is known. `None`: no sample was timed.
+/// Returns how the samples ended, as far as it is known. `None` when no sample was timed.
 fn samples(folder: &RunFolder, asked: &ResultSummary) -> Result<Option<StoredTimeline>, RecoverError> {
     let mut paths = parts(folder, TIMELINE)?;
     paths.push(folder.path().join(TIMELINE));

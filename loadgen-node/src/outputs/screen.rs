@@ -1,4 +1,4 @@
-//! What a person sees at the end of a run, on standard output, and in the run folder as `result.txt`.
+//! Text for people at the end of a run: on standard output, and in the run folder as `result.txt`.
 
 use lon_proto::node_name::short_sut_name;
 use lon_proto::text::on_one_line;
@@ -26,13 +26,13 @@ use loadgen::trace::PhaseMode;
 /// Name in the run folder of what the screen shows.
 pub(crate) const FILE: &str = "result.txt";
 
-/// How many reasons of one kind are shown; `result_summary.json` has all.
+/// Most reasons of one kind that are shown; `result_summary.json` has all.
 const REASONS: usize = 5;
 
-/// What stands behind latencies where samples have no answer.
+/// Note behind latencies where samples have no answer.
 const SLOWEST: &str = " (failed samples count as slower than all others)";
 
-/// How many stalls are shown; `result_summary.json` has all.
+/// Most stalls that are shown; `result_summary.json` has all.
 const STALLS: usize = 5;
 
 /// Prints the result of a run: the text that its folder has, with what was saved elsewhere.
@@ -55,7 +55,7 @@ fn page_at(folder: &Path, written: &Result<(), NotWritten>) -> Option<PathBuf> {
     }
 }
 
-/// What a result says whose run was killed, or could not write everything.
+/// Returns the text for the result of a run that was killed, or that could not write everything.
 pub(crate) fn of_document(result: &ResultSummary, folder: &Path) -> String {
     let ResultSummary { benchmark, scenario, mode, dataset, counts, .. } = result;
     let mut text = "Result    INVALID\n".to_owned();
@@ -92,7 +92,7 @@ pub(crate) fn of_document(result: &ResultSummary, folder: &Path) -> String {
     text
 }
 
-/// How latencies are spread, with a word on what has none.
+/// Returns the spread of latencies, with a note when samples have no answer.
 fn latency(spread: &LatencySpread) -> String {
     let note = if spread.max.is_none() { SLOWEST } else { "" };
     format!("{}{note}", latencies::spread_text(spread))
@@ -235,8 +235,8 @@ fn peak(bracket: Bracket, trials: &[Trial]) -> String {
     format!("in [{low}, {high}) queries/s, {} trials", trials.len())
 }
 
-/// What is found of the rules of the Network division: all of it where the run is for the division. A run that is not
-/// breaks many of them, and one line names these.
+/// Returns the findings on the rules of the Network division: all of them where the run is for the division. A run that
+/// is not for it breaks many of the rules, and one line names these.
 fn marks(judgement: &Judgement, division: Division) -> Vec<String> {
     let findings = &judgement.findings;
     let tally = format!("{} (division.rules in result_summary.json)", findings.tally().text());
@@ -331,7 +331,8 @@ fn samples(finished: &Finished) -> String {
     format!("{}{whose} ({share})", ended(&finished.outcome.phases))
 }
 
-/// How the samples of all phases ended; those of accuracy and of performance apart, where there are both.
+/// Returns the counts of how the samples of all phases ended. Those of accuracy and of performance are apart, where
+/// there are both.
 fn ended(phases: &[PhaseOutcome]) -> String {
     let of = |mode: Option<PhaseMode>| {
         let mut sum = Counts::default();

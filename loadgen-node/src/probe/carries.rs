@@ -1,5 +1,5 @@
-//! What a probed fabric carries: for each benchmark the samples per second that its bandwidth allows, as they are and
-//! with each codec that the rules allow.
+//! Load that a probed fabric carries: for each benchmark the samples per second that its bandwidth allows. Samples
+//! count as they are, and with each codec that the rules allow.
 //!
 //! By the formulas of Appendix B; what messages, heads of packets and answers that are not counted there take is not
 //! subtracted. Benchmarks without a formula, such as a user's own, are counted by their inputs. Ratios are of generated
@@ -27,7 +27,7 @@ pub(crate) const USUAL_CODECS: [&str; 4] = ["lz4", "zstd:1", "shuffle-zstd:1", "
 /// Samples of a file's example that ratios are taken from.
 const SAMPLES: usize = 16;
 
-/// What the user wants to know of a fabric.
+/// Benchmarks, codecs and types that the user asks about for a fabric.
 #[derive(Clone, Debug)]
 pub(crate) struct Selection {
     /// The round of MLPerf whose suite and rules are taken.
@@ -113,8 +113,8 @@ fn ratios(benchmark: &Benchmark, dtype: Option<DType>, selection: &Selection) ->
     ratios
 }
 
-/// What each of these codecs does to data like the benchmark's, where the rules of the round allow it. A user's own
-/// benchmark without rules takes every codec, a benchmark of MLPerf outside the Network division none.
+/// Measures each of these codecs on data like the benchmark's, where the rules of the round allow the codec. A user's
+/// own benchmark without rules takes every codec, a benchmark of MLPerf outside the Network division none.
 pub(crate) fn figures(benchmark: &Benchmark, codecs: &[Codec], round: &str) -> Vec<Figures> {
     let allowed = |codec: &Codec| match benchmark.network() {
         Some(rules) => rules.check(*codec, Direction::Ingress, round).is_ok(),
@@ -142,7 +142,7 @@ pub(crate) fn text(rows: &[Row], selection: &Selection) -> String {
         Suite::Edge => "edge",
     };
     let mut text =
-        format!("\nWhat this fabric carries, in samples/s (Appendix B of the rules, round {round}, suite {suite})\n");
+        format!("\nCapacity of this fabric, in samples/s (Appendix B of the rules, round {round}, suite {suite})\n");
     if rows.is_empty() {
         text.push_str("  not known: goodput was not measured both ways\n");
         return text;

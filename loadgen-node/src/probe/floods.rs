@@ -10,7 +10,7 @@ use super::steps::Steps;
 use crate::network::fabric::Percentiles;
 use crate::network::spread;
 
-/// What came of the repeats of one flood.
+/// Measurements of the repeats of one flood.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Measured {
     /// Payload in bit/s in each direction that was used, of each repeat that says something.
@@ -22,7 +22,7 @@ pub(super) struct Measured {
     moved_bytes: u64,
     /// Processor time of this end's process, and of the node's, in ns.
     own_cpu_ns: u64,
-    /// None: the node did not tell.
+    /// Processor time of the node's process, ns. `None` when the node did not report it.
     sut_cpu_ns: Option<u64>,
 }
 
@@ -39,7 +39,7 @@ impl Measured {
     }
 }
 
-/// What all floods of a probe have in common.
+/// Common parts of all floods of a probe.
 pub(super) struct Floods<'a> {
     pub(super) load: &'a mut Load,
     pub(super) plan: &'a ProbePlan,

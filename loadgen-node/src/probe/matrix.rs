@@ -1,4 +1,4 @@
-//! What the ways between the nodes carry, measured by the nodes themselves: `probe --matrix`.
+//! Measurement of what the ways between the nodes carry, by the nodes themselves: `probe --matrix`.
 //!
 //! For each pair of nodes the one that is earlier in the list is claimed, and asked to probe the other over connections
 //! of its own, in both directions. Pairs that share no host are measured at the same time.
@@ -27,10 +27,10 @@ use lon_world::inbox::Inbox;
 /// Pairs at the same time, unless it is said how many: each takes some threads and connections here.
 const MOST_AT_ONCE: usize = 64;
 
-/// How long a node is waited for that is still busy with what came before. All have answered by then.
+/// Longest wait for a node that is still busy with what came before. Every node has answered by then.
 const BUSY_WAIT: Duration = Duration::from_secs(2);
 
-/// How long a node measures another one to show that it may, and how many bytes.
+/// Time, and number of bytes, for which a node measures another one to show that it may.
 const MOMENT: (Duration, u64) = (Duration::from_millis(1), 1 << 16);
 
 /// Checks that each node which is to measure may measure the next one, so that what is missing is known before anything
@@ -87,7 +87,7 @@ pub(crate) fn measure(
 /// Two nodes by their numbers, of which the first measures.
 type Pair = (usize, usize);
 
-/// Who is asked, and for what.
+/// Request to the nodes: the nodes that are asked, and what they measure.
 struct Asking<'a> {
     target: &'a Target,
     plan: &'a ProbePlan,
@@ -116,7 +116,7 @@ impl Asking<'_> {
         Ok(())
     }
 
-    /// What all pairs of one round have found; one that could not be asked has an error.
+    /// Returns the findings of all pairs of one round. A pair that could not be asked has an error.
     fn one_round(&self, round: &[Pair]) -> Vec<(Pair, PeerFound)> {
         let failed = |why: String| PeerFound { error: Some(why), ..PeerFound::default() };
         self.asked(round).into_iter().map(|(pair, found)| (pair, found.unwrap_or_else(failed))).collect()
@@ -153,7 +153,7 @@ impl Asking<'_> {
         let peers = Peers::sut_nodes(vec![self.nodes[from].address.clone()], transport);
         let target = Target { peers, wait_ready: BUSY_WAIT, ..self.target.clone() };
         let qdl = Qdl::connect(target.config()).map_err(|error| error.to_string())?;
-        // Nobody pumps while the node is waited for.
+        // No caller pumps while the node is waited for, so a thread does.
         let config = RunConfig::new(Policy::LeastOutstanding, Driver::Threads(NonZeroUsize::MIN));
         let run = qdl.probe(&config, Arc::new(Inbox::default())).map_err(|error| error.to_string())?;
         let found = run.probe_peer(NodeIndex(0), &order, self.stop);

@@ -1,4 +1,4 @@
-//! What a fabric carries, measured: the command `probe`, and the same before a run with `run --probe`.
+//! Measurement of what a fabric carries: the command `probe`, and the same before a run with `run --probe`.
 //!
 //! A probe claims the nodes as a run does. Its traffic takes the same connections, framing and flow control as samples;
 //! only the backend is left out. So it finds what queries can have, which may be less than what a link promises.
@@ -168,7 +168,8 @@ fn sizes_and_connections(
     outcome.map(|()| way)
 }
 
-/// What the node is known by is what it gave over the number of connections that fills the link, or over the last one.
+/// Sets the figures of the node to those over the number of connections that fills the link, or over the last number
+/// that was tried.
 fn show_best(node: &mut NodeFabric, cpu: &mut Costs, tried: &[(usize, [Measured; 2])]) {
     let is_best = |(connections, _): &&(usize, [Measured; 2])| Some(*connections) == node.fills_with;
     let Some((_, [up, down])) = tried.iter().find(is_best).or(tried.last()) else { return };

@@ -33,7 +33,7 @@ pub(crate) struct Rate {
     pub(crate) samples_per_s: f64,
 }
 
-/// What happens to all required samples together with one codec.
+/// Demand of all required samples together, with one codec.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Demand {
     pub(crate) codec: Codec,
@@ -43,7 +43,7 @@ pub(crate) struct Demand {
     pub(crate) inflating_cores: f64,
 }
 
-/// What would limit a rate.
+/// Kind of limit on a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LimitKind {
     Wire,
@@ -56,24 +56,24 @@ pub(crate) enum LimitKind {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Limit {
     pub(crate) kind: LimitKind,
-    /// What it is and how much of it there is, in words.
+    /// Name of the limit and the amount that is there, in words.
     pub(crate) what: String,
-    /// What is there, over what is needed: below 1 it is too little.
+    /// Amount that is there, over the amount that is needed. Below 1 it is too little.
     pub(crate) share: f64,
 }
 
-/// What required rates need with one codec.
+/// Needs of required rates with one codec.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Need {
     pub(crate) demand: Demand,
-    /// What links have to carry, heads of packets among it.
+    /// Bits per second that links have to carry, heads of packets among them.
     pub(crate) line_up_bits_per_s: f64,
     pub(crate) line_down_bits_per_s: f64,
-    /// How many links like the measured one; none when goodput is not known both ways.
+    /// Number of links like the measured one. `None` when goodput is not known both ways.
     pub(crate) links: Option<u64>,
-    /// How many connections to each node, of as many links; none when it is not known.
+    /// Number of connections to each node, over as many links. `None` when it is not known.
     pub(crate) connections: Option<u64>,
-    /// What is there of everything, the scarcest first.
+    /// Limits of everything that is needed, the scarcest first.
     pub(crate) limits: Vec<Limit>,
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn demands(rates: &[Rate], figures: &[Vec<Figures>], codecs: &[Codec]
     [Codec::None].into_iter().chain(codecs.iter().filter(is_used).copied()).map(demand).collect()
 }
 
-/// What a demand needs of a fabric like this one.
+/// Returns the needs of a demand on a fabric like this one.
 pub(crate) fn need(demand: Demand, fabric: &Fabric) -> Need {
     let share = payload_share(fabric);
     let (up, down) = (demand.up_bits_per_s, demand.down_bits_per_s);
@@ -160,7 +160,7 @@ fn payload_share(fabric: &Fabric) -> f64 {
     shares.next().map_or(USUAL_SHARE, |path| share(path.segment_bytes, path.mtu_bytes))
 }
 
-/// What was measured, and what it was limited by.
+/// Returns the limit that was measured, with its cause.
 fn measured_limit(fabric: &Fabric, way: Way, needed: f64, there: f64, share: f64) -> Limit {
     let ends =
         fabric.nodes.iter().flat_map(|node| [("the LoadGen node", &node.loadgen), (node.name.as_str(), &node.sut)]);
@@ -187,7 +187,7 @@ fn speed(end: &End) -> Option<f64> {
     end.interface.as_ref()?.speed_mbit_s.map(|mbit_s| mbit_s as f64 * 1e6)
 }
 
-/// What the interfaces claim, the LoadGen node's and those of all nodes together.
+/// Returns the limits that the interfaces claim: the LoadGen node's, and those of all nodes together.
 fn wire_limits(fabric: &Fabric, way: Way, needed: f64, share: f64) -> Vec<Limit> {
     let own = fabric.nodes.iter().filter_map(|node| speed(node.loadgen.as_ref()?)).reduce(f64::max);
     let each: Option<Vec<f64>> = fabric.nodes.iter().map(|node| speed(node.sut.as_ref()?)).collect();
@@ -201,7 +201,7 @@ fn wire_limits(fabric: &Fabric, way: Way, needed: f64, share: f64) -> Vec<Limit>
     own.into_iter().chain(sut).collect()
 }
 
-/// What the processors could move if all of them did nothing else.
+/// Returns the limits that the processors would set if all of them did nothing else.
 fn cpu_limits(fabric: &Fabric, way: Way, needed: f64) -> Vec<Limit> {
     let bits = |end: &End| Some(f64::from(end.cores) * 8e9 / way.cost(end).filter(|cost| *cost > 0.0)?);
     let limit = |who: &str, there: f64| Limit {

@@ -1,4 +1,4 @@
-//! What a probe measures: a checked value, made of flags or by a run with `--probe`.
+//! Plan of a probe: a checked value, made of flags or by a run with `--probe`.
 //!
 //! Of every node alone: round trips of each size; goodput up and down over each number of connections; goodput both
 //! ways over the number that fills the link. Then the same goodputs of all nodes at once. Each goodput is measured
@@ -14,13 +14,13 @@ pub(crate) const USUAL_SIZES: [usize; 4] = [64, 4 << 10, 64 << 10, 1 << 20];
 /// Round trips get this share of a flood's time, for each size.
 const TRIPS_SHARE: f64 = 0.25;
 
-/// How many times as many repeats are made, at most, where the mean is not known well enough.
+/// Most repeats where the mean is not known well enough, as a multiple of the planned ones.
 const MORE_REPEATS: usize = 3;
 
-/// What is measured.
+/// Measurements that a probe makes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ProbePlan {
-    /// How long goodput is measured in each direction; each size of round trips gets a quarter of it.
+    /// Time for which goodput is measured in each direction. Each size of round trips gets a quarter of it.
     pub(crate) duration: Duration,
     /// Bytes of payload after which a measurement ends, however short it was.
     pub(crate) max_bytes: u64,
@@ -53,7 +53,7 @@ impl ProbePlan {
         ProbePlan { duration, max_bytes, connections, sizes, repeats, known_to: 0.025 }
     }
 
-    /// That of a probe without flags, over so many connections.
+    /// Returns the plan of a probe without flags, over so many connections.
     pub(crate) fn usual(connections: NonZeroUsize) -> ProbePlan {
         let (duration, max_bytes) = (Duration::from_secs(2), 8_000_000_000);
         ProbePlan::new(duration, max_bytes, vec![connections], USUAL_SIZES.to_vec(), NonZeroUsize::MIN)
@@ -74,18 +74,18 @@ impl ProbePlan {
         &self.sizes
     }
 
-    /// How long the round trips of one size are measured.
+    /// Returns the time for which the round trips of one size are measured.
     pub(crate) fn trips_time(&self) -> Duration {
         self.duration.mul_f64(TRIPS_SHARE)
     }
 
-    /// How often each goodput is measured, at least and at most.
+    /// Returns the least and the largest number of measurements of each goodput.
     pub(crate) fn repeats(&self) -> (usize, usize) {
         let least = self.repeats.get();
         (least, if least > 1 { least * MORE_REPEATS } else { 1 })
     }
 
-    /// How many measurements there are with so many nodes, when none is repeated more often than it has to be.
+    /// Returns the number of measurements with so many nodes, when none is repeated more often than it has to be.
     pub(crate) fn steps(&self, nodes: usize) -> usize {
         let alone = self.sizes.len() + (2 * self.connections.len() + 1) * self.repeats.get();
         let together = if nodes > 1 { 3 * self.repeats.get() } else { 0 };

@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 /// Time between two lines of the log.
 const BETWEEN_LINES: Duration = Duration::from_secs(10);
 
-/// How far a probe is.
+/// Progress of a probe.
 pub(super) struct Steps {
     bar: ProgressBar,
     last_line: Instant,

@@ -14,7 +14,7 @@ use crate::network::spread;
 use crate::signals::StopRequests;
 use lon_net::trouble::Troubles;
 
-/// What was measured in one interval.
+/// Measurements of one interval.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interval {
     /// Counts from 1.
@@ -37,7 +37,7 @@ pub(crate) struct Interval {
     pub(crate) sut_troubles: Troubles,
 }
 
-/// What all intervals together say.
+/// Measurements of all intervals together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sum {
     pub(crate) intervals: u64,
@@ -103,7 +103,7 @@ pub(crate) fn watch(
         }
     }
     load.end();
-    // That the user wants to stop is how it is meant to end.
+    // A stop by the user is the intended end, so it is no error.
     Ok((sum, outcome.or_else(|error| if matches!(error, ProbeError::Interrupted) { Ok(()) } else { Err(error) })))
 }
 

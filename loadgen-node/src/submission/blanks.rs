@@ -1,4 +1,4 @@
-//! What a person has to write into a submission's file, and has not written yet.
+//! The lines of a submission's file that a person has to write and that are still open.
 
 /// The file up to the description of the system, as `submission init` writes it.
 pub(super) const HEAD: &str = include_str!("template.toml");

@@ -22,7 +22,7 @@ const FROM_THE_TOP: [&str; 3] = ["division", "submitter", "is_network"];
 /// The word of `system_type` for the edge suite.
 const EDGE: &str = "edge";
 
-/// Who leads the runs.
+/// The engine that leads the runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Engine {
     /// The engine of this program.
@@ -40,7 +40,7 @@ pub(crate) struct Submission {
     pub(crate) rules: &'static Rules,
     pub(crate) system: String,
     pub(crate) engine: Engine,
-    /// How long performance runs are in a rehearsal; none: it is no rehearsal.
+    /// The duration of performance runs in a rehearsal. `None` when it is no rehearsal.
     pub(crate) rehearsal: Option<Duration>,
     /// The folder with the run folders, from that of the file.
     pub(crate) runs: PathBuf,

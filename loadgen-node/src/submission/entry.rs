@@ -16,7 +16,7 @@ use super::kind::Kind;
 use crate::audit::AuditTest;
 use crate::division::Division;
 
-/// What a submission says of its model, by official key (`checks/measurements_checks.py`).
+/// Official keys of the facts that a submission states of its model (`checks/measurements_checks.py`).
 pub(super) const MODEL_KEYS: [&str; 5] =
     ["input_data_types", "retraining", "starting_weights_filename", "weight_data_types", "weight_transformations"];
 /// The setting that a rehearsal shortens, ms.
@@ -26,7 +26,7 @@ const DURATION: &str = "min_duration";
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) benchmark: &'static Benchmark,
-    /// What the official checker holds of it in the round.
+    /// The entry of the official checker for the benchmark in the round.
     pub(crate) official: &'static Official,
     /// The name of its folders.
     pub(crate) folder: String,
@@ -34,7 +34,7 @@ pub(crate) struct Entry {
     flags: Vec<String>,
     /// The kinds of runs that have other ones, with all their flags.
     flags_for: Vec<(Kind, Vec<String>)>,
-    /// Whether answers to one sample may differ from run to run.
+    /// True when answers to one sample may differ from run to run.
     pub(crate) nondeterministic: bool,
     /// A command that scores an accuracy log, for TEST07, and for TEST01 where answers differ.
     pub(crate) scorer: Option<String>,
@@ -138,7 +138,7 @@ fn inferred(
     table.iter().map(pair).collect()
 }
 
-/// What a submission says of its model, by official key.
+/// Returns the facts that a submission states of its model, by official key.
 pub(super) fn model_texts(model: &Model) -> [(&'static str, &str); 5] {
     let texts: [&str; 5] = [
         &model.input_data_types,
@@ -150,7 +150,7 @@ pub(super) fn model_texts(model: &Model) -> [(&'static str, &str); 5] {
     std::array::from_fn(|at| (MODEL_KEYS[at], texts[at]))
 }
 
-/// What the checker holds of a benchmark by its name in the checker or here.
+/// Returns the checker's entry for a benchmark, by its name in the checker or here.
 fn official(name: &str, round: &str) -> Result<&'static Official> {
     if let Some(official) = Official::named(name, round) {
         return Ok(official);

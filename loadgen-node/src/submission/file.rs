@@ -18,7 +18,7 @@ pub(crate) struct SubmissionFile {
     pub(crate) round: String,
     /// Name of the system, as its folders are called.
     pub(crate) system: String,
-    /// Who leads the runs: `loadgen-node`, as it is unless given, or `official`.
+    /// The engine that leads the runs: `loadgen-node`, which is the default, or `official`.
     pub(crate) engine: Option<String>,
     /// The words before the flags of a program that runs the official LoadGen over our network library; the program
     /// `lon-official` unless given.
@@ -45,9 +45,9 @@ pub(crate) struct SubmissionFile {
 pub(crate) struct Texts {
     /// Where the code of the system is, and how it is built and started.
     pub(crate) code: String,
-    /// How the model was quantized and calibrated, or that it was not.
+    /// The way in which the model was quantized and calibrated, or a statement that it was not.
     pub(crate) calibration: String,
-    /// What else is to be said of the results; may be left out.
+    /// Further remarks on the results; may be left out.
     #[serde(default)]
     pub(crate) readme: String,
 }
@@ -65,7 +65,7 @@ pub(crate) struct BenchmarkTable {
     /// runs have different datasets.
     #[serde(default)]
     pub(crate) run_for: BTreeMap<String, BTreeMap<String, Value>>,
-    /// Whether answers to one sample may differ from run to run: then TEST01 compares scores where answers differ.
+    /// True when answers to one sample may differ from run to run: then TEST01 compares scores where answers differ.
     #[serde(default)]
     pub(crate) nondeterministic: bool,
     /// A command that scores an accuracy log, as `audit --scorer` has it for TEST07 and TEST01.
@@ -75,22 +75,22 @@ pub(crate) struct BenchmarkTable {
     /// In the edge suite, scenarios whose results follow from the runs of others: `MultiStream = "SingleStream"`.
     #[serde(default)]
     pub(crate) inferred: BTreeMap<String, String>,
-    /// What the rules ask to be said of the model.
+    /// The facts of the model that the rules ask for.
     pub(crate) model: Model,
 }
 
-/// What the rules ask to be said of the model: the five official keys.
+/// The facts of the model that the rules ask for: the five official keys.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Model {
     /// Types of the model's inputs: `fp32`, `int8`.
     pub(crate) input_data_types: String,
-    /// Whether the model was trained again: `no`, or how.
+    /// Retraining of the model: `no`, or how it was trained again.
     pub(crate) retraining: String,
     /// The file of the weights from which the model was made.
     pub(crate) starting_weights_filename: String,
     /// Types of the weights: `fp32`, `int8`.
     pub(crate) weight_data_types: String,
-    /// What was done to the weights: `none`, `quantization`, ...
+    /// Changes to the weights: `none`, `quantization`, ...
     pub(crate) weight_transformations: String,
 }

@@ -17,7 +17,7 @@ const SAMPLES: f64 = 8.0;
 const NS_PER_MS: f64 = 1e6;
 const NS_PER_S: f64 = 1e9;
 
-/// Whether a result of `to` may follow from a run of `from`, in the edge suite.
+/// Returns true when a result of `to` may follow from a run of `from`, in the edge suite.
 pub(super) fn is_allowed(to: Scenario, from: Scenario) -> bool {
     ALLOWED.contains(&(to.name(), from.name()))
 }

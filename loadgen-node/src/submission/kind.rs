@@ -1,13 +1,13 @@
-//! What a run of a submission is for.
+//! The purpose of a run of a submission.
 
 use crate::audit::AuditTest;
 
-/// What a run is for.
+/// The purpose of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Every sample once, to be scored.
     Accuracy,
-    /// What is measured and submitted.
+    /// The run that is measured and submitted.
     Performance,
     /// A performance run with the settings of a compliance test.
     Compliance(AuditTest),

@@ -14,7 +14,7 @@ pub(super) struct Layout {
     system: String,
     /// `DIVISION/SUBMITTER` in the tree.
     above: PathBuf,
-    /// Whether the round keeps measurements and compliance tests apart.
+    /// True when the round keeps measurements and compliance tests apart.
     keeps_apart: bool,
 }
 

@@ -1,5 +1,5 @@
-//! What finished runs say of themselves, whichever engine led them: whether they can be submitted, their score, and
-//! what they were made by.
+//! Reads the results of finished runs of either engine: whether they can be submitted, their score, and the engine that
+//! made them.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub(super) struct Made {
     pub(super) score: Option<Scored>,
 }
 
-/// What was computed of the answers of a run.
+/// The scores of the answers of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Scored {
     /// The score in the benchmark's first metric, in its unit.
@@ -77,7 +77,7 @@ impl Step<'_> {
         Detail::read(&text).map_err(|why| anyhow!("{}: {why}", path.display()))
     }
 
-    /// What the run says of itself.
+    /// Returns the engine, start and score of the run, as its documents state them.
     ///
     /// # Errors
     /// A document is missing or cannot be read.

@@ -1,5 +1,6 @@
-//! What a finished run of a submission was made of (`submission_step.json` in its folder), and whether it still counts:
-//! a run is made again when its command, its files or the runs before it have changed.
+//! Records the command, files and earlier runs that a finished run of a submission was made of (`submission_step.json`
+//! in its folder), and checks whether the run still counts. A run is made again when its command, its files or the runs
+//! before it have changed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +22,7 @@ use crate::outputs::documents::audit_result::{self, AuditResult};
 use crate::outputs::documents::submission_step::{FILE, SCHEMA, StepRecord};
 use loadgen::official::{ACCURACY_FILE, DETAIL_FILE, SUMMARY_FILE};
 
-/// How far a step is.
+/// The state of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// It has a run that counts.
@@ -34,7 +35,7 @@ pub(crate) enum State {
     Unscored(String),
 }
 
-/// How far the step is.
+/// Returns the state of the step.
 pub(crate) fn state(step: &Step<'_>) -> State {
     let folder = step.folder();
     if folder.symlink_metadata().is_err() {
@@ -50,7 +51,7 @@ pub(crate) fn state(step: &Step<'_>) -> State {
     }
 }
 
-/// Whether a run in its folder counts, but for a score that is not there yet.
+/// Checks that a run in its folder counts. A score that is not there yet does not matter.
 fn counts(step: &Step<'_>, folder: &Path) -> Result<()> {
     let text = files::text(&folder.join(FILE), Limit::DOCUMENT).context(FILE)?;
     let kept: StepRecord = serde_json::from_str(&text).context(FILE)?;
@@ -65,7 +66,7 @@ fn counts(step: &Step<'_>, folder: &Path) -> Result<()> {
     judge(step)
 }
 
-/// What the record of a run has to say now.
+/// Returns the record that a run has to have now.
 fn made_of(step: &Step<'_>) -> Result<StepRecord> {
     let sum = |step: &Step<'_>| {
         let path = step.folder().join(step.result_file());
@@ -115,7 +116,7 @@ fn logs(step: &Step<'_>) -> Result<BTreeMap<String, String>> {
     Ok(sums)
 }
 
-/// Whether the run is one that a submission can have.
+/// Checks that the run is one that a submission can have.
 fn judge(step: &Step<'_>) -> Result<()> {
     step.refuse_unusable()?;
     match step.kind {
@@ -125,7 +126,7 @@ fn judge(step: &Step<'_>) -> Result<()> {
     }
 }
 
-/// Whether the audit of a compliance run has passed.
+/// Checks that the audit of a compliance run has passed.
 fn audited(step: &Step<'_>) -> Result<()> {
     let path = step.audits().join(step.kind.name()).join(audit_result::FILE);
     let text = files::text(&path, Limit::DOCUMENT).with_context(|| format!("cannot read {}", path.display()))?;

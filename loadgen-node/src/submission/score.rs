@@ -59,7 +59,7 @@ pub(super) fn reaches_target(step: &Step<'_>) -> Result<()> {
     }
 }
 
-/// What is to be done for a score that the run lacks; none: it lacks none.
+/// Returns the action that gives the score that the run lacks. `None` when it lacks none.
 pub(super) fn missing(step: &Step<'_>) -> Option<String> {
     let found = match step.kind {
         Kind::Accuracy => of_accuracy(step),
@@ -83,7 +83,7 @@ pub(super) fn of_subset(step: &Step<'_>) -> Result<String> {
     in_form(step, &Scored { value: found.value, samples: found.samples, others: found.others })
 }
 
-/// Whether a score of this benchmark can be printed as its official script prints it.
+/// Returns true when a score of this benchmark can be printed as its official script prints it.
 pub(crate) fn is_printed(entry: &Entry) -> bool {
     let names = names(entry);
     let is_named = |bound: &Bound| names.iter().any(|name| *name == bound.metric);
@@ -102,7 +102,7 @@ fn name(metric: Metric) -> &'static str {
     metric.checker_name_with_sentences().unwrap_or(metric.name())
 }
 
-/// What the official script wrote into the run folder, for the log that is there.
+/// Returns the text that the official script wrote into the run folder, for the log that is there.
 fn scored_officially(step: &Step<'_>) -> Result<Option<String>> {
     let path = step.folder().join(FILE);
     if !path.is_file() {

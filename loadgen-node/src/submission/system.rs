@@ -9,7 +9,7 @@ use crate::division::Division;
 use crate::outputs::documents::system_desc::{SystemDesc, wanted};
 use crate::test_run::stated::{NETWORK_KEYS, SYSTEM_KEYS, is_official};
 
-/// Whether the official checker asks for a text under a key of every system or of the network mode.
+/// Returns true when the official checker asks for a text under a key of every system or of the network mode.
 pub(super) fn must_have_a_text(key: &str) -> bool {
     !MAY_BE_EMPTY.contains(&key)
 }

@@ -14,7 +14,7 @@ use crate::test_run::stated::{NETWORK_KEYS, SYSTEM_KEYS};
 const NODES: &str = "sut = \"10.0.0.2:8000,10.0.0.3:8000\"";
 /// Keys that other parts of the file give.
 const ELSEWHERE: [&str; 3] = ["division", "submitter", "is_network"];
-/// What most people write.
+/// The texts that most people write.
 const USUAL: [(&str, &str); 13] = [
     ("status", "available"),
     ("system_type", "datacenter"),
@@ -30,7 +30,7 @@ const USUAL: [(&str, &str); 13] = [
     ("network_type", "Ethernet"),
     ("network_media", "copper"),
 ];
-/// What no run finds. All others are found by most runs, or may stay empty.
+/// Keys that no run finds. Most runs find all others, or these may stay empty.
 const TO_STATE: [&str; 4] = ["system_name", "host_memory_configuration", "host_network_card_count", "network_topology"];
 /// Ends of explanations that are about one run.
 const OF_A_RUN: [&str; 4] = ["did not say", "told of", "was used", "was seen"];
@@ -58,12 +58,12 @@ pub(crate) fn text(found: Option<&SystemDesc>, flags: &[(&str, Value)]) -> Strin
     text
 }
 
-/// Whether a run has not found what belongs under the key, and a person has to say it.
+/// Returns true when a run has not found the text that belongs under the key, and a person has to write it.
 fn is_missing(found: &SystemDesc, key: &str) -> bool {
     must_have_a_text(key) && found.to_be_stated.iter().any(|(missing, _)| missing == key)
 }
 
-/// What belongs under a key, as a sentence, and a word behind it.
+/// Returns the explanation of a key as a sentence, and a word behind it.
 fn said(key: &str, word: &str) -> String {
     let of_run = |part: &&str| !OF_A_RUN.iter().any(|end| part.contains(end));
     let parts: Vec<&str> = wanted(key).split("; ").filter(of_run).collect();

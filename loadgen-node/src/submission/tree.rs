@@ -26,7 +26,7 @@ use loadgen::judge::early_stopping::Rule;
 use loadgen::official::{ACCURACY_FILE, DETAIL_FILE, SUMMARY_FILE};
 use loadgen::settings::Scenario;
 
-/// What was written.
+/// The numbers of files and results in a tree that the program wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Written {
     pub(crate) files: usize,
@@ -169,7 +169,7 @@ impl Tree<'_> {
         Ok(())
     }
 
-    /// What holds for all results: the system, its picture, calibration.
+    /// Writes the documents that hold for all results: the system, its picture, calibration.
     fn documentation(&mut self) -> Result<()> {
         let (submission, step) = (self.submission, one_system(self.submission)?);
         let desc: SystemDesc = step.document(system_desc::FILE)?;
@@ -249,7 +249,7 @@ fn one_system(submission: &Submission) -> Result<Step<'_>> {
     Ok(*first)
 }
 
-/// What is said of the result of a scenario: where it is inferred, the run is one of another.
+/// Returns the readme of the result of a scenario. Where the result is inferred, the run is one of another scenario.
 fn readme(performance: &Step<'_>, scenario: Scenario) -> Result<String> {
     let Step { submission, entry, .. } = *performance;
     let Submission { system, rules, .. } = submission;
@@ -291,7 +291,7 @@ fn code(submission: &Submission, entry: &Entry) -> String {
     format!("# Code for {}\n\n{}\n", entry.folder, submission.texts.code.trim())
 }
 
-/// How the bytes of a sample get from one memory to the other.
+/// Returns the text on the network: the way of a sample's bytes from one memory to the other.
 fn network(desc: &SystemDesc) -> String {
     let path: Vec<String> = desc.data_path.iter().map(|end| format!("- {end}\n")).collect();
     format!("# Network and data path\n\n![The system](network.svg)\n\n{}", path.concat())

@@ -32,7 +32,7 @@ pub struct Claimed {
     pub(super) dataset: Dataset,
     pub(super) options: RunOptions,
     pub(super) pacing: Pacing,
-    /// Whether the threads that issue and carry have real-time priority.
+    /// True when the threads that issue and carry have real-time priority.
     pub(super) realtime: bool,
     pub(super) stop: Arc<AtomicBool>,
     pub(super) inbox: Arc<Inbox>,
@@ -100,12 +100,12 @@ impl Claimed {
         self.held.qdl.nodes().iter().map(|node| node.name.clone()).collect()
     }
 
-    /// What was asked for.
+    /// Returns the test that was asked for.
     pub(crate) fn setup(&self) -> &Setup {
         &self.held.setup
     }
 
-    /// What the SUT called itself before the run.
+    /// Returns the name that the SUT gave itself before the run.
     pub(crate) fn sut_name(&self) -> &str {
         &self.held.first_name.text
     }

@@ -148,8 +148,8 @@ impl Test {
         found.refuse().context("--division network").or_exit(Exit::Usage)
     }
 
-    /// Whether the nodes take the samples, and are those of the baseline. Samples for other servers are made to fit
-    /// here.
+    /// Checks that the nodes take the samples, and that they are those of the baseline. Makes samples for other servers
+    /// fit.
     fn fit(&mut self, nodes: &[NodeDescription]) -> Outcome<()> {
         let Test { setup, dataset, target, .. } = self;
         if target.kind().payload != Payload::Sample {
@@ -196,8 +196,9 @@ impl Test {
         Pacing::decide(self.pacing, Circumstances { shape, cores: cores(), sut_is_here })
     }
 
-    /// Whether the threads that issue and carry get real-time priority. A thread that stays awake must leave a core to
-    /// others. Offline asks for none where that is left open: there nothing is due, and a thread may work all the time.
+    /// Decides if the threads that issue and carry get real-time priority. A thread that stays awake must leave a core
+    /// to others. Offline asks for none where that is left open: there nothing is due, and a thread may work all the
+    /// time.
     fn decide_priority(&self, pacing: Pacing) -> Outcome<bool> {
         let Pacing { io_threads, spin, linger } = pacing;
         let is_offline = self.setup.plan.effective().shape.is_pulled();
@@ -229,7 +230,7 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
-/// How many of the nodes run on this machine.
+/// Returns the number of nodes that run on this machine.
 fn nodes_here(here: &Host, nodes: &[NodeDescription]) -> usize {
     nodes.iter().filter(|node| !here.boot_id.is_empty() && node.host.boot_id == here.boot_id).count()
 }

@@ -15,7 +15,7 @@ use loadgen::settings::{Mode, TestSettings};
 /// Version of the form of find_peak.json.
 pub(crate) const SEARCH_SCHEMA: u32 = 1;
 
-/// How the search is run. A file to go on from is read here, before anything is sent.
+/// Returns the options of the search. Reads a file to go on from before anything is sent.
 pub(crate) fn options(spec: &FindPeakSpec, plan: &Plan) -> Outcome<FindPeakOptions> {
     let searches = plan.effective().mode == Mode::FindPeakPerformance;
     let prior = match &spec.resume {

@@ -28,23 +28,23 @@ use lon_world::tally::Tally;
 
 /// A test that is over, however it ended.
 pub struct Finished {
-    /// What was asked for.
+    /// The test that was asked for.
     pub(crate) setup: Setup,
     /// When the clock of the run started.
     pub(crate) started: SystemTime,
     /// From then until the engine was done.
     pub(crate) wall_time: Duration,
-    /// What the engine measured, with the verdict: its own reasons, and those that the node added.
+    /// The measurements of the engine, with the verdict: its own reasons, and those that the node added.
     pub outcome: RunOutcome,
     /// Both ends: this machine, and the nodes with what they answered and counted.
     pub(crate) nodes: Nodes,
-    /// What crossed the network.
+    /// The facts of the network: the traffic that crossed it and the limits that it set.
     pub(crate) network: NetworkFacts,
-    /// What the node judges besides the engine's verdict.
+    /// The judgement of the node besides the engine's verdict.
     pub(crate) judgement: Judgement,
 }
 
-/// What a test was asked to do, as it was checked before the run.
+/// The test that was asked for, as the checks before the run left it.
 pub(crate) struct Setup {
     pub(crate) benchmark: &'static Benchmark,
     pub(crate) dataset_name: String,
@@ -55,26 +55,26 @@ pub(crate) struct Setup {
     /// The round whose rules apply.
     pub(crate) rules: &'static Rules,
     pub(crate) division: Division,
-    /// What the rules of the Network division are held against.
+    /// The plan against which the rules of the Network division are checked.
     pub(crate) planned: Planned,
     pub(crate) link: Link,
-    /// What the run is held to beside the official rules.
+    /// The limits of the run beside the official rules.
     pub(crate) limits: Limits,
-    /// How late the LoadGen node may be.
+    /// The limit of the LoadGen node's lateness.
     pub(crate) lag_limit: LagLimit,
-    /// How the program was called.
+    /// The call of the program.
     pub(crate) call: Call,
     /// The setting that a look at the nodes has found, and how.
     pub(crate) found: Option<Found>,
-    /// What the user states of the system.
+    /// The facts of the system that the user states.
     pub(crate) stated: Stated,
-    /// What the same backend does without a network.
+    /// The performance of the same backend without a network.
     pub(crate) baseline: Option<Baseline>,
-    /// Whether the trace log is written, too.
+    /// True when the trace log is written, too.
     pub(crate) trace_log: bool,
-    /// Whether node and stages of each sample are kept.
+    /// True when node and stages of each sample are kept.
     pub(crate) record_stages: bool,
-    /// Whether the page is written, too.
+    /// True when the page is written, too.
     pub(crate) report: bool,
     /// The formula of the bandwidth that is required, with the types of what the nodes take and give.
     pub(crate) bandwidth: Option<Formula>,
@@ -85,11 +85,11 @@ pub(crate) struct Setup {
 pub(crate) struct Found {
     /// As an assignment.
     pub(crate) set: String,
-    /// How it was found, and what bounds it, in words.
+    /// The way in which it was found, and what bounds it, in words.
     pub(crate) how: String,
 }
 
-/// How samples and answers travelled.
+/// The connection over which samples and answers travelled.
 pub(crate) struct Link {
     pub(crate) transport: Transport,
     /// Nodes were verified by their certificates, and nobody could read along.
@@ -104,7 +104,7 @@ pub(crate) struct Nodes {
     pub(crate) host: Host,
     /// The SUT nodes, as they described themselves before the run.
     pub(crate) described: Vec<NodeDescription>,
-    /// What was counted at both ends, in the order of the nodes.
+    /// The counts of both ends, in the order of the nodes.
     pub(crate) reports: Vec<NodeReport>,
     /// The SUT's name, asked before the run.
     pub(crate) first_name: SutName,
@@ -114,19 +114,19 @@ pub(crate) struct Nodes {
     pub(crate) tally: Tally,
 }
 
-/// What the node judges besides the engine's verdict.
+/// The judgement of the node besides the engine's verdict.
 pub(crate) struct Judgement {
-    /// What could not be checked, in words that every output repeats.
+    /// The things that could not be checked, in words that every output repeats.
     pub(crate) notes: Vec<String>,
-    /// What is found of the rules of the Network division.
+    /// The findings on the rules of the Network division.
     pub(crate) findings: Findings,
-    /// How right the answers were. `None`: no accuracy run, or nothing to score by.
+    /// The score of the answers. `None` when there was no accuracy run, or there is nothing to score by.
     pub(crate) score: Option<Result<Score, ScoreError>>,
-    /// How near to its limits the LoadGen node was.
+    /// The distance of the LoadGen node from its limits.
     pub(crate) saturation: Saturation,
     /// When either end stood still while a phase was timed, in order.
     pub(crate) stalls: Vec<Stall>,
-    /// What held the run back; none where nothing did, or nothing was judged.
+    /// The bottleneck of the run. `None` where nothing held it back, or nothing was judged.
     pub(crate) bound: Option<Bound>,
     /// The setting that would fit, where it is known.
     pub(crate) fitting: Option<String>,
@@ -157,7 +157,7 @@ impl Finished {
         nan(&self.nodes.reports)
     }
 
-    /// What the network cost, where there is a baseline.
+    /// Returns the cost of the network, where there is a baseline.
     pub(crate) fn tax(&self) -> Option<(&Baseline, Tax)> {
         let baseline = self.setup.baseline.as_ref()?;
         let summary = self.outcome.summary.as_ref();

@@ -1,5 +1,5 @@
-//! What a test does itself with what the engine tells while it runs: it keeps answers that will be scored, and
-//! tells displays of each phase. Everything is passed on to the caller's observer.
+//! Follows the events of the engine while it runs. It keeps answers that will be scored, informs displays of each
+//! phase, and passes everything on to the caller's observer.
 
 use std::io;
 use std::sync::Arc;
@@ -66,9 +66,10 @@ impl<'a, O> Follow<'a, O> {
         }
     }
 
-    /// What readers learn about a phase that begins: what it will take, as far as that is known.
+    /// Returns the description of a phase that begins, for readers: its length and samples, as far as these are known.
     fn phase_now(&self, phase: &PhasePlan) -> PhaseNow {
-        // Closed-loop scenarios stop when their time is over, usually long before what was generated runs out.
+        // Phases of closed-loop scenarios stop when their time is over. They usually stop long before the generated
+        // samples run out.
         let generated = phase.generated;
         let (samples, duration_ns) = match () {
             () if self.shape.has_schedule() => (generated.samples(), generated.duration_ns),

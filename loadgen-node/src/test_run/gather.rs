@@ -20,10 +20,10 @@ use loadgen::run::{End, RunOutcome};
 use lon_world::stall::Stall;
 use lon_world::tally::Tally;
 
-/// What a run holds of its nodes, and what was noted before it.
+/// The nodes of a run, with the notes and facts from before it.
 pub(super) struct Held {
     pub(super) setup: Setup,
-    /// What could not be checked.
+    /// The things that could not be checked.
     pub(super) notes: Vec<String>,
     pub(super) qdl: Qdl,
     pub(super) fabric: Option<Fabric>,
@@ -36,13 +36,13 @@ pub(super) struct Held {
     pub(super) run: Run,
 }
 
-/// What was seen of the samples while the run went on.
+/// The observations of the samples while the run went on.
 pub(super) struct Seen {
     pub(super) outcome: RunOutcome,
     pub(super) tally: Tally,
     /// When the LoadGen node itself stood still.
     pub(super) stalls: Vec<Stall>,
-    /// Whether stalls speak against the result. Where another engine judges, they are in its latencies.
+    /// True when stalls speak against the result. Where another engine judges, they are in its latencies.
     pub(super) judges_stalls: bool,
     /// The start of the run's clock.
     pub(super) origin: Instant,

@@ -45,15 +45,15 @@ const TRIES: usize = 10;
 /// The queries of a trial, for a percentile that is one; where queries are few, its time ends it.
 const TRY_QUERIES: u64 = 500;
 
-/// How much more than the nodes answered Offline asks for. A look takes a second, and machines are faster or slower in
-/// the next: what is asked for beyond need only makes the run longer.
+/// Factor between the rate that the nodes answered and the rate that Offline asks for. A look takes a second, and
+/// machines are faster or slower in the next. A rate that is too high only makes the run longer.
 const OFFLINE_SHARE: f64 = 1.5;
 
 /// The part of the median latency that is expected: LoadGen prepares more queries the less it expects.
 const LATENCY_SHARE: f64 = 0.5;
 
 impl TestSpec {
-    /// Whether a setting is to be found by a look at the nodes.
+    /// Returns true when a setting is to be found by a look at the nodes.
     ///
     /// # Errors
     /// The settings cannot be read (exit code 2).
@@ -200,7 +200,8 @@ fn holds(finished: &Finished) -> bool {
         && (summary.checks.early_stopping || summary.queries < TRY_QUERIES)
 }
 
-/// Whether there is a rate at all: not where the quickest answer took longer than one may.
+/// Checks that there is a rate at all. There is none where the quickest answer took longer than the limit of the
+/// latency.
 fn can_hold(finished: &Finished, bound: &str) -> anyhow::Result<()> {
     let effective = finished.setup.plan.effective();
     let Some(summary) = finished.outcome.summary.as_ref().filter(|_| !effective.use_token_latencies) else {
@@ -217,7 +218,7 @@ fn can_hold(finished: &Finished, bound: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What was found, and how.
+/// A setting that a look found, and how.
 struct Value {
     /// The setting as an assignment.
     set: String,
@@ -228,7 +229,7 @@ fn assignments(set: &[&str]) -> Outcome<Vec<Assignment>> {
     set.iter().map(|text| text.parse()).collect::<Result<_, _>>().or_exit(Exit::Bug)
 }
 
-/// What bounds a rate, as the end of a sentence; empty where nothing did, or it is not known.
+/// Returns the bound of a rate, as the end of a sentence; empty where nothing bounds it, or the bound is not known.
 fn bound_by(finished: &Finished) -> String {
     let known = finished.judgement.bound.as_ref().filter(|bound| bound.cause != Cause::Unknown);
     known.map_or_else(String::new, |bound| format!("; more is bound by {}", bound.words()))

@@ -15,7 +15,8 @@ use loadgen::settings::Qsl;
 /// About as many bytes as a message's fields take beside its payload.
 pub(crate) const MESSAGE_FIELDS_BYTES: u64 = 24;
 
-/// What a loaded sample takes on the heap beside its bytes: the count of its owners, and what an allocator rounds up.
+/// The memory of a loaded sample on the heap beside its bytes: the count of its owners, and the bytes by which an
+/// allocator rounds up.
 const HANDLE_BYTES: u64 = 48;
 
 /// Opens the dataset as it is. `codec` says whether samples will be the dataset's own files.
@@ -51,7 +52,7 @@ pub(crate) fn counts(dataset: &Dataset) -> Qsl {
     Qsl { total: dataset.total_count() as u64, performance: dataset.performance_count() as u64 }
 }
 
-/// What one sample takes in memory and in messages, judged by the first.
+/// Returns the size of one sample in memory and in messages, judged by the first.
 pub(crate) fn sample_size(dataset: &Dataset) -> Outcome<SampleSize> {
     let bytes = dataset.sample_bytes().or_exit(Exit::Usage)?;
     let messages = bytes.div_ceil(PART_BYTES as u64).max(1);
@@ -92,7 +93,8 @@ pub(super) fn check_memory(plan: &Plan, dataset: &Dataset) -> Outcome<()> {
     check_available(predict(plan, sample_size(dataset)?).memory_bytes, dataset)
 }
 
-/// Whether `needed_bytes` can be had, with what the dataset keeps of samples that are not loaded.
+/// Checks that `needed_bytes` can be had, together with the memory in which the dataset keeps samples that are not
+/// loaded.
 fn check_available(needed_bytes: u64, dataset: &Dataset) -> Outcome<()> {
     let needed_bytes = needed_bytes.saturating_add(SLOT_BYTES * dataset.total_count() as u64);
     match memory::available_bytes() {

@@ -1,4 +1,4 @@
-//! How right the answers were.
+//! Scores the answers of a run.
 
 use anyhow::{anyhow, bail};
 use lon_qsl::accuracy::{Rows, Score, ScoreError, Target, Truths};

@@ -13,12 +13,12 @@ use loadgen::conf::rules::Rules;
 use loadgen::plan::{Plan, PlanError};
 use loadgen::settings::{Assigned, IntegerRule, Mode, Profile, Qsl, Scenario};
 
-/// What the settings are of.
+/// The benchmark and scenario of the settings.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Subject<'a> {
     /// The benchmark's name in config files.
     pub(crate) model: &'a str,
-    /// What is known about the benchmark, as `[SCENARIO.]KEY=VALUE`.
+    /// Settings that are known of the benchmark, as `[SCENARIO.]KEY=VALUE`.
     pub(crate) known: &'a [&'a str],
     /// The scenario, which decides which settings apply.
     pub(crate) scenario: Scenario,

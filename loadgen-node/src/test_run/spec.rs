@@ -40,11 +40,11 @@ pub struct TestSpec {
     pub connections: NonZeroUsize,
     /// Which threads do the work, and how they wait.
     pub pacing: PacingSpec,
-    /// What priority the threads that issue and carry are to have.
+    /// The priority of the threads that issue and carry.
     pub priority: Priority,
-    /// What a run is held to beside the official rules.
+    /// The limits of a run beside the official rules.
     pub limits: Limits,
-    /// How a search for the peak is run; for mode FindPeakPerformance only.
+    /// The options of a search for the peak; for mode FindPeakPerformance only.
     pub find_peak: FindPeakSpec,
     /// The fabric is probed before the run.
     pub probe: bool,
@@ -64,7 +64,7 @@ pub struct TestSpec {
     pub baseline: Option<PathBuf>,
     /// A file with what the user states of the system.
     pub system_desc: Option<PathBuf>,
-    /// How the program was called; for the record only.
+    /// The call of the program; for the record only.
     pub call: Call,
 }
 
@@ -99,7 +99,7 @@ impl TestSpec {
     }
 }
 
-/// How the program was called. It stands in the result and has no effect on the run.
+/// The call of the program. It stands in the result and has no effect on the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Call {
     /// The command as it was typed.
@@ -108,7 +108,7 @@ pub struct Call {
     pub environment: BTreeMap<String, String>,
     /// The git revision that the program was built from, where it is known.
     pub revision: Option<String>,
-    /// What the user notes of the run.
+    /// The user's note on the run.
     pub note: Option<String>,
 }
 
@@ -117,9 +117,9 @@ pub struct Call {
 pub struct DataSpec {
     /// The dataset, as `--dataset` takes it; `None`: the benchmark's own.
     pub dataset: Option<String>,
-    /// What is done to images; `None`: the benchmark's own preprocessing.
+    /// The preprocessing of images; `None`: the benchmark's own.
     pub preprocess: Option<Preprocess>,
-    /// How many items of the dataset each sample has; `None`: one.
+    /// The items of the dataset that each sample has; `None`: one.
     pub aggregate: Option<Aggregate>,
     /// Token ids are sent without what can be made of them.
     pub ids_alone: bool,
@@ -134,9 +134,9 @@ pub struct SettingsSpec {
     pub mode: Option<Mode>,
     /// Single settings, applied in their order.
     pub set: Vec<Assignment>,
-    /// What a look at the nodes has found for a setting that was `auto`; applied after those.
+    /// The value that a look at the nodes has found for a setting that was `auto`; applied after those.
     pub found: Option<Assignment>,
-    /// How it was found, in words.
+    /// The way in which it was found, in words.
     pub found_how: String,
     /// The file mlperf.conf, which may set everything.
     pub mlperf_conf: Option<PathBuf>,
@@ -147,13 +147,13 @@ pub struct SettingsSpec {
     /// The round whose built-in settings apply; `None`: the newest, and only its seeds for benchmarks that it does not
     /// know.
     pub rules: Option<&'static Rules>,
-    /// How a draw becomes an integer below a bound; `None`: as the round has it.
+    /// The rule by which a draw becomes an integer below a bound; `None`: as the round has it.
     pub integers: Option<IntegerRule>,
     /// Lines of config files that are ignored, or read as something else than they look like, are errors.
     pub strict_conf: bool,
 }
 
-/// What samples and answers are wrapped in.
+/// The codecs of samples and answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Codecs {
     /// Codec of the samples, applied before the run.
@@ -162,7 +162,7 @@ pub struct Codecs {
     pub answers: Codec,
 }
 
-/// What a run is held to beside the official rules.
+/// The limits of a run beside the official rules.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// A sample without an answer this long after it was sent has failed.
@@ -180,7 +180,7 @@ impl Default for Limits {
     }
 }
 
-/// How a search for the peak is run.
+/// The options of a search for the peak.
 #[derive(Clone, Debug, Default)]
 pub struct FindPeakSpec {
     /// Most trials to run; `None`: the engine's default.

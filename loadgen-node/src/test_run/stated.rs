@@ -83,7 +83,7 @@ const MORE_KEYS: [&str; 15] = [
     "disk_controllers",
 ];
 
-/// Whether the submission checker knows the key.
+/// Returns true when the submission checker knows the key.
 pub(crate) fn is_official(key: &str) -> bool {
     NETWORK_KEYS.iter().chain(&SYSTEM_KEYS).chain(&MORE_KEYS).any(|official| *official == key)
 }
@@ -111,7 +111,7 @@ pub(crate) enum StatedError {
 }
 
 impl Stated {
-    /// What the file says.
+    /// Reads the texts that the file states.
     pub(crate) fn read(path: &Path) -> Result<Stated, StatedError> {
         let text = files::given_text(path).map_err(|source| StatedError::Read { path: path.into(), source })?;
         Stated::parse(&text, path)

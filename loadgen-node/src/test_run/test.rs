@@ -41,7 +41,7 @@ pub struct Test {
     pub(super) mixed_nodes: bool,
     /// Every sample is read before the test.
     pub(super) verify: bool,
-    /// What could not be checked.
+    /// The things that could not be checked.
     pub(super) notes: Vec<String>,
 }
 
@@ -107,7 +107,7 @@ impl Test {
         Ok(Test { setup, dataset, target, pacing, priority, options, probe, anyway, mixed_nodes, verify, notes })
     }
 
-    /// How long samples are issued for, s, as far as it can be known beforehand.
+    /// Returns the time during which samples are issued, s, as far as it can be known beforehand.
     ///
     /// # Errors
     /// A sample cannot be read.
@@ -115,7 +115,7 @@ impl Test {
         Ok(predict::predict(&self.setup.plan, samples::sample_size(&self.dataset)?).duration_s)
     }
 
-    /// What can be seen of the rules of the Network division before any node is asked.
+    /// Returns the findings on the rules of the Network division that can be had before any node is asked.
     pub(crate) fn findings(&self) -> Findings {
         division::judge(&Facts { planned: &self.setup.planned, nodes: None, run: None })
     }
@@ -136,7 +136,8 @@ impl Test {
     }
 }
 
-/// What the rules of the Network division are held against, as far as it is known before the nodes are.
+/// Returns the plan against which the rules of the Network division are checked, as far as it is known before the nodes
+/// are.
 fn planned(spec: &TestSpec, layered: &Layered, dataset: &Dataset, plan: &Plan) -> Planned {
     let settings = layered.sourced.settings();
     let benchmark = spec.benchmark;
@@ -197,7 +198,7 @@ fn plan(layered: &Layered, dataset: &Dataset) -> Outcome<Plan> {
     layered.plan(qsl).context("these settings cannot be run").or_exit(Exit::Usage)
 }
 
-/// What finds a rate, or a latency, at which a run can become VALID.
+/// The flags that find a rate, or a latency, at which a run can become VALID.
 const AUTO: &str = "--set target_qps=auto, in SingleStream and MultiStream target_latency=auto,";
 
 /// Says what keeps the result from becoming VALID, and refuses to spend minutes on it.

@@ -19,11 +19,11 @@ pub(crate) struct Baseline {
     pub(crate) report: BenchReport,
 }
 
-/// What no machine reaches; a rate or a time beyond it was not measured.
+/// Highest rate that counts as measured, samples per second; `LONGEST_NS` is the longest time. No machine reaches them.
 const MOST_SAMPLES_PER_S: f64 = 1e12;
 const LONGEST_NS: u64 = 86_400_000_000_000;
 
-/// What is compared must have been measured.
+/// Checks that the values to compare were measured.
 fn check(report: &BenchReport) -> Result<(), &'static str> {
     let BenchReport { throughput, latency_ns: alone, .. } = report;
     let times = alone_ns(alone);
@@ -79,7 +79,7 @@ impl Baseline {
         Ok(Baseline { path: place(), report })
     }
 
-    /// Whether every node runs what was measured.
+    /// Checks that every node runs the measured backend.
     ///
     /// # Errors
     /// One does not; the error names both.
@@ -105,7 +105,7 @@ impl Baseline {
     }
 }
 
-/// What a run lost against its baseline.
+/// Loss of a run against its baseline.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tax {
     /// Samples/s: of as many nodes as the run had without a network, and of the run. Offline only: in other scenarios

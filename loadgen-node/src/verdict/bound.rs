@@ -1,4 +1,5 @@
-//! What held a run back, where something did: by what it was held to, and by what was measured of the causes. Pure.
+//! Cause that held a run back, where something did. It follows from the limits of the run, and from the measurements of
+//! the causes. Pure.
 
 use super::lag::LagLimit;
 use super::limits::LatencyLimit;
@@ -8,15 +9,15 @@ use loadgen::run::RunOutcome;
 use loadgen::settings::Mode;
 use loadgen::traffic::Expected;
 
-/// What held a run back.
+/// Cause that held a run back.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bound {
     pub(crate) cause: Cause,
-    /// What was measured of it, with the number that would fit.
+    /// Measurement of the cause, with the number that would fit.
     pub(crate) why: String,
 }
 
-/// What is asked about a run.
+/// Facts from which the cause that held a run back is found.
 #[derive(Clone, Copy)]
 pub(crate) struct HeldBack<'a> {
     pub(crate) evidence: &'a Evidence,
@@ -37,8 +38,8 @@ impl HeldBack<'_> {
         Bound { cause, why: self.evidence.explain(cause, self.wanted_per_s(), self.is_smaller) }
     }
 
-    /// What held the run back; none where nothing did, as in a run that has kept its limits at the rate that was asked
-    /// for.
+    /// Returns the cause that held the run back. `None` where nothing did, as in a run that has kept its limits at the
+    /// rate that was asked for.
     pub(crate) fn bound(&self, outcome: &RunOutcome, lag_limit: LagLimit, refused: u64) -> Option<Bound> {
         let (effective, evidence) = (self.effective, self.evidence);
         let summary = outcome.summary.as_ref().filter(|_| effective.mode != Mode::FindPeakPerformance)?;

@@ -1,10 +1,10 @@
-//! What to set when a run was too short: a number instead of a direction. Pure.
+//! Settings for the next run when a run was too short: a number instead of a direction. Pure.
 
 use loadgen::judge::Summary;
 use loadgen::plan::Effective;
 use loadgen::traffic::Expected;
 
-/// How much more than what was measured is asked for, so that the next run is not too short again.
+/// Factor by which a hint exceeds the measured value, so that the next run is not too short again.
 const MORE: f64 = 1.2;
 
 /// The setting by which the next run becomes long enough; none where this one was.
@@ -69,12 +69,12 @@ pub(crate) fn more_queries(summary: &Summary, effective: &Effective) -> Option<S
     Some(format!("--set min_query_count={least}{limit} (early stopping takes as many)"))
 }
 
-/// Rounded up to two digits.
+/// Rounds up to two digits.
 fn upwards(number: f64) -> Option<f64> {
     rounded(number, f64::ceil)
 }
 
-/// Rounded down to two digits.
+/// Rounds down to two digits.
 fn downwards(number: f64) -> Option<f64> {
     rounded(number, f64::floor)
 }
@@ -85,7 +85,7 @@ fn rounded(number: f64, how: fn(f64) -> f64) -> Option<f64> {
     }
     let digits = 1 - number.log10().floor() as i32;
     let step = 10_f64.powi(digits);
-    // Written and read again, so that 0.27 is not 0.27000000000000002.
+    // The number is written as text and read again, so that 0.27 is not 0.27000000000000002.
     let places = usize::try_from(digits).unwrap_or(0);
     format!("{:.places$}", how(number * step) / step).parse().ok()
 }

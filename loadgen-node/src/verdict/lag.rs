@@ -1,4 +1,4 @@
-//! How late the LoadGen node may be in a valid result, and why that much. Pure.
+//! Limit of the LoadGen node's lateness in a valid result, with its reason. Pure.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use loadgen::plan::Effective;
 /// The least that is allowed: what a quiet host of its own keeps.
 const LEAST: Duration = Duration::from_millis(1);
 
-/// What is allowed where the nodes take turns with the LoadGen node on its cores: a few time slices.
+/// Limit where the nodes take turns with the LoadGen node on its cores: a few time slices.
 const SHARED: Duration = Duration::from_millis(50);
 
 /// The largest schedule lag (p99), and the longest stall, of a valid result.

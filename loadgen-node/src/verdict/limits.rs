@@ -4,7 +4,7 @@ use loadgen::judge::early_stopping::percent;
 use loadgen::judge::{LatencyStats, Summary};
 use loadgen::plan::Effective;
 
-/// What has a limit.
+/// Quantity that has a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Limited {
     /// A sample, from when its query was due until its answer was whole.

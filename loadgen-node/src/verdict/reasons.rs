@@ -28,14 +28,14 @@ const FAILED: &str = "failed_samples";
 const OF_A_BREAK: [&str; 6] =
     ["broken", "lost_samples", "performance_constraints", "min_duration", "min_queries", "early_stopping"];
 
-/// What the reasons are found in.
+/// Evidence from which the reasons are found.
 pub(crate) struct Evidence<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) benchmark: &'a Benchmark,
     /// The largest schedule lag (p99) of a valid result.
     pub(crate) lag_limit: LagLimit,
     pub(crate) reports: &'a [NodeReport],
-    /// What the two ends of the network have counted differently, in words.
+    /// Counts that differ between the two ends of the network, in words.
     pub(crate) differences: &'a [String],
     pub(crate) tally: &'a Tally,
     /// The SUT's name before the run and after it.
@@ -43,11 +43,11 @@ pub(crate) struct Evidence<'a> {
     pub(crate) score: Option<&'a Result<Score, ScoreError>>,
     /// When either end stood still while a phase was timed.
     pub(crate) stalls: &'a [Stall],
-    /// What the first panic of this program said, if there was one.
+    /// Message of the first panic of this program, if there was one.
     pub(crate) bug: Option<&'a str>,
-    /// What is found of the rules of the Network division, where the run is for it.
+    /// Findings on the rules of the Network division, where the run is for it.
     pub(crate) findings: Option<&'a Findings>,
-    /// What is known of what held the run back.
+    /// Facts from which the cause that held the run back is found.
     pub(crate) held_back: HeldBack<'a>,
 }
 
@@ -319,7 +319,7 @@ mod tests {
         let failures = [Failure::NodeLost, Failure::NodeLost, Failure::NoNode, Failure::RunEnded];
         let told = "node b was lost: the connection failed: gone; 4 samples got no answer since";
         assert_eq!(reasons_of(&[report("a", None), report("b", gone())], &failures), [told]);
-        // What has another cause is told beside it.
+        // A failure with another cause is reported beside the lost node.
         let refused = [&failures[..], &[Failure::Refused("no".to_owned())]].concat();
         let of_both = reasons_of(&[report("a", None), report("b", gone())], &refused);
         assert_eq!(of_both, [told, "1 sample failed: refused by the node: no"]);

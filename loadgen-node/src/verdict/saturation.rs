@@ -1,5 +1,5 @@
-//! How near to its limits the LoadGen node was while it measured: what a reader needs to tell the SUT's limit from
-//! ours.
+//! Distance of the LoadGen node from its limits while it measured. A reader needs it to tell the SUT's limit from the
+//! LoadGen node's.
 
 use std::time::{Duration, Instant};
 
@@ -38,7 +38,7 @@ pub(crate) struct Watch {
     first: ThreadLook,
 }
 
-/// What a run took of the LoadGen node.
+/// Resources of the LoadGen node that a run took.
 #[derive(Clone, Debug)]
 pub(crate) struct Saturation {
     pub(crate) pacing: Pacing,
@@ -50,7 +50,7 @@ pub(crate) struct Saturation {
     pub(crate) issuer_cores: f64,
     /// Cores that the whole process used.
     pub(crate) process_cores: f64,
-    /// What the threads that issue and carry had of the processors right before the run and after it.
+    /// Processor time of the threads that issue and carry, right before the run and after it.
     pub(crate) threads: [ThreadLook; 2],
 }
 

@@ -9,7 +9,7 @@ use loadgen::run::{PhaseOutcome, RunOutcome};
 use loadgen::trace::PhaseMode;
 use lon_world::stall::{LOADGEN, Stall};
 
-/// How many stalls a verdict lists one by one.
+/// Number of stalls that a verdict lists one by one.
 const SHOWN: usize = 5;
 
 /// The stalls that touch a timed phase, in order. While samples are loaded nothing is measured.
@@ -58,7 +58,7 @@ pub(super) fn add(verdict: &mut Verdict, stalls: &[Stall], limit_ns: u64) {
     }
 }
 
-/// What happened, for people.
+/// Describes a stall, for people.
 pub(crate) fn text(stall: &Stall) -> String {
     let Stall { end, start_ns, duration_ns } = stall;
     let [start, duration] = [start_ns, duration_ns].map(|ns| Duration::from_nanos(*ns));

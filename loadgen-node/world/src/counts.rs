@@ -1,4 +1,4 @@
-//! What is counted while a test runs, for readers on other threads: the LoadGen node's `live` makes a picture of it.
+//! Counts of a test while it runs, for readers on other threads: the LoadGen node's `live` makes a picture of them.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -22,7 +22,7 @@ pub struct Counts {
     pub failures: Failures,
     /// Samples of the set that is being loaded; 0 when no set is being loaded.
     pub loading: AtomicU64,
-    /// How many samples of that set are loaded already.
+    /// Number of samples of that set that are loaded already.
     pub loaded: AtomicU64,
     /// The number of the phase, from 1.
     pub phase: AtomicU64,
@@ -44,7 +44,7 @@ pub struct PhaseNow {
     pub is_accuracy: bool,
     /// Samples that it will have issued at its end; none when time decides, not their number.
     pub planned_samples: Option<u64>,
-    /// How long it will take at least, where that is known.
+    /// Least time that the phase will take. Absent where that is not known.
     pub planned: Option<Duration>,
     /// Samples of each of its queries.
     pub samples_per_query: u64,
@@ -54,7 +54,7 @@ pub struct PhaseNow {
     pub before: u64,
     /// When it began.
     pub began: Instant,
-    /// How long it took; none while it goes on.
+    /// Time that the phase took. Absent while it goes on.
     pub took: Option<Duration>,
 }
 

@@ -9,14 +9,14 @@ use qdl::Failure;
 pub const REASONS: [&str; 8] =
     ["refused", "unusable", "timed_out", "node_lost", "overload", "no_node", "not_inflated", "run_ended"];
 
-/// How many samples failed for each reason, in fixed memory.
+/// Number of samples that failed for each reason, in fixed memory.
 #[derive(Debug, Default)]
 pub struct Failures([Reason; REASONS.len()]);
 
 #[derive(Debug, Default)]
 struct Reason {
     samples: AtomicU64,
-    /// What the first of them was told.
+    /// Failure text of the first of them.
     first: OnceLock<String>,
 }
 
@@ -25,9 +25,9 @@ struct Reason {
 pub struct Failed {
     /// One of [`REASONS`].
     pub reason: &'static str,
-    /// What was said of the first sample that failed for it.
+    /// Failure text of the first sample that failed for the reason.
     pub first: String,
-    /// How many samples failed for it.
+    /// Number of samples that failed for the reason.
     pub samples: u64,
 }
 

@@ -32,7 +32,7 @@ impl Default for Inbox {
 }
 
 impl Inbox {
-    /// Whether a node was lost. The SUT is not complete any more then.
+    /// Returns true when a node was lost. The SUT is not complete any more then.
     pub(crate) fn is_broken(&self) -> bool {
         self.broken.load(SeqCst)
     }

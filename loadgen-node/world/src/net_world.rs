@@ -81,7 +81,7 @@ impl NetWorld {
         NetWorld { stage_rows, ..self }
     }
 
-    /// How many samples all nodes together take at the same time.
+    /// Returns the number of samples that all nodes together take at the same time.
     pub fn capacity(&self) -> u64 {
         self.run.capacity()
     }

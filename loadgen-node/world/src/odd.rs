@@ -3,7 +3,7 @@
 
 use qdl::{Answer, NodeIndex};
 
-/// What is odd about the answers of one node, in all phases.
+/// Odd answers of one node, in all phases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OddAnswers {
     /// Its answers, odd or not.
@@ -39,12 +39,12 @@ impl Odd {
         }
     }
 
-    /// What is odd about the answers of each node, by its place; those that answered nothing may be missing.
+    /// Returns the odd answers of each node, by its place. Nodes that answered nothing may be missing.
     pub fn nodes(&self) -> &[OddAnswers] {
         &self.nodes
     }
 
-    /// How many answers each phase had in which none had a byte.
+    /// Returns the number of answers of each phase in which no answer had a byte.
     pub fn empty_phases(&self) -> impl Iterator<Item = u64> {
         self.phases.iter().filter(|phase| phase.answers > 0 && phase.empty == phase.answers).map(|phase| phase.answers)
     }

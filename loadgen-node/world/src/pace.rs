@@ -13,16 +13,17 @@ use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
 
 use loadgen::traffic::Shape;
 
-/// How long the last stretch of a wait is spent awake: what the kernel oversleeps with its timer slack turned down.
+/// Length of the last stretch of a wait, which the thread spends awake: as long as the kernel oversleeps with its timer
+/// slack turned down.
 const SPIN: Duration = Duration::from_micros(50);
 
-/// How long an answer is waited for awake: longer than the round trip of a node that answers at once.
+/// Time for which the thread waits awake for an answer: longer than the round trip of a node that answers at once.
 const LINGER: Duration = Duration::from_micros(500);
 
 /// With this many cores, one can spin even when SUT nodes run on the same host.
 const CORES_TO_SPARE: usize = 4;
 
-/// Whether waiting ends in a spin.
+/// Choice whether waits end in a spin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spin {
     /// It spins when a core can be spared.
@@ -34,12 +35,12 @@ pub enum Spin {
     Off,
 }
 
-/// What the caller wants: how many threads, and how they wait.
+/// Wishes of the caller: number of threads, and their way of waiting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacingSpec {
     /// Threads for the network's work beside the issuing one; `None`: as many as the machine has room for.
     pub io_threads: Option<usize>,
-    /// Whether waiting ends in a spin.
+    /// Choice whether waits end in a spin.
     pub spin: Spin,
     /// The issuing thread never sleeps.
     pub busy_poll: bool,
@@ -50,9 +51,9 @@ pub struct PacingSpec {
 pub struct Pacing {
     /// Threads for the network's work beside the issuing thread. 0: the issuing thread does that work itself.
     pub io_threads: usize,
-    /// How long the last stretch of a wait is spent awake.
+    /// Length of the last stretch of a wait, which the thread spends awake.
     pub spin: Duration,
-    /// How long an answer is waited for awake, as long as no other thread wants the core.
+    /// Time for which the thread waits awake for an answer, as long as no other thread wants the core.
     pub linger: Duration,
 }
 
@@ -61,9 +62,9 @@ pub struct Pacing {
 pub struct Circumstances {
     /// The queries of the test.
     pub shape: Shape,
-    /// How many cores this process may use.
+    /// Number of cores that this process may use.
     pub cores: usize,
-    /// Whether a SUT node runs on this host and needs cores, too.
+    /// True when a SUT node runs on this host and needs cores, too.
     pub sut_is_here: bool,
 }
 

@@ -52,14 +52,14 @@ impl Short {
     }
 }
 
-/// What is known of one sample.
+/// Node and stage durations of one sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StageRow {
     /// Its position in the phase, in the order in which samples are issued.
     pub position: u32,
     /// The node that had it, by its place in the list that the user gave.
     pub node: u16,
-    /// How long each stage took; all zero where it got no answer.
+    /// Duration of each stage; all zero where the sample got no answer.
     pub stages: [Short; STAGES.len()],
 }
 
@@ -80,7 +80,7 @@ impl StageRow {
     }
 }
 
-/// What both ends share.
+/// Memory that writer and reader share.
 struct Ring {
     words: Box<[AtomicU64]>,
     /// Rows that were ever put in.
@@ -127,7 +127,7 @@ impl StageWriter {
     /// Notes how a sample of the phase that is recorded ended.
     #[inline]
     pub(crate) fn put(&mut self, seq: SampleSeq, node: NodeIndex, durations_ns: [u64; STAGES.len()]) {
-        // None of a phase before, and none while nothing is recorded.
+        // The sample is of an earlier phase, or nothing is recorded now.
         let Some(position) = seq.0.checked_sub(self.ring.first.load(Relaxed)) else { return };
         let (Ok(position), Ok(node)) = (u32::try_from(position), u16::try_from(node.0)) else { return };
         if self.put >= self.room {
@@ -154,7 +154,7 @@ pub struct StageReader {
 }
 
 impl StageReader {
-    /// What says which phase is recorded.
+    /// Returns the switch that selects the phase to record.
     pub fn switch(&self) -> StageSwitch {
         StageSwitch(Arc::clone(&self.ring))
     }

@@ -15,7 +15,7 @@ use loadgen::world::TimeNs;
 /// Shorter gaps are no stalls: schedulers make them, and they show in the schedule lag.
 pub const SHORTEST: Duration = Duration::from_millis(500);
 
-/// How often the clock that counts suspended time is read.
+/// Interval between two readings of the clock that counts suspended time.
 const LOOK_FOR_SUSPENSION: Duration = Duration::from_millis(100);
 
 /// The name of this end in [`Stall::end`].
@@ -28,7 +28,7 @@ pub struct Stall {
     pub end: String,
     /// When it began, ns from the start of the run's clock.
     pub start_ns: u64,
-    /// How long it lasted, ns.
+    /// Duration of the stall, ns.
     pub duration_ns: u64,
 }
 
@@ -85,7 +85,7 @@ impl OwnClock {
     }
 }
 
-/// How long this machine has been suspended since it was started; zero where the system does not say.
+/// Returns the time for which this machine has been suspended since it was started; zero where the system does not say.
 fn suspended() -> Duration {
     let read = |clock: ClockId| Some(Duration::from_nanos(u64::try_from(clock.now().ok()?.num_nanoseconds()).ok()?));
     let (with, without) = (read(ClockId::CLOCK_BOOTTIME), read(ClockId::CLOCK_MONOTONIC));

@@ -14,7 +14,7 @@ pub const STAGES: [&str; 9] =
 /// Name of what is before the round trip: from when the sample was due until its last byte was sent.
 pub const BEFORE_SENDING: &str = "before_sending";
 
-/// What is counted of replies, one by one, in fixed memory for each node.
+/// Counts and durations of replies, added one by one, in fixed memory for each node.
 #[derive(Default)]
 pub struct Tally {
     /// Of the phase that goes on, by the node's place in the list that the user gave; as long as the last node that
@@ -30,7 +30,7 @@ pub struct Tally {
     pub odd: Odd,
 }
 
-/// What the answers of one phase took.
+/// Durations of the answers of one phase.
 #[derive(Default)]
 struct PhaseSplit {
     all: Split,
@@ -38,7 +38,7 @@ struct PhaseSplit {
     nodes: Vec<Option<Split>>,
 }
 
-/// What the samples at a percentile of the latency took: each at p50, p90 and p99, ns.
+/// Durations of the samples at a percentile of the latency: each at p50, p90 and p99, ns.
 ///
 /// The parts are those of the same samples, so that they add up to the latency. Percentiles of each part for itself
 /// would not: the samples that waited longest to be sent need not be those that waited longest at the node.
@@ -48,7 +48,7 @@ pub struct Split {
     pub round_trip_ns: [u64; 3],
     /// From when a sample was due to its answer whole; the mean of the samples at the percentile.
     pub latency_ns: [u64; 3],
-    /// What of it was before the sample was sent.
+    /// Part of the latency before the sample was sent, ns.
     before_sending_ns: [u64; 3],
     /// And in each stage of the round trip.
     stages_ns: [[u64; 3]; STAGES.len()],
@@ -57,7 +57,7 @@ pub struct Split {
 /// The percentiles of a [`Split`].
 const QUANTILES: [f64; 3] = [0.50, 0.90, 0.99];
 
-/// What the answers of one node took. With no answers all of it is empty.
+/// Durations of the answers of one node. With no answers all of it is empty.
 #[derive(Clone, Default)]
 struct NodeTally {
     /// From the sample's last byte sent to its answer whole. None until there is one: it takes tens of kilobytes.
@@ -65,7 +65,7 @@ struct NodeTally {
     parts: Parts,
 }
 
-/// How many texts of failures are counted apart. They come from the nodes, so their number has no bound.
+/// Most texts of failures that are counted apart. They come from the nodes, so their number has no bound.
 const MAX_KINDS: usize = 32;
 /// The text under which all further failures are counted.
 pub const OTHER_FAILURES: &str = "other failures";
@@ -105,7 +105,7 @@ impl Tally {
         *self.failures.entry(text).or_default() += 1;
     }
 
-    /// How many samples found every node full.
+    /// Returns the number of samples that found every node full.
     pub fn refused(&self) -> u64 {
         self.refused
     }
@@ -115,7 +115,7 @@ impl Tally {
         &self.failures
     }
 
-    /// What the answers of all nodes together took.
+    /// Returns the durations of the answers of all nodes together.
     pub fn all_nodes(&self) -> Split {
         match self.shown {
             Some(number) => self.ended[number].all,
@@ -123,7 +123,8 @@ impl Tally {
         }
     }
 
-    /// What the answers of each node took, by its place; none, or no place, when it answered nothing.
+    /// Returns the durations of each node's answers, by its place. The entry is `None`, or missing, when the node
+    /// answered nothing.
     pub fn by_node(&self) -> Vec<Option<Split>> {
         match self.shown {
             Some(number) => self.ended[number].nodes.clone(),
@@ -153,7 +154,7 @@ pub struct Answered {
     pub node: NodeIndex,
     /// From the sample's last byte sent; none where it is not known when that was.
     pub round_trip_ns: Option<u64>,
-    /// What each stage of the round trip took, in the order of [`STAGES`].
+    /// Duration of each stage of the round trip, ns, in the order of [`STAGES`].
     pub stages_ns: [u64; STAGES.len()],
     /// From when the sample was due; none where another engine knows that.
     pub latency_ns: Option<u64>,
@@ -203,7 +204,7 @@ impl NodeTally {
             let Sums { samples: samples @ 1.., latency_ns, stages_ns } = sums else { continue };
             let latency = latency_ns / samples;
             let unsent = latency_ns.saturating_sub(total(&stages_ns)) / samples;
-            // What rounding leaves is the first stage's, which is a remainder itself.
+            // The rest from rounding goes to the first stage, which is a remainder itself.
             split.latency_ns[at] = latency;
             split.before_sending_ns[at] = unsent;
             let mut parts = stages_ns.map(|sum| sum / samples);
@@ -225,7 +226,7 @@ const RANGES: usize = 128;
 /// Powers of two above the shortest range.
 const POWERS: usize = 1 + (u64::BITS - RANGES.ilog2()) as usize;
 
-/// What the samples of a range of latencies took together.
+/// Sums of the durations of the samples of a range of latencies.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     samples: u64,
@@ -233,7 +234,7 @@ struct Sums {
     stages_ns: [u64; STAGES.len()],
 }
 
-/// What samples took, by their latency. Memory grows with how far latencies are apart, not with their number.
+/// Durations of samples, by their latency. Memory grows with how far latencies are apart, not with their number.
 #[derive(Clone)]
 struct Parts([Option<Box<[Sums; RANGES]>>; POWERS]);
 

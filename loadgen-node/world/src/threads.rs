@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use nix::unistd::{Pid, gettid};
 
-/// How the names of the QDL's threads begin that do the network's work.
+/// First part of the names of the QDL's threads that do the network's work.
 const IO: &str = "qdl-io-";
 
 /// The threads that issue samples and carry them.
@@ -17,16 +17,16 @@ pub struct Threads {
     all: Vec<Pid>,
 }
 
-/// What a thread has had of the processors until now.
+/// Time that a thread has had on the processors, and time that it waited for them, until now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadTime {
-    /// How long it ran.
+    /// Time for which it ran.
     pub ran: Duration,
-    /// How long it was ready to run, and did not.
+    /// Time for which it was ready to run, and did not.
     pub waited: Duration,
 }
 
-/// What all threads have had until some moment.
+/// Times of all threads until some moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadLook {
     /// When it was looked at them.
@@ -51,7 +51,7 @@ impl Threads {
 }
 
 impl ThreadTime {
-    /// What came since `before`.
+    /// Returns the time since `before`.
     #[must_use]
     pub fn since(self, before: ThreadTime) -> ThreadTime {
         let ThreadTime { ran, waited } = self;

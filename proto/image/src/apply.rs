@@ -36,7 +36,7 @@ impl Preprocess {
     pub fn working_bytes(&self, width: u32, height: u32) -> u64 {
         let (dtype, dims) = self.output();
         let tensor = dims.iter().fold(dtype.size() as u64, |bytes, &dim| bytes.saturating_mul(u64::from(dim)));
-        // What has no pixels is refused before it is resized.
+        // An image without pixels is refused before it is resized.
         let Some(resize) = self.resize.filter(|_| width > 0 && height > 0) else { return tensor };
         let (wide, high) = resize.of(width, height);
         let pixels = wide.saturating_mul(high).saturating_add(wide.saturating_mul(u64::from(height)));

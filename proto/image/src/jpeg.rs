@@ -59,7 +59,7 @@ pub fn decode_jpeg_within(file: &[u8], max_bytes: u64) -> Result<Pixels, ImageEr
     orientation.upright(Pixels::new(u32::from(width), u32::from(height), rgb)?)
 }
 
-/// Whether a file begins and ends as a JPEG file does. It is not decoded: damage in between is not found.
+/// Checks that a file begins and ends as a JPEG file does. It decodes nothing, so it does not find damage in between.
 ///
 /// # Errors
 /// [`ImageError::NotJpeg`] or [`ImageError::Truncated`].
@@ -68,7 +68,7 @@ pub fn check_ends(file: &[u8]) -> Result<(), ImageError> {
     is_whole(file).map(|_| ())
 }
 
-/// What the header of a JPEG file says of its size, and what that costs.
+/// The size in the header of a JPEG file, and the memory that decoding takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JpegSize {
     /// Number of pixels in a row of the upright picture.
@@ -133,8 +133,8 @@ const BLOCK_PIXELS: u64 = 32;
 /// Bytes of a pixel's coefficients: two for each colour, of which CMYK has four.
 const COEFFICIENT_BYTES: u64 = 8;
 
-/// Bytes that decoding takes at most: a copy of the file, the pixels, all coefficients (a file of several scans has
-/// them in memory at one time), some rows of blocks, and the copy that turning the picture makes.
+/// Bytes that decoding takes at most. They hold a copy of the file, the pixels, all coefficients, some rows of blocks,
+/// and the copy that turning the picture makes. The coefficients of a file of several scans are in memory at one time.
 fn decoding_bytes(file: usize, width: u64, height: u64, orientation: Orientation) -> u64 {
     let (wide, high) = (width.next_multiple_of(BLOCK_PIXELS), height.next_multiple_of(BLOCK_PIXELS));
     let picture = 3 * width * height;
@@ -150,8 +150,8 @@ fn decoder(file: &[u8]) -> JpegDecoder<ZCursor<&[u8]>> {
     JpegDecoder::new_with_options(ZCursor::new(file), options)
 }
 
-/// What the decoder says. zune-jpeg answers some damaged files with a panic (found by fuzzing); nothing that it leaves
-/// half done is used again.
+/// Runs the decoder, and turns a panic into an error. zune-jpeg answers some damaged files with a panic (found by
+/// fuzzing). Nothing that the panic leaves half done is used again.
 fn contained<T>(decode: impl FnOnce() -> Result<T, DecodeErrors>) -> Result<T, ImageError> {
     match catch_unwind(AssertUnwindSafe(decode)) {
         Ok(decoded) => decoded.map_err(|error| ImageError::Decode(one_line(&format!("{error:?}")))),

@@ -100,7 +100,7 @@ fn halved(rgb: &[u8], row_bytes: usize) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// What `cv2.resize` of opencv-python-headless 4.12 gives for this image.
+    /// Compares with the pixels of `cv2.resize` of opencv-python-headless 4.12 for this image.
     #[test]
     fn pixels_are_those_of_opencv() {
         let image: Vec<u8> = (0..5 * 4 * 3u32).map(|at| ((at * at * 37 + at * 11) % 256) as u8).collect();

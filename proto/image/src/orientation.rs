@@ -1,4 +1,4 @@
-//! How the picture of a file lies, by the tag Orientation of its EXIF segment, and turning it upright.
+//! The orientation of the picture in a file, by the tag Orientation of its EXIF segment, and the turn to upright.
 //!
 //! The reference implementations of MLPerf read pictures with OpenCV's `imread`, which turns them so.
 
@@ -100,7 +100,7 @@ mod tests {
         pixels.rgb().chunks(3 * pixels.width() as usize).map(row).collect()
     }
 
-    /// What `cv2.imread` of opencv-python-headless 4.12 makes of a file with each value.
+    /// Compares with the picture that `cv2.imread` of opencv-python-headless 4.12 makes of a file with each value.
     #[test]
     fn all_eight_ways_to_lie_become_upright() {
         let lying = Pixels::new(3, 2, b"abcdef".iter().flat_map(|letter| [*letter; 3]).collect()).unwrap();

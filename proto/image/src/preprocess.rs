@@ -1,4 +1,4 @@
-//! What is done to an image before a model sees it, as a checked value.
+//! The preprocessing of an image before a model sees it, as a checked value.
 
 use std::fmt;
 
@@ -71,7 +71,7 @@ pub enum Resize {
 /// The grey of the bars of a letterbox, in all three colours.
 pub(crate) const BARS: u8 = 114;
 
-/// How pixels are weighed when an image is resized.
+/// The weights of pixels when an image is resized.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Filter {
     /// A triangle as wide as the step, so that all pixels count when an image shrinks (Pillow and torchvision).
@@ -198,7 +198,7 @@ pub enum SpecError {
         key: &'static str,
         /// The value behind `=`.
         value: String,
-        /// What the value should be.
+        /// The form that the value should have.
         wanted: &'static str,
     },
     /// Neither crop nor resize fixes the size, so that images of every size would give tensors of every size.

@@ -18,7 +18,7 @@ use crate::socket::Socket;
 use crate::tcp::MAGIC;
 use crate::tls::ServerTls;
 
-/// How long a client may take to send the bytes that say which protocol it speaks.
+/// The longest time for a client to send the bytes that say which protocol it speaks.
 pub const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The first bytes of HTTP/2 with prior knowledge.
@@ -32,7 +32,7 @@ const TLS_HANDSHAKE: u8 = 0x16;
 pub enum Accepted {
     /// HTTP/2; its preface is still to be read.
     Grpc(NetStream),
-    /// Framed messages; the magic was read, the first message comes next.
+    /// A connection with framed messages. Its magic is read already; the first message comes next.
     Tcp(NetStream),
 }
 
@@ -66,7 +66,7 @@ pub enum AcceptError {
 }
 
 impl AcceptError {
-    /// Whether the two ends disagree about TLS, so that one of them has to be configured otherwise.
+    /// Returns true when the two ends disagree about TLS, so that one of them needs another configuration.
     pub fn is_tls(&self) -> bool {
         matches!(self, AcceptError::TlsOnPlain | AcceptError::PlainOnTls(_) | AcceptError::Handshake(_))
     }
@@ -375,7 +375,7 @@ mod tests {
             let far = Socket::Tcp(listener.accept().await.unwrap().0);
             let accepted = accept_within(far, tls, Duration::from_millis(30)).await;
             assert!(matches!(accepted, Err(AcceptError::Silent(_))), "{accepted:?}");
-            // Closed: with a reset when something was left unread.
+            // The server closes the connection: with a reset when it left something unread.
             assert!(near.read_u8().await.is_err());
         }
     }

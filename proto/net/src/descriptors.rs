@@ -1,4 +1,4 @@
-//! How many files and sockets a program may have open at one time.
+//! The number of files and sockets that a program may have open at one time.
 //!
 //! Most systems give a program a low limit that it may raise by itself: some old programs break with a high one. Ours
 //! do not, and both ends have a descriptor for each connection.
@@ -28,7 +28,7 @@ pub struct TooFewForNodes {
     limit: u64,
 }
 
-/// Whether this program may have enough open files and sockets for `nodes` nodes with so many each.
+/// Checks that this program may have enough open files and sockets for `nodes` nodes, with `each` of them for one node.
 ///
 /// # Errors
 /// It may not; the error has the number that is needed.
@@ -64,8 +64,8 @@ fn enough(limit: u64) -> Result<u64, TooFew> {
     if limit < LEAST { Err(TooFew(limit)) } else { Ok(limit) }
 }
 
-/// How many files and sockets this program may have open now. Where the system does not say, as many as the oldest
-/// systems have.
+/// Returns the number of files and sockets that this program may have open now. Where the system does not report the
+/// number, it is that of the oldest systems.
 pub fn limit() -> u64 {
     getrlimit(Resource::RLIMIT_NOFILE).map_or(256, |(soft, _)| soft)
 }

@@ -1,5 +1,5 @@
-//! What one end of a probe has spent and counted until now: the same code at both ends, and how it crosses between
-//! them.
+//! The counters of one end of a probe: what it has spent and counted until now. The code is the same at both ends, and
+//! includes the message in which the counters cross between them.
 
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
@@ -12,16 +12,16 @@ use crate::nic::{self, Interface};
 use crate::path::Path;
 use crate::trouble::Troubles;
 
-/// What one end has spent and counted since it began. The difference of two readings is what happened in between.
+/// The counters of one end since it began. The difference of two readings is what happened in between.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EndCounters {
     /// Time that the process has had on processors, in ns.
     pub cpu_ns: u64,
     /// Segments (over QUIC: packets) that this end has sent again; none when the system does not say.
     pub retransmits: Option<u64>,
-    /// What the kernel and the interface have counted as lost, late or refused.
+    /// The events that the kernel and the interface have counted as lost, late or refused.
     pub troubles: Troubles,
-    /// How the connections send; none when that is not known yet.
+    /// The path of the connections; `None` when it is not known yet.
     pub path: Option<Path>,
     /// The interface that the connections leave by; none on loopback.
     pub interface: Option<Interface>,

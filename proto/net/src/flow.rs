@@ -1,4 +1,5 @@
-//! What a transport sends from ([`Fill`]) and reads from ([`Source`]), independent of which transport it is.
+//! The interfaces that a transport sends from ([`Fill`]) and reads from ([`Source`]). They do not depend on the
+//! transport.
 
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};

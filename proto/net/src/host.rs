@@ -1,4 +1,4 @@
-//! What a machine is, read in the same way at both ends.
+//! The description of a machine, read in the same way at both ends.
 //!
 //! What cannot be read is empty or 0.
 
@@ -53,7 +53,7 @@ pub struct Host {
 /// This machine, with ids that never leave it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Machine {
-    /// What else it is; its ids are empty.
+    /// The description of the machine, with empty ids.
     host: Host,
     /// The id of the installed operating system; it does not change at a boot.
     machine_id: String,
@@ -72,7 +72,7 @@ impl Machine {
     /// had back, nor found again under another nonce.
     pub fn told(&self, nonce: &HostNonce) -> Host {
         let keyed = |what: &str, id: &str| match id.trim() {
-            // What systemd writes into images that are yet to become machines says nothing of one.
+            // systemd writes this text into images that are yet to become machines. It identifies no machine.
             "" | "uninitialized" => String::new(),
             id => {
                 let key = hmac::Key::new(hmac::HMAC_SHA256, &nonce.0);
@@ -95,7 +95,7 @@ impl fmt::Debug for Machine {
     }
 }
 
-/// What this machine is, without its ids.
+/// Reads the description of this machine, without its ids.
 fn facts() -> Host {
     let uname = nix::sys::utsname::uname().ok();
     let part = |get: fn(&nix::sys::utsname::UtsName) -> &std::ffi::OsStr| {

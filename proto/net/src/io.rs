@@ -20,7 +20,7 @@ use crate::path::Path;
 use crate::room::{Looked, Room, RoomCounters};
 use crate::socket::Socket;
 
-/// How often a connection in use asks the kernel how many segments were sent again.
+/// The interval at which a connection in use asks the kernel how many segments were sent again.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Counts the bytes that a connection has given to the kernel and taken from it: records and handshakes of TLS
@@ -32,11 +32,11 @@ pub struct SocketCounters {
     /// Bytes given to the kernel.
     pub written: AtomicU64,
     retransmits: AtomicU64,
-    /// Whether the system does not say how much was sent again.
+    /// True when the system does not report the number of segments that were sent again.
     mute: AtomicBool,
-    /// How the connection that was asked last sends.
+    /// The path of the connection that asked the kernel last.
     path: Mutex<Option<Path>>,
-    /// Whether there was room to write.
+    /// The counters of the room to write.
     room: RoomCounters,
 }
 
@@ -60,12 +60,12 @@ impl SocketCounters {
         (!self.mute.load(Relaxed)).then(|| self.retransmits.load(Relaxed))
     }
 
-    /// How a connection that is counted here sends; none before the kernel was asked for the first time.
+    /// Returns the path of a connection that is counted here; `None` before the kernel was asked for the first time.
     pub fn path(&self) -> Option<Path> {
         self.path.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether there was room to write, until the kernel was last asked.
+    /// Returns the counters of the room to write, until the kernel was last asked.
     pub fn room(&self) -> Room {
         self.room.read()
     }
@@ -84,7 +84,7 @@ impl SocketCounters {
 pub(crate) struct Counted {
     socket: Socket,
     counters: Arc<SocketCounters>,
-    /// What the kernel said when it was last asked, and how writes have fared since.
+    /// The last answer of the kernel, and the outcome of the writes since.
     looked: Looked,
 }
 
@@ -183,7 +183,7 @@ impl AsyncWrite for Counted {
 #[derive(Debug)]
 enum Layer {
     Plain(Counted),
-    /// Boxed, because a session of rustls has more than a kilobyte and plain connections should not have room for it.
+    /// A box: a session of rustls has more than a kilobyte, and plain connections should not have room for it.
     Tls(Box<TlsStream<Counted>>),
 }
 
@@ -226,7 +226,7 @@ impl NetStream {
         &self.counted().counters
     }
 
-    /// Whether the connection has TLS.
+    /// Returns true when the connection has TLS.
     pub fn is_tls(&self) -> bool {
         matches!(self.layer, Layer::Tls(_))
     }
@@ -288,7 +288,7 @@ impl AsyncWrite for NetStream {
     }
 }
 
-/// What a gRPC server knows about a connection; it is in the extensions of every request.
+/// The facts that a gRPC server knows about a connection. They are in the extensions of every request.
 #[derive(Clone, Debug)]
 pub struct Peer {
     /// The client's address; none once the socket is gone.
@@ -297,9 +297,9 @@ pub struct Peer {
     pub local: Option<SocketAddr>,
     /// The counters of the connection's socket.
     pub counters: Arc<SocketCounters>,
-    /// Whether the connection has TLS.
+    /// True when the connection has TLS.
     pub tls: bool,
-    /// Whether a call over this connection has shown the node's token.
+    /// True once a call over this connection has shown the node's token.
     pub has_shown_token: Arc<AtomicBool>,
 }
 
@@ -318,8 +318,8 @@ impl Connected for NetStream {
     }
 }
 
-/// What to do about an error that is no fault of the network or of the other end, but a shortage of this one; as the
-/// end of a sentence.
+/// Returns the remedy for an error that is a shortage of this end, and no fault of the network or of the other end. The
+/// text is the end of a sentence.
 pub fn own_shortage(error: &io::Error) -> Option<&'static str> {
     match error.raw_os_error()? {
         libc::EMFILE => Some("; that is this program's own limit of open files: raise it (ulimit -n)"),

@@ -7,11 +7,11 @@ use std::path::Path;
 
 use lon_proto::files;
 
-/// What others must not have: anything.
+/// The mode bits that others must not have: all of them.
 const OTHERS: u32 = 0o007;
-/// What the group must not have when the file is the reader's own.
+/// The mode bits that the group must not have when the file belongs to the reader.
 const GROUP: u32 = 0o070;
-/// What the group must not have when the file is root's: it may read.
+/// The mode bits that the group must not have when the file belongs to root. The group may read such a file.
 const GROUP_CHANGES: u32 = 0o030;
 
 /// The error for a file with a secret that was not read.

@@ -1,4 +1,4 @@
-//! How the bytes of `lon.v1` move: framing, transports and TLS, the same code at both ends.
+//! The transfer of the bytes of `lon.v1`: framing, transports and TLS, the same code at both ends.
 //!
 //! ```text
 //! Fill ──messages──> Outbound ──chunks──> grpc::FillBody │ tcp::write │ quic::write      ══> the other end

@@ -12,10 +12,10 @@ use tokio::sync::oneshot;
 
 use crate::tls::host_of;
 
-/// How long a name service may take.
+/// The longest time for the answer of a name service.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Who knows the addresses of names.
+/// A service that knows the addresses of names.
 pub trait NameService: Debug + Send + Sync {
     /// The addresses of a host, each with this port. Takes as long as it takes.
     ///
@@ -34,12 +34,12 @@ impl NameService for System {
     }
 }
 
-/// How names are looked up, and which addresses may be dialled.
+/// The lookup of names, and the rule for addresses that may be dialled.
 #[derive(Clone, Debug)]
 pub struct Lookup {
     service: Arc<dyn NameService>,
     patience: Duration,
-    /// Whether only this host may be dialled.
+    /// True when only this host may be dialled.
     stays_here: bool,
 }
 
@@ -59,7 +59,7 @@ pub enum LookupError {
     NoAddress {
         /// The name that was asked for.
         name: String,
-        /// What the system says.
+        /// The reason that the system gives.
         reason: String,
     },
     /// There is no thread to ask with. Nothing is known of the name.
@@ -67,7 +67,7 @@ pub enum LookupError {
     Thread {
         /// The name that was to be asked for.
         name: String,
-        /// What the system says.
+        /// The reason that the system gives.
         reason: String,
     },
     /// It leads to another host, which may not be dialled.
@@ -164,7 +164,7 @@ impl Lookup {
         asked.map(drop).map_err(no_thread)
     }
 
-    /// What the name service said; none: nothing.
+    /// Returns the addresses that the name service gave. `answer` is `None` when it said nothing.
     fn found(&self, name: &str, answer: Option<io::Result<Vec<SocketAddr>>>) -> Result<Vec<SocketAddr>, LookupError> {
         let no_address = |reason| Err(LookupError::NoAddress { name: name.to_owned(), reason });
         match answer {
@@ -187,8 +187,8 @@ fn gone<T>() -> io::Result<T> {
     Err(io::Error::other("the thread that looked it up panicked"))
 }
 
-/// Whether what is sent to this address stays on this host, so that plain text is allowed: loopback addresses, also
-/// those that IPv6 maps to IPv4.
+/// Returns true when bytes for this address stay on this host, so that plain text is allowed. Such addresses are
+/// loopback addresses, also those that IPv6 maps to IPv4.
 pub fn stays_on_host(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }

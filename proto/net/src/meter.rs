@@ -30,7 +30,7 @@ const END_STREAM: u8 = 1;
 struct FrameMeter {
     /// Number of bytes to skip before the next header: the preface, or a payload.
     skip: usize,
-    /// Whether the bytes being skipped are DATA.
+    /// True when the bytes to skip are DATA.
     in_data: bool,
     header: [u8; HEADER_BYTES],
     header_len: usize,

@@ -118,7 +118,8 @@ fn all_under(root: &Path) -> Vec<Interface> {
     found
 }
 
-/// None when this is not an interface's directory: bonding keeps a file among them.
+/// Reads an interface from its directory. `None` when the path is no interface's directory: bonding keeps a file among
+/// them.
 fn interface(path: &Path) -> Option<Interface> {
     let mtu_bytes = number(&path.join("mtu"))?;
     let driver = fs::read_link(path.join("device/driver")).ok();
@@ -249,7 +250,7 @@ mod tests {
         }
     }
 
-    /// Whatever addresses this machine has belong to an interface that `all` lists and that counts.
+    /// Checks that each address of this machine belongs to an interface that `all` lists and that counts.
     #[test]
     fn addresses_of_this_machine_have_interfaces() {
         let mine = nix::ifaddrs::getifaddrs().unwrap().filter_map(|entry| {

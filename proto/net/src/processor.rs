@@ -13,7 +13,7 @@ const SYS_CPU: &str = "/sys/devices/system/cpu";
 /// The processors of a machine. What the system does not say is 0 or empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Processors {
-    /// How many there are: one for each socket that is in use.
+    /// The number of processors: one for each socket that is in use.
     pub sockets: u32,
     /// Cores of one of them.
     pub cores_each: u32,

@@ -44,17 +44,18 @@ const STREAM_WINDOW_BYTES: u32 = HTTP2_STREAM_WINDOW_BYTES;
 /// others.
 const CONNECTION_WINDOW_BYTES: u32 = 4 * HTTP2_CONNECTION_WINDOW_BYTES;
 
-/// How often a connection without traffic sends a sign of life.
+/// The interval at which a connection without traffic sends a sign of life.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How long a connection without any traffic is kept. Heartbeats notice sooner that a node is gone; this only frees
-/// what is left.
+/// The time after which a connection without any traffic ends, ms. Heartbeats notice sooner that a node is gone; this
+/// limit only frees what is left.
 const IDLE_TIMEOUT_MILLIS: u32 = 30_000;
 
-/// How long the end of a connection may take to be sent.
+/// The longest time to send the end of a connection.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// What a node lets a client send that has not said which run it belongs to: so many streams, and so many bytes.
+/// The limits of a client that has not said which run it belongs to: the streams, and the bytes, that a node lets it
+/// send.
 const STRANGERS_STREAMS: u32 = 4;
 const STRANGERS_WINDOW_BYTES: u32 = 16 << 10;
 
@@ -279,7 +280,7 @@ fn is(code: TransportErrorCode, alerts: &[u8]) -> bool {
     alerts.iter().any(|&alert| code == TransportErrorCode::crypto(alert))
 }
 
-/// What a connection has carried and lost until now.
+/// The traffic and the losses of a connection until now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QuicStatistics {
     /// Bytes of UDP payload given to the kernel.
@@ -302,7 +303,7 @@ pub struct QuicStatistics {
     pub datagram_bytes: u16,
 }
 
-/// How a connection sends: this crate's configuration leaves quinn's usual congestion control.
+/// Returns the path of a connection. This crate's configuration leaves quinn's usual congestion control.
 pub fn path(connection: &Connection) -> Path {
     let segment_bytes = u32::from(connection.stats().path.current_mtu);
     // Behind the heads of IP and UDP.

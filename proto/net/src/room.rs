@@ -1,4 +1,5 @@
-//! Whether sockets had room: how long writes waited, how long the way was full, and what it carried meanwhile.
+//! The room of sockets: the time that writes waited, the time that the way was full, and the bytes that it carried
+//! meanwhile.
 //!
 //! A writer that waits costs two readings of the clock. The kernel is asked at most ten times a second.
 //!
@@ -16,27 +17,28 @@ use crate::tcp_info::TcpInfo;
 /// The part of the time between two looks that counts as most of it.
 const MOST: f64 = 0.8;
 
-/// How the writes to one node fared, over all its connections together.
+/// The outcome of the writes to one node, over all its connections together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
-    /// How long writes waited because the socket took no more.
+    /// The time that writes waited because the socket took no more.
     pub blocked: Duration,
-    /// How long connections were full.
+    /// The time that connections were full.
     pub full: Duration,
     /// The bytes that the other end took while they were full.
     pub full_bytes: u64,
-    /// How long the kernel had something to send, or to have acknowledged; zero where it does not say.
+    /// The time that the kernel had something to send, or to have acknowledged; zero where the kernel does not report
+    /// it.
     pub busy: Duration,
-    /// How long of it the other end's receive window kept it from sending.
+    /// The part of `busy` in which the other end's receive window kept the kernel from sending.
     pub receiver_limited: Duration,
-    /// How long of it this end's send buffer did.
+    /// The part of `busy` in which this end's send buffer kept the kernel from sending.
     pub buffer_limited: Duration,
     /// The rate at which a connection delivered last, in bytes a second; 0 where it is not known.
     pub delivery_bytes_per_s: u64,
 }
 
 impl Room {
-    /// What came since `before`.
+    /// Returns the counts since `before`, with the last delivery rate.
     #[must_use]
     pub fn since(self, before: Room) -> Room {
         let Room { blocked, full, full_bytes, busy, receiver_limited, buffer_limited, delivery_bytes_per_s } = self;
@@ -65,7 +67,7 @@ pub(crate) struct RoomCounters {
 }
 
 impl RoomCounters {
-    /// What was counted until now.
+    /// Returns the counts until now.
     pub(crate) fn read(&self) -> Room {
         let ns = |count: &AtomicU64| Duration::from_nanos(count.load(Relaxed));
         let us = |count: &AtomicU64| Duration::from_micros(count.load(Relaxed));
@@ -88,7 +90,7 @@ pub(crate) struct Looked {
     info: TcpInfo,
     /// Since when a write waits.
     blocked_since: Option<Instant>,
-    /// How long writes have waited since the look.
+    /// The time that writes have waited since the look.
     blocked: Duration,
 }
 
@@ -97,7 +99,7 @@ impl Looked {
         Looked { at: clock::now(), info: TcpInfo::default(), blocked_since: None, blocked: Duration::ZERO }
     }
 
-    /// How long ago the last look was.
+    /// Returns the time since the last look.
     pub(crate) fn age(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.at)
     }

@@ -1,5 +1,5 @@
-//! How the scheduler treats threads: a short time slice, or real-time priority, for those on which others wait, and a
-//! lighter weight for those that would take every core.
+//! The scheduling of threads. Threads on which others wait get a short time slice, or real-time priority. Threads that
+//! would take every core get a lighter weight.
 //!
 //! Linux (6.12 and later) lets a thread choose the length of its slice. A thread with a short slice gets the same share
 //! of the processor in smaller pieces and sooner: an issuing or answering thread does not wait for three milliseconds
@@ -50,7 +50,7 @@ pub fn shorten() -> io::Result<()> {
     change(|attr| attr.runtime = SLICE_NS)
 }
 
-/// What is wanted for the threads on which others wait.
+/// The priority that is wanted for the threads on which others wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Priority {
     /// Real-time priority where it is granted, and a core remains for others.
@@ -77,7 +77,8 @@ pub enum NotRealtime {
 }
 
 impl Priority {
-    /// Whether threads are to have real-time priority. `spares_a_core`: a core remains for others whatever they do.
+    /// Returns true when threads are to have real-time priority. With `spares_a_core`, a core remains for others
+    /// whatever these threads do.
     ///
     /// # Errors
     /// It is wanted, and cannot be.

@@ -1,4 +1,5 @@
-//! What carries a connection's bytes below TLS: the kernel's TCP, or a network that somebody brings, as simulations do.
+//! The carrier of a connection's bytes below TLS: the kernel's TCP, or a network that the caller brings, as simulations
+//! do.
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -81,12 +82,12 @@ impl Socket {
         self.tcp()?.peer_addr().ok()
     }
 
-    /// What the kernel knows of the connection, if it says so.
+    /// Returns the kernel's data about the connection, if the kernel gives them.
     pub(crate) fn info(&self) -> Option<TcpInfo> {
         tcp_info(self.tcp()?.as_fd())
     }
 
-    /// How the connection sends, by what the kernel knows of it.
+    /// Returns the path of the connection, from the kernel's data about it.
     pub(crate) fn path(&self, info: TcpInfo) -> Option<Path> {
         let congestion_control = congestion_control(self.tcp()?.as_fd());
         Some(Path { segment_bytes: info.segment_bytes, mtu_bytes: info.mtu_bytes, congestion_control })

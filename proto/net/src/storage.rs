@@ -14,7 +14,7 @@ const SECTOR_BYTES: u64 = 512;
 /// The disks of a machine together: those with a device behind them that cannot be taken out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Storage {
-    /// What they hold together, bytes; 0 where the system shows none.
+    /// The bytes that all disks hold together; 0 where the system shows none.
     pub bytes: u64,
     /// Of which kinds they are, each once: `NVMe SSD`, `SSD`, `HDD`, `virtual disk`.
     pub kinds: String,

@@ -1,11 +1,11 @@
-//! What the kernel knows of a TCP connection and no safe interface has: segments that were sent again, and what kept it
-//! from sending.
+//! The kernel's data about a TCP connection that no safe interface has: segments that were sent again, and what kept
+//! the connection from sending.
 //!
 //! It is there on Linux only.
 
 use std::os::fd::BorrowedFd;
 
-/// What the kernel knows of a connection.
+/// The kernel's data about a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TcpInfo {
     /// Segments that this end has sent again since the connection began. The counter wraps at 2^32.
@@ -18,17 +18,17 @@ pub(crate) struct TcpInfo {
     pub(crate) acked_bytes: u64,
     /// Bytes that the kernel has taken and not sent yet.
     pub(crate) unsent_bytes: u32,
-    /// How long something was to be sent or acknowledged, in us; 0 before Linux 4.10, as are the next two.
+    /// The time that something was to be sent or acknowledged, in us; 0 before Linux 4.10, as are the next two.
     pub(crate) busy_us: u64,
-    /// How long of it the other end's receive window kept the kernel from sending, in us.
+    /// The part of `busy_us` in which the other end's receive window kept the kernel from sending, in us.
     pub(crate) receiver_us: u64,
-    /// How long of it this end's send buffer did, in us.
+    /// The part of `busy_us` in which this end's send buffer kept the kernel from sending, in us.
     pub(crate) buffer_us: u64,
     /// The rate at which bytes were delivered last, in bytes a second.
     pub(crate) delivery_bytes_per_s: u64,
 }
 
-/// What the kernel knows of this connection; none when it does not say.
+/// Returns the kernel's data about this connection; `None` when the kernel does not give them.
 #[cfg(target_os = "linux")]
 pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> Option<TcpInfo> {
     use std::mem::{MaybeUninit, offset_of};

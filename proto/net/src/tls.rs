@@ -24,17 +24,17 @@ pub use files::TlsFiles;
 use files::{Ca, KINDS, Pair, Pem};
 pub use unverified::Unverified;
 
-/// What is spoken on a connection.
+/// The protocol on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Protocol {
     /// HTTP/2, as gRPC speaks it.
     Grpc,
-    /// Framed messages and nothing around them: plain TCP, and the streams of QUIC.
+    /// Messages in frames and nothing around them: plain TCP, and the streams of QUIC.
     Tcp,
 }
 
 impl Protocol {
-    /// How the handshake calls it (ALPN).
+    /// Returns the name of the protocol in the handshake (ALPN).
     pub fn alpn(self) -> &'static [u8] {
         match self {
             Protocol::Grpc => b"h2",
@@ -43,7 +43,7 @@ impl Protocol {
     }
 }
 
-/// How handshakes call HTTP/1.1, which only servers of ours speak, and beside the protocols of runs.
+/// The name of HTTP/1.1 in handshakes. Only servers of ours speak HTTP/1.1, beside the protocols of runs.
 const HTTP_1_1: &[u8] = b"http/1.1";
 
 /// The crypto, named: with two providers in one build rustls would panic rather than choose. AES-128 comes first: as
@@ -80,7 +80,7 @@ fn no_tls13(error: &rustls::Error) -> TlsError {
     TlsError::Unusable { flag: "*", origin: "TLS 1.3".to_owned(), source: error.to_string().into() }
 }
 
-/// How a client verifies nodes, and what it shows them. Cheap to clone.
+/// The TLS settings of a client: how it verifies nodes, and the certificate that it shows them. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ClientTls {
     grpc: Arc<ClientConfig>,
@@ -123,7 +123,8 @@ impl ClientTls {
     }
 }
 
-/// What a node shows its clients, and whether it asks the same of them. Cheap to clone.
+/// The TLS settings of a node: the certificate that it shows its clients, and whether clients must show one. Cheap to
+/// clone.
 #[derive(Clone, Debug)]
 pub struct ServerTls {
     stream: Arc<ServerConfig>,
@@ -186,7 +187,7 @@ impl ServerTls {
         Ok(ServerTls { stream, quic, http, asks_clients: ca.is_some() })
     }
 
-    /// Whether clients have to show a certificate.
+    /// Returns true when clients have to show a certificate.
     pub fn asks_clients(&self) -> bool {
         self.asks_clients
     }
@@ -240,7 +241,8 @@ pub(crate) fn server_name(host: &str) -> std::io::Result<ServerName<'static>> {
     })
 }
 
-/// What a client can do about a certificate that it does not accept; nothing, mostly.
+/// Returns the remedy for a client that does not accept a certificate. In most cases there is no remedy, and the text
+/// is empty.
 pub(crate) fn advice(error: &rustls::Error, host: &str) -> String {
     match error {
         // A bad signature: two CAs of the same name.
@@ -263,11 +265,11 @@ pub(crate) fn advice(error: &rustls::Error, host: &str) -> String {
     }
 }
 
-/// What to do about a certificate of a CA at a node.
+/// The remedy for a node that shows the certificate of a CA.
 pub(crate) const OF_CA: &str = "; the node's certificate is that of a CA (CA:TRUE), which `openssl req -x509` makes \
                                 unless told otherwise: make it with -addext basicConstraints=critical,CA:FALSE";
 
-/// Whether a node was refused since it shows the certificate of a CA as its own.
+/// Returns true when a node was refused because it shows the certificate of a CA as its own.
 fn is_of_ca(error: &OtherError) -> bool {
     error.0.downcast_ref() == Some(&webpki::Error::CaUsedAsEndEntity)
 }

@@ -33,7 +33,7 @@ pub enum TokenError {
         /// Why it was not read.
         source: KeyFileError,
     },
-    /// What it holds is no token.
+    /// The file holds no token.
     #[error(
         "{path} (--token-file) holds no token: one line of {MIN_TOKEN_BYTES} to {MAX_TOKEN_BYTES} printable ASCII \
          characters without blanks is wanted, for example from: openssl rand -hex 32",
@@ -75,12 +75,13 @@ impl Token {
         metadata.insert(KEY, self.0.clone());
     }
 
-    /// Whether a request shows any token, right or wrong.
+    /// Returns true when a request shows any token, right or wrong.
     pub fn is_any_shown(metadata: &MetadataMap) -> bool {
         metadata.contains_key(KEY)
     }
 
-    /// Whether a request shows this token. The time that it takes does not depend on how many bytes are right.
+    /// Returns true when a request shows this token. The time of the comparison does not depend on how many bytes are
+    /// right.
     pub fn is_shown(&self, metadata: &MetadataMap) -> bool {
         self.is_shown_by(metadata.get(KEY).map(MetadataValue::as_bytes))
     }

@@ -1,4 +1,4 @@
-//! What the kernel and an interface have counted as lost, late or refused: the counters that say why a link is slower
+//! The counters of the kernel and of an interface for what was lost, late or refused. They say why a link is slower
 //! than it should be.
 //!
 //! Read from `/proc/net` (of this process's network namespace) and from `/sys/class/net`. What the system does not show
@@ -39,7 +39,7 @@ const KERNEL: [(&str, &[&str]); 4] = [
     ("Ip", &["InHdrErrors", "InDiscards", "OutDiscards", "ReasmFails", "FragFails", "FragCreates"]),
 ];
 
-/// What an interface counts without any trouble.
+/// The counters of an interface that are no sign of trouble.
 const NORMAL: [&str; 8] =
     ["rx_bytes", "tx_bytes", "rx_packets", "tx_packets", "multicast", "rx_compressed", "tx_compressed", "rx_nohandler"];
 
@@ -87,7 +87,7 @@ impl Troubles {
         self.0.iter().map(|(name, count)| (name.as_str(), *count))
     }
 
-    /// Whether all counters are 0.
+    /// Returns true when all counters are 0.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -11,15 +11,15 @@ use std::sync::{Arc, OnceLock};
 use signal_hook::consts::SIGABRT;
 use signal_hook::flag;
 
-/// What the first panic said.
+/// The text of the first panic.
 static FIRST: OnceLock<String> = OnceLock::new();
 
 thread_local! {
-    /// Whether a panic of this thread is an answer that is expected.
+    /// True while a panic of this thread is an answer that the program expects.
     static IS_CONTAINED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// How the operating system says that there is no memory.
+/// The operating system's text for a lack of memory.
 const NO_MEMORY: &str = "(os error 12)";
 
 /// From here on a panic in any thread is told in one line on standard error, and [`first`] knows it. A program that
@@ -61,7 +61,7 @@ pub fn contained<T>(body: impl FnOnce() -> T) -> Result<T, String> {
     made.map_err(|payload| said(payload.as_ref()).to_owned())
 }
 
-/// What the first panic since [`watch`] said; `None` as long as there was none.
+/// Returns the text of the first panic since [`watch`]; `None` as long as there was none.
 pub fn first() -> Option<&'static str> {
     FIRST.get().map(String::as_str)
 }
@@ -74,18 +74,19 @@ fn notice(told: &mut impl Write, program: &str, info: &PanicHookInfo<'_>) {
         BacktraceStatus::Captured => format!("\n{backtrace}"),
         _ => " (RUST_BACKTRACE=1 shows the way there)".to_owned(),
     };
-    // Written at once, so that what other threads say stays apart from it. There is nobody else to tell.
+    // One write has the whole line, so that lines of other threads stay apart from it. An error of the write is
+    // ignored: there is no other place to report it.
     let line = format!("{program}: {}: {text}{more}\n", what(&text));
     let _ = told.write_all(line.as_bytes());
     FIRST.get_or_init(|| text);
 }
 
-/// What a panic means. A thread that gets no memory as it begins panics inside the standard library.
+/// Returns the meaning of a panic. A thread that gets no memory as it begins panics inside the standard library.
 fn what(text: &str) -> &'static str {
     if text.contains(NO_MEMORY) { "no memory is left" } else { "this is a bug, please report it" }
 }
 
-/// What happened, on one line.
+/// Returns the description of a panic on one line.
 fn text(thread: &str, payload: &dyn Any, location: Option<&Location<'_>>) -> String {
     let said = said(payload).replace(char::is_control, " ");
     let place = location.map_or_else(String::new, |location| format!(" at {location}"));
@@ -110,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_panic_in_any_thread_is_known_unless_it_is_contained() {
-        // Told to nobody: a log of tests with a panic in it is read as a failure.
+        // The hook prints nothing: a log of tests with a panic in it is read as a failure.
         std::panic::set_hook(Box::new(|_| ()));
         watch_panics();
         assert_eq!(contained(|| assert_eq!([1].len(), 1)), Ok(()));

@@ -6,9 +6,9 @@ use lon_proto::text::on_lines;
 
 /// An error and the exit code it means. `E` is the program's own type of exit codes.
 pub struct Failure<E> {
-    /// How the program ends.
+    /// The exit code of the program.
     pub exit: E,
-    /// What went wrong, with its causes.
+    /// The error, with its causes.
     pub error: anyhow::Error,
 }
 

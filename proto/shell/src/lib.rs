@@ -1,4 +1,4 @@
-//! What the command lines of the two programs, `loadgen-node` and `sut-node`, share.
+//! The shared parts of the command lines of the two programs, `loadgen-node` and `sut-node`.
 //!
 //! - [`bugs`]: what is said of panics, and who learns of them;
 //! - [`documents`]: JSON documents that one program writes and the other reads;

@@ -22,7 +22,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::figures::{bytes, length_ns};
 
-/// How the log is written; the values of `--log-format`.
+/// The format of the log; the values of `--log-format`.
 ///
 /// `--help` shows their names alone: with a text for each, clap would print the help of every flag in its long form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -74,7 +74,7 @@ pub fn start_if_none(usual: &str) -> Result<(), LogError> {
     Ok(())
 }
 
-/// How lines of text have the fields of an event.
+/// Returns the format of an event's fields in lines of text.
 fn fields() -> impl for<'writer> FormatFields<'writer> + Send + Sync + 'static {
     debug_fn(|out: &mut Writer<'_>, field: &Field, value: &dyn Debug| {
         let text = on_lines(&format!("{value:?}"));
@@ -109,7 +109,8 @@ fn fitting<'a>(name: &'a str, text: &str) -> Option<(&'a str, String)> {
     Some((stem, text?))
 }
 
-/// What is logged: levels, for all and by the start of a module's path. An empty `RUST_LOG` is as none.
+/// Returns the selection of logged events: levels, for all and by the start of a module's path. An empty `RUST_LOG`
+/// counts as an unset one.
 fn filter(usual: &str) -> Result<Targets, LogError> {
     let text = std::env::var("RUST_LOG").ok().filter(|text| !text.trim().is_empty());
     selection(text.unwrap_or_else(|| usual.to_owned()))
@@ -168,7 +169,7 @@ impl Drop for Diverted {
     }
 }
 
-/// What was logged since lines are written once; none as long as each is written whenever it comes.
+/// The lines since the log began to write each line once; `None` as long as it writes every line.
 static SAID: Mutex<Option<HashSet<String>>> = Mutex::new(None);
 
 fn said() -> MutexGuard<'static, Option<HashSet<String>>> {
@@ -191,7 +192,7 @@ impl Drop for Once {
     }
 }
 
-/// Whether a line is to be left out.
+/// Returns true when a line is to be left out.
 fn is_repeated(line: &[u8]) -> bool {
     let mut said = said();
     let Some(said) = said.as_mut() else { return false };
@@ -294,7 +295,7 @@ mod tests {
         assert!(text.ends_with(": it is \u{fffd}over run=\"a b\" took=1.5s of=3 file=x\u{fffd}y\n"), "{text:?}");
     }
 
-    /// Taken by tests that write to the log of the process.
+    /// The lock for tests that write to the log of the process.
     static ALONE: Mutex<()> = Mutex::new(());
 
     #[test]

@@ -1,4 +1,4 @@
-//! What `--tls-ca`, `--tls-cert`, `--tls-key` and `--insecure` mean, the same in every command of both programs.
+//! The meaning of `--tls-ca`, `--tls-cert`, `--tls-key` and `--insecure`, the same in every command of both programs.
 //!
 //! Plain text stays on the host unless `--insecure` is given; each end decides that for itself.
 
@@ -11,7 +11,7 @@ pub fn files(ca: Option<&PathBuf>, cert: Option<&PathBuf>, key: Option<&PathBuf>
     TlsFiles { ca: ca.cloned(), cert: cert.cloned(), key: key.cloned(), allows_open_key }
 }
 
-/// What a client verifies nodes with; none when no file was given.
+/// Returns the settings with which a client verifies nodes; `None` when no file was given.
 ///
 /// # Errors
 /// Files that cannot be used.
@@ -19,8 +19,8 @@ pub fn client(files: &TlsFiles) -> Result<Option<ClientTls>, TlsError> {
     (!files.is_empty()).then(|| ClientTls::new(files)).transpose()
 }
 
-/// What a node shows its clients, and which of them it serves: those that `allowed` names, if it names any. None when
-/// no file was given.
+/// Returns the TLS settings of a node: the certificate that it shows its clients, and the clients that it serves. With
+/// names in `allowed`, it serves only these clients. `None` when no file was given.
 ///
 /// # Errors
 /// Files that cannot be used, or names without a CA.

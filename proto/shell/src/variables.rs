@@ -62,12 +62,12 @@ fn not_text(command: &Command, args: &[OsString]) -> Vec<StyledStr> {
     typed.chain(variables).map(StyledStr::from).collect()
 }
 
-/// Whether a value is found in a text by its own doing: short ones and these words are everywhere.
+/// Returns true when a text that has this value speaks of this value. Short values and these words are everywhere.
 fn is_telling(value: &str) -> bool {
     value.len() >= 4 && !["true", "false", "none", "auto"].contains(&value)
 }
 
-/// Whether a text has this word, as it is.
+/// Returns true when a text has this word as it is, with no letter, digit or hyphen beside it.
 fn has_word(text: &str, word: &str) -> bool {
     let goes_on = |letter: char| letter.is_alphanumeric() || letter == '-';
     text.match_indices(word)

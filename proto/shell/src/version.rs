@@ -1,4 +1,4 @@
-//! What a program knows of its own build.
+//! The facts that a program knows of its own build.
 
 /// The git revision that the program was built from. `LON_REVISION` in the environment of the
 /// build says it, as in `deploy/image.sh`; a release build in a clone of the repository finds it by itself.

@@ -13,7 +13,7 @@ use super::kind::{Codec, Layout};
 pub struct EncodeError {
     /// The codec that was used.
     pub codec: Codec,
-    /// What is wrong with the bytes.
+    /// The fault in the bytes.
     pub reason: String,
 }
 
@@ -23,7 +23,7 @@ pub struct EncodeError {
 pub struct InflateError {
     /// The codec that was used.
     pub codec: Codec,
-    /// What is wrong with the bytes.
+    /// The fault in the bytes.
     pub reason: String,
 }
 

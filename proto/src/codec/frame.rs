@@ -11,12 +11,12 @@ const SAMPLE: u8 = 0;
 /// The most bytes that one element can have.
 const MAX_ELEMENT_BYTES: u8 = 8;
 
-/// What stands in front of a compressed body.
+/// The header in front of a compressed body.
 pub(super) struct Header {
     /// Number of raw bytes.
     pub(super) raw_len: u64,
     sum: u32,
-    /// What the filter knew of the bytes; none without a filter.
+    /// The layout of the bytes, as the filter knew it; `None` without a filter.
     pub(super) layout: Option<Layout>,
 }
 

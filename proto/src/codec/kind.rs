@@ -51,7 +51,7 @@ impl Default for ZstdLevel {
     }
 }
 
-/// What a filter knows about the bytes that it filters.
+/// The layout of bytes, as a filter knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// A sample as [`crate::sample`] lays it out: tensors with type and shape.
@@ -136,12 +136,12 @@ impl Codec {
         }
     }
 
-    /// Whether the bytes stay as they are and can be used without decoding.
+    /// Returns true when the bytes stay as they are and can be used without decoding.
     pub fn is_none(self) -> bool {
         self == Codec::None
     }
 
-    /// Whether the bytes travel without a frame.
+    /// Returns true when the bytes travel without a frame.
     pub(super) fn has_no_frame(self) -> bool {
         matches!(self, Codec::None | Codec::Original)
     }

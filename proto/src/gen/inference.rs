@@ -51,7 +51,7 @@ pub struct ModelMetadataResponse {
     pub name: ::prost::alloc::string::String,
     #[prost(string, repeated, tag = "2")]
     pub versions: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// What runs it, for example onnxruntime_onnx.
+    /// Platform that runs the model, for example onnxruntime_onnx.
     #[prost(string, tag = "3")]
     pub platform: ::prost::alloc::string::String,
     /// Some servers list neither inputs nor outputs.
@@ -318,7 +318,7 @@ pub mod grpc_inference_service_client {
                 .insert(GrpcMethod::new("inference.GRPCInferenceService", "ModelReady"));
             self.inner.unary(req, path, codec).await
         }
-        /// What software is it? The round trip that stands for GetName.
+        /// Returns the name and version of the server's software. This round trip stands for GetName.
         pub async fn server_metadata(
             &mut self,
             request: impl tonic::IntoRequest<super::ServerMetadataRequest>,
@@ -345,7 +345,7 @@ pub mod grpc_inference_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// What does this model take and give?
+        /// Returns the inputs and outputs of this model.
         pub async fn model_metadata(
             &mut self,
             request: impl tonic::IntoRequest<super::ModelMetadataRequest>,
@@ -436,7 +436,7 @@ pub mod grpc_inference_service_server {
             tonic::Response<super::ModelReadyResponse>,
             tonic::Status,
         >;
-        /// What software is it? The round trip that stands for GetName.
+        /// Returns the name and version of the server's software. This round trip stands for GetName.
         async fn server_metadata(
             &self,
             request: tonic::Request<super::ServerMetadataRequest>,
@@ -444,7 +444,7 @@ pub mod grpc_inference_service_server {
             tonic::Response<super::ServerMetadataResponse>,
             tonic::Status,
         >;
-        /// What does this model take and give?
+        /// Returns the inputs and outputs of this model.
         async fn model_metadata(
             &self,
             request: tonic::Request<super::ModelMetadataRequest>,

@@ -34,7 +34,8 @@ pub struct DescribeResponse {
     pub backend: ::core::option::Option<Backend>,
     #[prost(string, repeated, tag = "6")]
     pub codecs: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// How the node answers samples, as it was told to: its own options and those of its backend. Empty: it does not tell.
+    /// Settings with which the node answers samples: its own options and those of its backend. Empty when the node does
+    /// not report them.
     #[prost(message, repeated, tag = "7")]
     pub settings: ::prost::alloc::vec::Vec<Setting>,
     /// Absent: the node does not tell.
@@ -53,7 +54,7 @@ pub struct Setting {
     #[prost(bool, tag = "3")]
     pub shapes_answers: bool,
 }
-/// What a node's program was built from.
+/// Build of a node's program.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Build {
     #[prost(string, tag = "1")]
@@ -64,7 +65,7 @@ pub struct Build {
     /// The digest of the container image that it runs in; empty when it was not told.
     #[prost(string, tag = "3")]
     pub image_digest: ::prost::alloc::string::String,
-    /// What was built in beside the rest.
+    /// Features that were built in beside the rest.
     #[prost(string, repeated, tag = "4")]
     pub features: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
@@ -101,7 +102,7 @@ pub struct Host {
     #[prost(message, optional, tag = "13")]
     pub storage: ::core::option::Option<Storage>,
 }
-/// What the system does not say is 0 or empty.
+/// Processors of a host. A value that the system does not report is 0 or empty.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Processors {
     /// Sockets that are in use.
@@ -151,7 +152,7 @@ pub struct Nic {
     pub speed_mbit_s: u64,
     #[prost(uint32, tag = "4")]
     pub mtu_bytes: u32,
-    /// What its links carry: "Ethernet", "InfiniBand", "IEEE 802.11", "3GPP"; empty when the system says something else.
+    /// Type of its links: "Ethernet", "InfiniBand", "IEEE 802.11", "3GPP"; empty when the system reports another type.
     #[prost(string, tag = "5")]
     pub link: ::prost::alloc::string::String,
     /// Bus and ids of its device: "pci 15b3:101d"; empty when it has none.
@@ -163,7 +164,7 @@ pub struct Nic {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Backend {
-    /// What runs the model, with its version: "onnxruntime 1.31.1", "tract 0.23.9", "null".
+    /// Engine that runs the model, with its version: "onnxruntime 1.31.1", "tract 0.23.9", "null".
     #[prost(string, tag = "1")]
     pub engine: ::prost::alloc::string::String,
     #[prost(string, tag = "2")]
@@ -230,7 +231,7 @@ pub struct ProbeRequest {
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 #[prost(skip_debug)]
 pub struct StartRunResponse {
-    /// What the node takes in before it stops reading.
+    /// Limits of what the node takes in before it stops reading.
     #[prost(uint64, tag = "1")]
     pub max_samples_in_flight: u64,
     #[prost(uint64, tag = "2")]
@@ -342,8 +343,8 @@ pub mod dispatch_response {
         }
     }
 }
-/// Sent in both directions, on every stream that had nothing else to say for half a second. A claim ends when nothing
-/// came from its client on any stream for ten seconds.
+/// Sign of life in both directions, on every stream that had nothing else to say for half a second. A claim ends when
+/// nothing came from its client on any stream for ten seconds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Heartbeat {}
 /// Where the time went at the SUT, as durations, so that no clocks need to agree.
@@ -366,7 +367,7 @@ pub struct Stages {
     #[prost(uint64, tag = "7")]
     pub postprocess_ns: u64,
 }
-/// How a stream ended, for transports that have no status of their own; nothing follows it.
+/// End of a stream, for transports that have no status of their own; nothing follows it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct End {
     /// A gRPC status code; 0 is a good end.
@@ -406,7 +407,7 @@ pub struct EndRunResponse {
     pub samples_answered: u64,
     #[prost(uint64, tag = "3")]
     pub samples_failed: u64,
-    /// Serialized Dispatch messages without their length prefix; Open and heartbeats are not among them.
+    /// Bytes of serialized Dispatch messages without their length prefix; Open and heartbeats are not among them.
     #[prost(uint64, tag = "4")]
     pub message_bytes_in: u64,
     #[prost(uint64, tag = "5")]
@@ -424,8 +425,8 @@ pub struct EndRunResponse {
     pub tensor_bytes_in: u64,
     #[prost(uint64, tag = "10")]
     pub tensor_bytes_out: u64,
-    /// What crossed the sockets of the connections that carried the run's streams, from their first byte on, below TLS;
-    /// over QUIC the payload of UDP. Absent when the node cannot count them; 0 says that nothing crossed them.
+    /// Bytes on the sockets of the connections that carried the run's streams, from their first byte on, below TLS;
+    /// over QUIC the payload of UDP. Absent when the node cannot count them; 0 when no bytes went through.
     #[prost(uint64, optional, tag = "11")]
     pub socket_bytes_in: ::core::option::Option<u64>,
     #[prost(uint64, optional, tag = "12")]
@@ -443,7 +444,7 @@ pub struct EndRunResponse {
     #[prost(uint64, tag = "16")]
     pub client_heartbeats: u64,
 }
-/// What an interface carried from StartRun to EndRun, whoever it was for.
+/// Traffic of an interface from StartRun to EndRun, that of other programs included.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct NicTraffic {
     #[prost(message, optional, tag = "1")]
@@ -472,8 +473,8 @@ pub struct ProbeCounters {
     /// not say.
     #[prost(uint64, optional, tag = "2")]
     pub retransmits: ::core::option::Option<u64>,
-    /// What the node's kernel, and the interface that the probe came through, have counted as lost, late or refused:
-    /// those that are not 0.
+    /// Counters of the node's kernel, and of the interface that the probe came through, for what was lost, late or
+    /// refused: those that are not 0.
     #[prost(message, repeated, tag = "3")]
     pub troubles: ::prost::alloc::vec::Vec<Counter>,
     /// Absent: not known yet.
@@ -494,7 +495,7 @@ pub struct Counter {
     #[prost(uint64, tag = "2")]
     pub count: u64,
 }
-/// How a connection sends. What is not known is 0 or empty.
+/// Path of a connection: how it sends. A value that is not known is 0 or empty.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Path {
     /// Payload of one segment (over QUIC: of one datagram).
@@ -524,17 +525,17 @@ pub struct ProbePeerRequest {
     /// 1 to 256.
     #[prost(uint32, tag = "5")]
     pub connections: u32,
-    /// How long each direction is measured, each time; of all times together 600 s at most.
+    /// Duration of one measurement of one direction; of all measurements together 600 s at most.
     #[prost(uint64, tag = "6")]
     pub time_ns: u64,
     /// Payload after which a measurement ends: 1 byte to 10^11.
     #[prost(uint64, tag = "7")]
     pub max_bytes: u64,
-    /// How often each direction is measured: 1 to 256.
+    /// Number of measurements of each direction: 1 to 256.
     #[prost(uint32, tag = "8")]
     pub repeats: u32,
 }
-/// What was measured until the end, or until it failed.
+/// Results of the probe until its end, or until it failed.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ProbePeerResponse {
     /// The name that the other node gave; empty when it was not reached.
@@ -654,7 +655,7 @@ pub mod sut_node_client {
             req.extensions_mut().insert(GrpcMethod::new("lon.v1.SutNode", "GetName"));
             self.inner.unary(req, path, codec).await
         }
-        /// Who and what the node is.
+        /// Describes the node: its name, software, host, backend, codecs, settings and build.
         pub async fn describe(
             &mut self,
             request: impl tonic::IntoRequest<super::DescribeRequest>,
@@ -850,7 +851,7 @@ pub mod sut_node_server {
             &self,
             request: tonic::Request<super::GetNameRequest>,
         ) -> std::result::Result<tonic::Response<super::GetNameResponse>, tonic::Status>;
-        /// Who and what the node is.
+        /// Describes the node: its name, software, host, backend, codecs, settings and build.
         async fn describe(
             &self,
             request: tonic::Request<super::DescribeRequest>,

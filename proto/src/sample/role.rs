@@ -1,4 +1,4 @@
-//! What an input of a model is for, where texts are token ids: told by the names that models give their inputs.
+//! The purpose of a model's input, where texts are token ids: judged by the names that models give their inputs.
 
 /// The purpose of an input, judged by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,7 +18,7 @@ pub struct TensorSpec {
     pub other_dtypes: Vec<DType>,
     /// The dimensions, outermost first; `None` stands for any size.
     pub dims: Vec<Option<u32>>,
-    /// Whether a sample may leave it out. Of an output it says nothing: what is due is in the dimensions.
+    /// True when a sample may leave the tensor out. It has no meaning for an output: the dimensions say what is due.
     pub is_optional: bool,
 }
 
@@ -33,7 +33,7 @@ impl TensorSpec {
         std::iter::once(self.dtype).chain(self.other_dtypes.iter().copied())
     }
 
-    /// Whether the leading dimension is the batch: it is when its size is free or 1.
+    /// Returns true when the leading dimension is the batch: it is when its size is free or 1.
     pub fn has_batch_dim(&self) -> bool {
         matches!(self.dims.first(), Some(None | Some(1)))
     }
@@ -87,8 +87,8 @@ impl Signature {
         Signature(specs)
     }
 
-    /// Whether a sample of these tensors fits: each fits its own spec (see [`TensorSpec::sample_dims`]), in this order,
-    /// and none is missing but what may be left out.
+    /// Checks that a sample of these tensors fits: each fits its own spec (see [`TensorSpec::sample_dims`]), in this
+    /// order, and none is missing but what may be left out.
     ///
     /// # Errors
     /// The sample does not fit; the error shows both.
@@ -118,8 +118,8 @@ impl Signature {
     }
 }
 
-/// Whether a sample of these tensors has what these specs ask for, in their order. A tensor that does not
-/// fit an optional spec is held against the next one.
+/// Returns true when a sample of these tensors has what these specs ask for, in their order. A tensor that does not fit
+/// an optional spec is compared with the next one.
 pub fn fit(specs: &[TensorSpec], tensors: &[Tensor]) -> bool {
     let mut specs = specs.iter();
     let is_taken = |tensor: &Tensor| {
@@ -164,7 +164,7 @@ pub enum SpecError {
     DType {
         /// The name of the tensor.
         name: String,
-        /// What is wrong with the type.
+        /// The error about the type.
         cause: UnknownDType,
     },
     /// A dimension is neither free nor a 32-bit size.

@@ -7,7 +7,7 @@ fn tensor(dtype: DType, dims: &[u32]) -> Tensor {
     Tensor::new(dtype, dims, data.into()).unwrap()
 }
 
-/// Written by hand from the table in the module's documentation.
+/// The expected bytes of a sample, written by hand from the table in the module's documentation.
 const GOLDEN: [u8; 51] = [
     3, // tensors
     7, 1, 2, 0, 0, 0, // i64[2]

@@ -47,7 +47,7 @@ static_assert(offsetof(mlperf::QuerySample, index) == offsetof(lon_sample, index
 static_assert(sizeof(mlperf::QuerySampleIndex) == sizeof(size_t), "an index has another size");
 static_assert(sizeof(mlperf::ResponseId) == sizeof(uint64_t), "an id has another size");
 
-// What went wrong, with the status of lon_qdl.h.
+// An error in words, with the status of lon_qdl.h.
 class Error : public std::runtime_error {
  public:
   Error(int32_t status, const std::string& what) : std::runtime_error(what), status_(status) {}
@@ -196,10 +196,10 @@ class Run {
     detail::check(lon_close(handle, folder.c_str()));
   }
 
-  // Whether the loss handler was called.
+  // Returns true when the loss handler was called.
   bool is_lost() const noexcept { return is_lost_; }
 
-  // Whether a handler of the caller's own decides what follows a loss.
+  // Returns true when a handler of the caller's own decides what follows a loss.
   bool has_handler() const noexcept { return static_cast<bool>(on_loss_); }
 
   // For functions of lon_qdl.h that have no method here.

@@ -65,7 +65,7 @@ extern "C" {
 #define lon_take lon_take_v1
 #define lon_close lon_close_v1
 
-/* What functions return. 1 to 5 are also the exit codes of loadgen-node. */
+/* Status that functions return. 1 to 5 are also the exit codes of loadgen-node. */
 #define LON_OK 0               /* Done. Of lon_close: every sample that was issued was answered once. */
 #define LON_ERROR_BUG 1        /* A bug of this library, or the operating system refused something. */
 #define LON_ERROR_USAGE 2      /* An option, a file, a dataset or a model is not as it should be. */
@@ -101,8 +101,8 @@ typedef void (*lon_responses_fn)(void* user, const lon_response* responses, size
 /* Is told once that the run became unusable; `reason` is one sentence, valid during the call. */
 typedef void (*lon_lost_fn)(void* user, const char* reason);
 
-/* Who is called. Callbacks run on threads of the library, several at the same time; they must not block, since the
- * network waits meanwhile. */
+/* Functions of the caller that the library calls. They run on threads of the library, several at the same time; they
+ * must not block, since the network waits meanwhile. */
 typedef struct lon_callbacks {
   size_t struct_size;             /* sizeof(lon_callbacks) */
   void* user;                     /* handed to each callback */
@@ -125,8 +125,8 @@ const char* lon_version(void);
 /* The version of the interface that the library has: LON_ABI of its header. */
 uint32_t lon_abi(void);
 
-/* What went wrong in the last call on this thread that failed, one line; empty when none has. Valid until the next call
- * on this thread. Never null. */
+/* The error of the last call on this thread that failed, one line; empty when none has. Valid until the next call on
+ * this thread. Never null. */
 const char* lon_last_error(void);
 
 /*
@@ -189,7 +189,7 @@ int32_t lon_issue(lon_handle run, const uint64_t* ids, const void* const* data, 
 /* Nothing more is issued for now: the nodes need not wait for more before they infer what they have. */
 int32_t lon_flush(lon_handle run);
 
-/* What lon_take has fetched. */
+/* Kinds of responses that lon_take fetches. */
 #define LON_COMPLETED 0
 #define LON_FIRST_TOKENS 1
 

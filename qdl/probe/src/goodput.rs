@@ -1,4 +1,4 @@
-//! How many bytes are kept in flight to fill a path, and the goodput that follows. Pure: every method is told the time.
+//! Bytes in flight that fill a path, and the goodput that follows. Pure: every method takes the time as an argument.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ pub(crate) const LARGEST_CHUNK: usize = 1 << 20;
 /// A chunk should take about this long to come through: fine enough to measure, coarse enough not to cost.
 const CHUNK_TIME: Duration = Duration::from_millis(2);
 
-/// What came through within this time decides how much may be on its way.
+/// Shortest memory of a [`Window`]: the bytes that arrived within it decide how many may be in flight.
 const MEMORY: Duration = Duration::from_millis(50);
 
 /// Fewest and most bytes in flight.
@@ -21,8 +21,8 @@ const MOST_WINDOW_BYTES: u64 = 64 << 20;
 /// The share of a measurement that is left out at its beginning: windows grow, and shapers give away their burst.
 const WARM_UP: f64 = 0.3;
 
-/// How much may be on its way to one node: twice what it took within a memory that is longer than its round trip, so
-/// that a path that is limited by the window sees it doubled, and one that is limited by itself never queues for long.
+/// Limit of the bytes in flight to one node: twice the bytes that it took within a memory longer than its round trip.
+/// On a path that the window limits, the window doubles. On a path that limits itself, bytes never queue for long.
 #[derive(Debug)]
 pub(crate) struct Window {
     memory: Duration,
@@ -49,7 +49,7 @@ impl Window {
         }
     }
 
-    /// How many bytes may be in flight.
+    /// Returns the number of bytes that may be in flight.
     pub(crate) fn bytes(&self) -> u64 {
         (2 * self.recent_bytes).clamp(LEAST_WINDOW_BYTES, MOST_WINDOW_BYTES)
     }
@@ -101,7 +101,7 @@ impl Meter {
         }
         let warm_at = self.begun + took.mul_f64(WARM_UP);
         let mut warm = self.arrivals.iter().filter(|(at, _)| *at >= warm_at);
-        // What arrived until then was sent before.
+        // The bytes that arrived up to `first` were sent before it, so only later ones count.
         let &(first, _) = warm.next()?;
         let (mut last, mut arrivals, mut bytes) = (first, 1, 0);
         for &(at, came) in warm {

@@ -32,7 +32,7 @@ const TRIP_INTERVAL: Duration = Duration::from_millis(5);
 /// Most round trips of one size.
 const MOST_TRIPS: usize = 1000;
 
-/// How long an answer is waited for awake: as in SingleStream.
+/// Time for which the probe waits awake for an answer, as in SingleStream.
 const LINGER: Duration = Duration::from_micros(500);
 
 /// The longest wait before it is checked whether the user wants to stop.
@@ -71,7 +71,7 @@ impl Direction {
     }
 }
 
-/// What is flooded, and how.
+/// Parameters of a flood: its nodes, its direction and its limits.
 #[derive(Clone, Copy, Debug)]
 pub struct FloodSpec<'a> {
     /// The nodes, each with its round trip.
@@ -80,7 +80,7 @@ pub struct FloodSpec<'a> {
     pub direction: Direction,
     /// Connections to each node.
     pub connections: usize,
-    /// How long it takes.
+    /// Duration of the flood.
     pub time: Duration,
     /// Bytes each way after which it ends.
     pub max_bytes: u64,
@@ -153,7 +153,8 @@ impl Load {
         Ok(Load { run, inbox, stop, names, connections, noise, replies: Vec::new(), next_id: 0 })
     }
 
-    /// What this end and the node's have spent and counted until now; none of the node when it does not tell.
+    /// Returns the CPU time and counters of this end and of the node until now. The node's are `None` when it does not
+    /// report them.
     pub fn ends(&self, node: NodeIndex) -> (EndCounters, Option<EndCounters>) {
         let (own, theirs) = self.run.ends(node);
         let told = |reason: &String| tracing::debug!(node = node.0, reason, "no counters of a node");
@@ -290,7 +291,7 @@ impl Load {
         self.run.lanes(node).saturating_sub(1)
     }
 
-    /// How many of the lanes belong to so many connections.
+    /// Returns the number of the node's lanes that belong to `connections` connections.
     fn bulk_lanes(&self, node: NodeIndex, connections: usize) -> usize {
         let each = self.run.lanes(node) / self.connections.max(1);
         (each * connections).clamp(1, self.last_lane(node).max(1))

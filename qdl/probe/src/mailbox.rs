@@ -24,6 +24,6 @@ impl Sink for Mailbox {
         self.lock().append(replies);
     }
 
-    /// Whoever probes asks the run which nodes were lost.
+    /// Does nothing: a probe asks the run for the lost nodes.
     fn node_lost(&self, _node: NodeIndex, _failure: &NodeFailure) {}
 }

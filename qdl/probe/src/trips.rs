@@ -16,9 +16,9 @@ pub struct Percentiles {
 pub struct Rtt {
     /// Size of the request, in bytes.
     pub bytes: u64,
-    /// How many there were.
+    /// Number of round trips.
     pub trips: u64,
-    /// How long they took.
+    /// Percentiles of the round-trip times.
     pub percentiles: Percentiles,
 }
 

@@ -26,7 +26,8 @@ pub(crate) struct LaneCounters {
     given_up: AtomicU64,
 }
 
-/// What a burst of messages adds to the counters. Summed up first, so that the counters are touched once a burst.
+/// Amounts that a burst of messages adds to the counters. They are summed first, so that the counters are touched once
+/// a burst.
 #[derive(Debug, Default)]
 pub(crate) struct Burst {
     message_bytes: u64,
@@ -69,9 +70,9 @@ impl Burst {
 pub struct NodeCounts {
     /// Samples sent in full.
     pub samples_sent: u64,
-    /// Serialized Dispatch messages sent, without their length prefix; Open not among them.
+    /// Bytes of the serialized Dispatch messages sent, without their length prefix and without Open.
     pub message_bytes_out: u64,
-    /// Serialized Dispatch messages received; heartbeats not among them.
+    /// Bytes of the serialized Dispatch messages received, without heartbeats.
     pub message_bytes_in: u64,
     /// Sample bytes inside the messages sent.
     pub payload_bytes_out: u64,

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Written by the threads that inflate, read by any thread.
+/// Counters that the threads that inflate write and any thread reads.
 #[derive(Debug, Default)]
 pub(crate) struct Inflated {
     waiting: AtomicU64,

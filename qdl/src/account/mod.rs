@@ -1,4 +1,4 @@
-//! What is counted, and whether both ends have counted the same.
+//! Counters of the traffic with the nodes, and the comparison of both ends' counters.
 //!
 //! - `counters`: messages, payloads and samples of each lane; `inflated`: answers that are inflated here; `traffic`:
 //!   bytes on the sockets to one node;

@@ -1,4 +1,4 @@
-//! What is known of a node while a run goes on.
+//! State of a node while a run goes on.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub struct NodeNow {
     pub counts: NodeCounts,
     /// Bytes on the sockets until now.
     pub traffic: NodeTraffic,
-    /// Whether there was room for more until now.
+    /// Room for more bytes and samples until now.
     pub room: NodeRoom,
     /// Samples that the node was given and that have not ended; answers that wait to be inflated among them.
     pub outstanding: u64,
@@ -27,7 +27,7 @@ pub struct NodeNow {
     pub stalls: Vec<Stall>,
 }
 
-/// Whether there was room for more on the way to a node, and in it.
+/// Room for more on the way to a node, and in the node: the times in which there was none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeRoom {
     /// Streams that write, each for itself: connections, over QUIC streams of them.
@@ -36,7 +36,7 @@ pub struct NodeRoom {
     pub socket: Room,
     /// Time in which HTTP/2 took nothing more from a stream: the node's flow-control window was full, or the socket.
     pub http2_held: Duration,
-    /// How long the node was given no more samples because it takes no more at once. Only under
+    /// Time in which the node was given no more samples because it takes no more at once. It counts only under
     /// [`crate::Policy::Pull`]; under the other policy a sample that finds no room fails.
     pub window_full: Duration,
     /// The node is on this host: see [`crate::Ends::are_here`].
@@ -44,7 +44,7 @@ pub struct NodeRoom {
 }
 
 impl NodeRoom {
-    /// What came since `before`.
+    /// Returns the increase since `before`.
     #[must_use]
     pub fn since(self, before: NodeRoom) -> NodeRoom {
         let http2_held = self.http2_held.saturating_sub(before.http2_held);

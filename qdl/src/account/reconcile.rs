@@ -39,7 +39,7 @@ const DATAGRAM_BYTES: u64 = 1_500;
 pub struct Difference {
     /// The node's name.
     pub node: String,
-    /// What was counted.
+    /// Layer at which the traffic was counted.
     pub layer: Layer,
     /// The direction in which it went.
     pub direction: Direction,
@@ -49,14 +49,14 @@ pub struct Difference {
     pub sut: u64,
 }
 
-/// What is counted.
+/// Layer of the traffic: the kind of unit that a counter counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layer {
     /// Samples and answers as they are without a codec.
     Tensor,
     /// Samples and answers as they are in the messages.
     Payload,
-    /// Serialized Dispatch messages.
+    /// Bytes of the serialized Dispatch messages.
     Message,
     /// Bytes that cross the sockets.
     Socket,
@@ -95,18 +95,19 @@ impl fmt::Display for Difference {
     }
 }
 
-/// How far the two ends' counters of a node can be compared.
+/// Extent to which the two ends' counters of a node can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparable {
     /// All of them.
     Whole,
     /// Not what the node sent: answers came late.
     Ingress,
-    /// None: the node was lost or gave none, or samples got no answer.
+    /// No counters: the node was lost or gave none, or samples got no answer.
     Nothing,
 }
 
-/// How far the two ends can agree; less than whole makes a result INVALID by itself.
+/// Returns the extent to which the two ends can agree. Anything less than [`Comparable::Whole`] makes a result INVALID
+/// by itself.
 pub fn comparable(report: &NodeReport) -> Comparable {
     let NodeReport { counts, sut, lost, .. } = report;
     match counts.late {
@@ -129,10 +130,10 @@ pub fn reconcile(report: &NodeReport) -> Vec<Difference> {
     pairs.into_iter().map(difference).collect()
 }
 
-/// What was counted, and what the LoadGen node and the SUT node have counted.
+/// Layer, direction, and the counters of the LoadGen node and of the SUT node, in this order.
 type Pair = (Layer, Direction, u64, u64);
 
-/// What must be equal.
+/// Returns the pairs of counters that must be equal.
 fn equal(counts: &NodeCounts, sut: &SutCounts) -> Vec<Pair> {
     use Direction::{Egress, Ingress};
     let mut pairs = vec![

@@ -22,13 +22,13 @@ pub struct NodeReport {
     pub traffic: NodeTraffic,
     /// The node's counters, or why there are none.
     pub sut: Result<SutCounts, String>,
-    /// Whether there was room for more, until the node was asked for its counters.
+    /// Room for more, until the node was asked for its counters.
     pub room: NodeRoom,
     /// Why the node was lost; `None` when it was not.
     pub lost: Option<NodeFailure>,
     /// When it stood still.
     pub stalls: Vec<Stall>,
-    /// What nodes of its kind can do.
+    /// Abilities of the nodes of its kind.
     pub peer_kind: PeerKind,
     /// Socket bytes include what was sent again: see [`crate::Carry::counts_resends`].
     pub counts_resends: bool,
@@ -48,9 +48,9 @@ pub struct SutCounts {
     pub samples_answered: u64,
     /// Samples answered with an error.
     pub samples_failed: u64,
-    /// Serialized Dispatch messages in; Open not among them.
+    /// Bytes of the serialized Dispatch messages in, without Open.
     pub message_bytes_in: u64,
-    /// Serialized Dispatch messages out; heartbeats not among them.
+    /// Bytes of the serialized Dispatch messages out, without heartbeats.
     pub message_bytes_out: u64,
     /// Bytes of samples inside the messages in.
     pub payload_bytes_in: u64,
@@ -66,10 +66,10 @@ pub struct SutCounts {
     pub tensor_bytes_in: u64,
     /// Bytes of the answers before their codec.
     pub tensor_bytes_out: u64,
-    /// Taken from the sockets that carried the run's streams, below TLS; over QUIC the payload of UDP. `None` when the
-    /// node cannot count them.
+    /// Bytes read from the sockets that carried the run's streams, below TLS; over QUIC the payload of UDP. `None` when
+    /// the node cannot count them.
     pub socket_bytes_in: Option<u64>,
-    /// Handed to those sockets, below TLS; over QUIC the payload of UDP. `None` when the node cannot count them.
+    /// Bytes written to those sockets, below TLS; over QUIC the payload of UDP. `None` when the node cannot count them.
     pub socket_bytes_out: Option<u64>,
     /// Segments (over QUIC: packets) that the node sent again; `None` when its system does not say.
     pub retransmits: Option<u64>,
@@ -77,7 +77,7 @@ pub struct SutCounts {
     pub nic: Option<NicTraffic>,
 }
 
-/// What an interface carried during the run, for this run and for others.
+/// Traffic of an interface during the run, for this run and for others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NicTraffic {
     /// The interface at the node.

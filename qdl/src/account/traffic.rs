@@ -16,13 +16,13 @@ use super::counters::NodeCounts;
 /// SUT.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeTraffic {
-    /// Serialized Dispatch messages received; heartbeats not among them.
+    /// Bytes of the serialized Dispatch messages received, without heartbeats.
     pub message_bytes_in: u64,
-    /// Serialized Dispatch messages sent; Open not among them.
+    /// Bytes of the serialized Dispatch messages sent, without Open.
     pub message_bytes_out: u64,
-    /// Taken from the sockets that carry the run's streams, below TLS; over QUIC the payload of UDP.
+    /// Bytes read from the sockets that carry the run's streams, below TLS; over QUIC the payload of UDP.
     pub socket_bytes_in: u64,
-    /// Handed to those sockets, below TLS; over QUIC the payload of UDP.
+    /// Bytes written to those sockets, below TLS; over QUIC the payload of UDP.
     pub socket_bytes_out: u64,
     /// Segments (over QUIC: packets) that this end sent again; `None` when the system does not say. Over TCP it is up
     /// to half a second behind while the connection is open.
@@ -49,7 +49,7 @@ impl Ends {
 /// The sockets to one node.
 #[derive(Debug, Default)]
 pub(crate) struct Sockets {
-    /// Written by TCP sockets, and by QUIC connections when they close.
+    /// Counters that TCP sockets write, and QUIC connections when they close.
     counters: Arc<SocketCounters>,
     /// QUIC connections that are open. They are asked for their counters.
     quic: Mutex<Vec<Connection>>,
@@ -107,20 +107,20 @@ impl Sockets {
         left.iter().for_each(|connection| self.quic_closed(connection));
     }
 
-    /// How a connection that is open sends; none when that is not known yet.
+    /// Returns the path of a connection that is open, or `None` while it is not known yet.
     pub(crate) fn path(&self) -> Option<Path> {
         let quic = self.quic().first().map(quic::path);
         quic.or_else(|| self.counters.path())
     }
 
-    /// Whether there was room to write, over TCP.
+    /// Returns the room to write, over TCP.
     pub(crate) fn room(&self) -> Room {
         self.counters.room()
     }
 
     /// The bytes until now. `counts` has the bytes of messages.
     pub(crate) fn traffic(&self, counts: &NodeCounts) -> NodeTraffic {
-        // Locked meanwhile: a connection that closes now would be counted twice, or not at all.
+        // The lock covers the whole sum: without it a connection that closes now would count twice, or not at all.
         let open = self.quic();
         let mut traffic = NodeTraffic {
             message_bytes_in: counts.message_bytes_in,

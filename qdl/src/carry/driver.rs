@@ -31,7 +31,7 @@ const SHORTEST_NAP: Duration = Duration::from_micros(50);
 /// Upper bound of how late the runtime's own timers are.
 const COARSE_NAP: Duration = Duration::from_millis(3);
 
-/// How long streams get to end in good order once the run is over.
+/// Time that streams get to end in good order once the run is over.
 const CLOSING_TIME: Duration = Duration::from_millis(500);
 
 /// Which thread does the network's work.
@@ -43,18 +43,18 @@ pub enum Driver {
     Inline,
 }
 
-/// How [`crate::Run::pump`] waits.
+/// Rules by which [`crate::Run::pump`] waits.
 #[derive(Clone, Copy, Debug)]
 pub struct Wait {
     /// When to return at the latest; `None`: when something is delivered, or after about a tenth of a second.
     pub until: Option<Instant>,
-    /// Whether a delivery ends the wait.
+    /// Ends the wait at a delivery when true.
     pub on_delivery: bool,
     /// The last stretch of the wait, which is spent asking the network again and again instead of sleeping: on time to
     /// the microsecond, at the cost of a core. [`Duration::MAX`]: all of it. Zero: none, and sleeps are not too short.
     pub spin: Duration,
-    /// How long the network is asked again and again before a sleep that a delivery ends, as long as no other program
-    /// wants the core. Waking up from a sleep often takes longer than the answer does.
+    /// Time for which the network is asked again and again before a sleep that a delivery ends, as long as no other
+    /// program wants the core. Waking up from a sleep often takes longer than the answer does.
     pub linger: Duration,
 }
 
@@ -64,9 +64,9 @@ pub(crate) struct Connection {
     pub(crate) transport: Transport,
     pub(crate) endpoint: Endpoint,
     pub(crate) pass: RunPass,
-    /// How long opening each stream may take.
+    /// Longest time to open each stream.
     pub(crate) timeout: Duration,
-    /// What the node's answers must look like, where it has said so.
+    /// Form that the node's answers must have, where the node has declared it.
     pub(crate) promise: Arc<Promise>,
 }
 
@@ -79,7 +79,7 @@ pub(crate) enum IoDriver {
     Inline { runtime: Arc<Runtime>, tasks: LaneTasks, alarm: Option<Alarm>, linger: Linger },
 }
 
-/// What carries lanes, and what watches over them. All of it ends when this is dropped.
+/// Tasks that carry lanes, and tasks that watch over them. All of them end when this is dropped.
 #[derive(Default)]
 pub(crate) struct LaneTasks {
     lanes: JoinSet<()>,
@@ -281,7 +281,8 @@ async fn nap(ahead: Option<Duration>, wait: &Wait, alarm: Option<&Alarm>) {
     let Some(ahead) = ahead else { return std::future::pending().await };
     let Some(alarm) = alarm else { return tokio::time::sleep(ahead).await };
     if wait.on_delivery {
-        // What is waited for is the delivery; the time is a ceiling, and the runtime's clock costs no system call.
+        // The delivery ends the wait and the time is only a ceiling, so the runtime's clock is precise enough. It costs
+        // no system call.
         tokio::time::sleep(ahead).await;
     } else if ahead > 2 * COARSE_NAP {
         tokio::time::sleep(ahead - COARSE_NAP).await;

@@ -53,7 +53,7 @@ impl Endpoint {
         &self.address
     }
 
-    /// How the node is verified; `None` without TLS.
+    /// Returns the settings that verify the node, or `None` without TLS.
     pub fn tls(&self) -> Option<&ClientTls> {
         self.tls.as_ref()
     }

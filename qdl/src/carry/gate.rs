@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-/// How many calls are begun at one time.
+/// Most calls that begin at one time.
 const AT_ONCE: usize = 64;
 
 /// A call that has taken longer than this waits for its node, which costs nothing here: another one may begin.
@@ -46,7 +46,7 @@ mod tests {
 
     use super::*;
 
-    /// How many of so many calls, each of which takes so long, are under way at one time.
+    /// Returns the most calls under way at one time, out of `calls` calls that each take `each`.
     async fn most(calls: usize, each: Duration) -> usize {
         let (gate, now, most) = (Gate::new(), AtomicUsize::new(0), AtomicUsize::new(0));
         let call = || async {

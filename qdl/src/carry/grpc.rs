@@ -50,7 +50,7 @@ impl Carry for Grpc {
     }
 }
 
-/// How long a connection for a bare stream may take; who opens it has a limit for the whole.
+/// Longest time to connect for a bare stream. The caller that opens the stream has a limit for the whole.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 
 async fn carry_lane(endpoint: Endpoint, task: LaneTask) {

@@ -19,9 +19,9 @@ pub struct LaneTask {
     pub(super) lane: Arc<Lane>,
     /// The run that the stream joins; its id and secret are in the stream's first message.
     pub(super) pass: RunPass,
-    /// How long opening the stream may take.
+    /// Longest time to open the stream.
     pub(super) timeout: Duration,
-    /// What answers must look like, where the node has said so.
+    /// Form that answers must have, where the node has declared it.
     pub(super) promise: Arc<Promise>,
     pub(super) opened: OpenReport,
 }

@@ -1,4 +1,4 @@
-//! How bytes get to nodes and back: the threads that drive lanes, and one file for each transport.
+//! Transport of bytes to nodes and back: the threads that drive lanes, and one file for each transport.
 //!
 //! - `driver`: the threads, or the caller's thread, that carry all lanes of a run; `alarm` and `linger` are how a
 //!   thread waits, `watch` finds nodes that say nothing and samples that are overdue, `silence` when a node stood

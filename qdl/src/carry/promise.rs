@@ -1,4 +1,5 @@
-//! What a server of KServe's protocol has said of its model's outputs, and whether an answer keeps to it. Pure.
+//! Declaration that a server of KServe's protocol gives of its model's outputs, and the check that an answer keeps to
+//! it. Pure.
 //!
 //! A server that answers one number where its model has a thousand would be the fastest of all, and its answer would
 //! agree with itself. So every answer is held against the metadata that the server gave before the run. What the
@@ -15,11 +16,11 @@ use crate::dispatch::AnswerRule;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Promise {
     outputs: Vec<Said>,
-    /// What SUT nodes' answers are held against decides whether there may be answers without a byte.
+    /// Accepts answers without a byte when true. The rule for SUT nodes' answers decides it.
     may_be_empty: bool,
 }
 
-/// What was said of one output.
+/// Declaration of one output.
 #[derive(Clone, Debug)]
 struct Said {
     told: TensorMetadata,
@@ -55,7 +56,7 @@ impl Promise {
         })
     }
 
-    /// Whether an answer without a byte says something.
+    /// Returns true when an answer without a byte is acceptable.
     pub(crate) fn may_be_empty(&self) -> bool {
         self.may_be_empty
     }
@@ -126,7 +127,7 @@ impl Said {
     }
 }
 
-/// Whether these are the dimensions. Metadata may leave the batch dimension out, which is 1 for every sample.
+/// Returns true when `got` matches `dims`. Metadata may leave the batch dimension out, which is 1 for every sample.
 fn fits(dims: &[Option<u32>], got: &[i64]) -> bool {
     let is_size = |(dim, got): (&Option<u32>, &i64)| dim.is_none_or(|dim| i64::from(dim) == *got);
     let same = |got: &[i64]| dims.len() == got.len() && dims.iter().zip(got).all(is_size);

@@ -74,7 +74,8 @@ impl Carry for Quic {
     }
 }
 
-/// How long each address of a node may take to answer a bare stream; who opens it has a limit for the whole.
+/// Longest time for each address of a node to answer a bare stream. The caller that opens the stream has a limit for
+/// the whole.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 async fn carry_lane(shared: SharedConnection, task: LaneTask) {
@@ -100,7 +101,7 @@ struct SharedConnection(Arc<Shared>);
 struct Shared {
     endpoint: Endpoint,
     config: ClientConfig,
-    /// How long each of the node's addresses may take to answer.
+    /// Longest time for each of the node's addresses to answer.
     timeout: Duration,
     /// The outcome of the one attempt, for all lanes: another attempt would meet the same.
     link: OnceCell<Result<Link, NodeFailure>>,

@@ -41,7 +41,8 @@ impl OwnGaps {
         }
     }
 
-    /// How long the node stood still in a gap on one of its lanes; none when that is not longer than it may be.
+    /// Returns the time for which the node stood still in a gap on one of its lanes, or `None` when it is no longer
+    /// than allowed.
     fn stall(&self, (from, until): (Instant, Instant)) -> Option<Duration> {
         let missed = self.gaps.iter().map(|&(a, b)| b.min(until).saturating_duration_since(a.max(from)));
         let silence = until.saturating_duration_since(from).saturating_sub(missed.sum());

@@ -25,7 +25,7 @@ use crate::dispatch::{Accepted, Dispatcher, Lane};
 use crate::error::failure_of;
 use crate::types::{NodeFailure, Reply};
 
-/// How long the node's reason may take to arrive after a write to it has failed.
+/// Longest time for the node's reason to arrive after a write to it has failed.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 impl LaneTask {
@@ -199,7 +199,7 @@ impl Fill for Outgoing {
             self.lane.count_other(out.push_message(&open_message(open)));
             return Poll::Ready(Filled::Some);
         }
-        // Registered before looking, so that a sample pushed in between is not missed.
+        // The writer registers before it looks, so that it misses no sample pushed in between.
         self.lane.register_writer(cx.waker());
         if self.lane.is_closing() {
             return Poll::Ready(Filled::End(Ok(())));

@@ -36,7 +36,7 @@ impl Carry for Tcp {
         Box::pin(async move {
             let io = endpoint.dial(Protocol::Tcp).await.map_err(|error| Status::unknown(error.to_string()))?;
             let (reading, mut writing) = tokio::io::split(io);
-            // What fails here is seen by who reads.
+            // The reader of the stream meets a failure of this write too, so its result is dropped.
             tokio::spawn(async move { tcp::write(&mut writing, fill, None).await });
             let mut source: Box<dyn Source> = Box::new(StreamSource::new(reading));
             let inbound = bare_accepted(&mut source).await?;

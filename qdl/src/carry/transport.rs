@@ -1,4 +1,4 @@
-//! What every transport is: its name, and how it carries lanes. The transports that are built in are listed in
+//! Transport as a trait: its name, and its way to carry lanes. The transports that are built in are listed in
 //! [`super`]; anything that implements [`Carry`] can be used like them.
 
 use std::fmt;
@@ -38,12 +38,13 @@ pub trait Carry: fmt::Debug + Send + Sync {
         PeerKind::SUT_NODE
     }
 
-    /// What happens to samples when there is no TLS, to complete the sentence "samples would travel ...".
+    /// Returns the way in which samples travel without TLS, to complete the sentence "samples would travel ...".
     fn without_tls(&self) -> &'static str {
         "in plain text"
     }
 
-    /// What is sent again is counted as socket bytes once more. TCP sends again below the socket, so there it is not.
+    /// Returns true when socket bytes count bytes that are sent again once more. TCP sends again below the socket, so
+    /// it does not count them.
     fn counts_resends(&self) -> bool {
         false
     }
@@ -85,7 +86,7 @@ impl Transport {
         self.0.protocol()
     }
 
-    /// How many lanes share one connection, at least 1: [`Carry::lanes_per_connection`].
+    /// Returns the number of lanes that share one connection, at least 1: [`Carry::lanes_per_connection`].
     pub fn lanes_per_connection(self) -> usize {
         self.0.lanes_per_connection().max(1)
     }
@@ -95,12 +96,12 @@ impl Transport {
         self.0.peer_kind()
     }
 
-    /// What happens to samples without TLS, in words: [`Carry::without_tls`].
+    /// Returns the way in which samples travel without TLS, in words: [`Carry::without_tls`].
     pub fn without_tls(self) -> &'static str {
         self.0.without_tls()
     }
 
-    /// Whether socket bytes include what was sent again: [`Carry::counts_resends`].
+    /// Returns true when socket bytes include bytes that were sent again: [`Carry::counts_resends`].
     pub fn counts_resends(self) -> bool {
         self.0.counts_resends()
     }

@@ -15,7 +15,7 @@ use super::silence::OwnGaps;
 use crate::dispatch::{Dispatcher, Lane, NOT_OPEN};
 use crate::types::{NodeFailure, Reply};
 
-/// How often the lanes are looked at.
+/// Interval at which the lanes are looked at.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Ticks without anything to send after which a heartbeat is sent.

@@ -20,26 +20,26 @@ use super::talk::{Answer, Count, Talk};
 use crate::control::{AnswersChecked, NodeDescription};
 use crate::dispatch::AnswerRule;
 
-/// How many samples are sent in one go, where the node takes as many.
+/// Number of samples sent in one go, where the node takes as many.
 const BURST: u64 = 16;
 
 /// Their ids are multiples of this: more than 32 bits, the first is 0.
 const ID_STEP: u64 = 0x0100_0000_0000_0001;
 
-/// How long the next answer may take.
+/// Longest wait for the next answer.
 const ANSWER_TIME: Duration = Duration::from_secs(60);
 
-/// How long nothing is sent, to hear heartbeats, and how many of them must come: half of those that are due.
+/// Time without sending, to receive heartbeats, and the fewest that must come: half of those that are due.
 const QUIET: Duration = Duration::from_secs(3);
 const LEAST_HEARTBEATS: u64 = 3;
 
-/// How long a Flush is given to return too soon.
+/// Time within which the return of a Flush is too soon.
 const TOO_SOON: Duration = Duration::from_millis(300);
 
 /// Bytes of an answer whose size is free, at most.
 const MAX_ANSWER_BYTES: u64 = 1 << 30;
 
-/// What crossed the streams of a run.
+/// Traffic on the streams of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Heard {
     pub(super) sent: Count,
@@ -214,7 +214,7 @@ async fn quiet(talk: &mut Talk, notes: &mut Notes) -> Result<(), String> {
     Ok(())
 }
 
-/// What is in the answers.
+/// Judges the contents of the answers.
 fn judge(node: &NodeDescription, talk: &Talk, notes: &mut Notes) {
     let answers = &talk.answers;
     if answers.is_empty() {

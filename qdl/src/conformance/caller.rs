@@ -34,7 +34,7 @@ pub(super) struct Caller {
     endpoint: Endpoint,
     transport: Transport,
     nonce: Bytes,
-    /// Shown by the node while it is taken.
+    /// Name of this client, which the node shows while it is taken.
     us: String,
 }
 
@@ -115,7 +115,7 @@ impl Caller {
         }
     }
 
-    /// How long a call may take.
+    /// Returns the longest time of a call.
     pub(super) fn timeout(&self) -> Duration {
         self.timeout
     }

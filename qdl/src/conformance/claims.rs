@@ -1,4 +1,4 @@
-//! How a node is claimed, and who may use the run.
+//! Check of the claim of a node, and of the access to the run.
 
 use lon_proto::limits::{RUN_ID_BYTES, SECRET_BYTES};
 use lon_proto::run_pass::RunPass;
@@ -17,7 +17,7 @@ const NO_CODEC: &str = "no-such-codec";
 /// A claim of ours, which is to be ended.
 pub(super) struct Claim {
     pub(super) pass: RunPass,
-    /// What the node takes at one time.
+    /// Bounds of the node: the most that it takes at one time.
     pub(super) bounds: StartRunResponse,
 }
 
@@ -61,7 +61,8 @@ pub(super) async fn check(
     Ok(Some(Claim { pass, bounds }))
 }
 
-/// What a node makes of a codec that it does not know. A claim that it makes all the same is ended.
+/// Judges the node's answer to a claim with a codec that it does not know. Ends the claim if the node makes it all the
+/// same.
 async fn unknown_codec(
     caller: &Caller,
     outcome: Result<(RunPass, StartRunResponse), Status>,

@@ -1,4 +1,4 @@
-//! How a run ends: the counters of both ends, and when the node is free again.
+//! Check of the end of a run: the counters of both ends, and the time when the node is free again.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use super::notes::{Notes, refused, told};
 use super::rules::{CLAIM_ENDS, COUNTERS, END_FREES, SOCKETS, START_SECRET};
 use super::talk::Talk;
 
-/// How often a node is asked whether it is free again.
+/// Pause between questions to a node whether it is free again.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// How much later than it should a node may be free, before that counts.
+/// Longest delay of a node in becoming free that does not count as too late.
 const GRACE: Duration = Duration::from_secs(3);
 
 /// Ends the run and then its stream, claims the node once more, and leaves it by closing the stream alone.
@@ -53,7 +53,7 @@ pub(super) async fn check(caller: &Caller, claim: Claim, heard: Heard, talk: Opt
     );
     let ended = without_end(caller, &next).await;
     if ended.is_err() {
-        // Whatever the node thinks of it, nothing of ours is to be left there.
+        // The check ends its claim in any case, to leave nothing on the node.
         let _ = caller.end(&next).await;
     }
     notes.judge(&CLAIM_ENDS, ended);

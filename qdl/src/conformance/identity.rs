@@ -1,4 +1,4 @@
-//! Who and what a node is: its name, its description, its version.
+//! Check of a node's identity: its name, its description, its version.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::caller::Caller;
 use super::notes::{Notes, refused, told};
 use super::rules::{DESCRIBE_SAME, DESCRIBE_VERSION, NAME_FORM, NAME_NONCE, NAME_STABLE};
 
-/// How often the name is asked for.
+/// Number of calls that ask for the name.
 const NAME_CALLS: usize = 3;
 
 /// Asks for the name some times; the name, printable.
@@ -67,7 +67,7 @@ pub(super) async fn described(caller: &Caller, name: &str, notes: &mut Notes) ->
     Ok(first)
 }
 
-/// What of a description does not change while a node runs: its machine may.
+/// Returns the part of a description that stays the same while a node runs. Its machine may change.
 fn lasting(description: &DescribeResponse) -> DescribeResponse {
     DescribeResponse { host: None, ..description.clone() }
 }

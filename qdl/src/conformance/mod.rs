@@ -28,19 +28,19 @@ use crate::control::{NodeDescription, Reach};
 use crate::error::ConnectError;
 use crate::peer_kind::Payload;
 
-/// What was found about one node.
+/// Result of the check of one node.
 #[derive(Clone, Debug)]
 pub struct Conformance {
     /// The node's name; empty when it gives none.
     pub name: String,
-    /// What it says of its software; empty when it does not describe itself.
+    /// Software of the node, as it describes itself; empty when it gives no description.
     pub software: String,
     /// Each of [`RULES`], in their order.
     pub findings: Vec<Finding>,
 }
 
 impl Conformance {
-    /// How many rules have this verdict.
+    /// Returns the number of rules with this verdict.
     pub fn count(&self, verdict: Verdict) -> usize {
         self.findings.iter().filter(|finding| finding.verdict == verdict).count()
     }

@@ -1,11 +1,11 @@
-//! What is found about each rule while a node is checked.
+//! Findings about each rule while a node is checked.
 
 use lon_proto::text::printable;
 use tonic::{Code, Status};
 
 use super::rules::{RULES, Rule};
 
-/// What can be said of a rule.
+/// Verdict on a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The node did as the rule says.
@@ -27,18 +27,18 @@ impl Verdict {
     }
 }
 
-/// What was found about one rule.
+/// Finding about one rule.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// The rule that this is about.
     pub rule: &'static Rule,
-    /// Whether it is kept.
+    /// Verdict on the rule.
     pub verdict: Verdict,
-    /// What was seen, printable.
+    /// Observation that led to the verdict, printable.
     pub why: String,
 }
 
-/// What has been found so far. A rule that was found broken stays broken.
+/// Findings so far. A rule that was found broken stays broken.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     found: Vec<Finding>,
@@ -84,7 +84,7 @@ impl Notes {
     }
 }
 
-/// Whether a call was refused with this code; the call in words.
+/// Checks that a call was refused with this code. Returns the outcome of the call in words.
 pub(super) fn refused<T>(what: &str, code: Code, outcome: Result<T, Status>) -> Result<String, String> {
     match outcome {
         Ok(_) => Err(format!("{what} was accepted")),

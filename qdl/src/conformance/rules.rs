@@ -3,7 +3,7 @@
 /// One rule of the wire contract.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// What documents and messages call it.
+    /// Name of the rule in documents and messages.
     pub id: &'static str,
     /// The sentence of the contract.
     pub sentence: &'static str,
@@ -106,7 +106,7 @@ pub(super) const CLAIM_ENDS: Rule = Rule {
 mod tests {
     use super::*;
 
-    /// Whoever writes a node reads the same sentences there.
+    /// The page of the contract has the same sentences for authors of nodes.
     #[test]
     fn the_page_of_the_contract_has_every_rule() {
         let page = include_str!("../../../proto/README.md");

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use lon_proto::limits::PART_BYTES;
 use lon_proto::sample::{DType, Signature, Tensor, TensorSpec, encode};
 
-/// What a size is that the node leaves free.
+/// Value for a size that the node leaves free.
 const FREE_SIZE: u32 = 16;
 
 /// A size of a tensor for nodes that take any sample, and one that does not fit into a part.

@@ -23,7 +23,7 @@ use super::notes::told;
 use super::rules::{ANSWER_ONCE, ANSWER_PARTS, Rule};
 use crate::carry::{Endpoint, Transport};
 
-/// What crossed a stream in one direction; Open and heartbeats are no messages.
+/// Traffic on a stream in one direction. Open and heartbeats are no messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Count {
     pub(super) samples: u64,
@@ -225,7 +225,8 @@ fn over(status: &Status) -> String {
     format!("the stream is over: {}", told(status))
 }
 
-/// What is sent on a stream: Open, then what is said, with heartbeats in between; it ends when no more will be said.
+/// Messages that a stream sends: Open, then those from `said`, with heartbeats in between. It ends when no more will
+/// come.
 struct Words {
     open: Option<DispatchRequest>,
     said: mpsc::UnboundedReceiver<DispatchRequest>,

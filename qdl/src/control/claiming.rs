@@ -48,7 +48,7 @@ struct Failed {
     /// The node that the error is about.
     index: usize,
     error: ConnectError,
-    /// How many other nodes failed.
+    /// Number of other nodes that failed.
     more: usize,
 }
 

@@ -21,18 +21,18 @@ use crate::error::{ConnectError, explain};
 /// Pause between attempts to reach a node that is not there yet.
 pub(super) const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// How nodes are reached.
+/// Settings by which nodes are reached.
 #[derive(Clone, Debug)]
 pub(crate) struct Reach {
-    /// How long to keep trying nodes that are not there yet. Zero: try once.
+    /// Time to keep trying nodes that are not there yet. Zero: try once.
     pub(crate) wait_ready: Duration,
-    /// How long one attempt to connect, or one control call, may take.
+    /// Longest time of one attempt to connect, or of one control call.
     pub(crate) call_timeout: Duration,
-    /// How nodes are verified; `None`: plain text.
+    /// TLS settings that verify nodes; `None`: plain text.
     pub(crate) tls: Option<ClientTls>,
-    /// What nodes are shown that want a token.
+    /// Token for nodes that want one.
     pub(crate) token: Option<Token>,
-    /// How their names are looked up.
+    /// Lookup of the nodes' names.
     pub(crate) lookup: Lookup,
     /// The key of the ids that nodes tell of their machines.
     pub(crate) nonce: HostNonce,
@@ -118,7 +118,7 @@ fn is_hang_up(reason: &str) -> bool {
     ["Connection reset", "Broken pipe", "eof"].iter().any(|part| reason.contains(part))
 }
 
-/// Nobody listens there: either it is the wrong address, or it is too early.
+/// Adds advice to the reason when nothing listens there: either it is the wrong address, or it is too early.
 fn with_advice(reason: String, waited: Duration) -> String {
     match (is_closed(&reason), waited.is_zero()) {
         (true, true) => format!("{reason}; is it started (sut-node serve)? --wait-ready 60s waits for it"),

@@ -1,4 +1,4 @@
-//! What a node says of itself, in types that do not depend on the protocol.
+//! Description that a node gives of itself, in types that do not depend on the protocol.
 
 use lon_net::address::NodeAddress;
 use lon_net::host::Host;
@@ -23,7 +23,7 @@ pub struct NodeDescription {
     pub software: String,
     /// The machine it runs on.
     pub host: Host,
-    /// What runs the model: "onnxruntime 1.31.1", "tract 0.23.9", "null".
+    /// Engine that runs the model: "onnxruntime 1.31.1", "tract 0.23.9", "null".
     pub engine: String,
     /// The name of the model.
     pub model: String,
@@ -31,21 +31,22 @@ pub struct NodeDescription {
     pub model_sha256: String,
     /// Bytes of the model file; none when there is no file, or the node does not tell.
     pub model_bytes: Option<u64>,
-    /// What a sample must consist of; empty when anything is accepted.
+    /// Tensors that a sample must consist of; empty when anything is accepted.
     pub inputs: Signature,
-    /// What an answer consists of.
+    /// Tensors that an answer consists of.
     pub outputs: Signature,
-    /// How far the lengths of its answers are held against what it has said of its outputs.
+    /// Extent to which the lengths of its answers are checked against its description of its outputs.
     pub answers_checked: AnswersChecked,
     /// Names of the codecs that the node knows, for samples and for answers, without levels.
     pub codecs: Vec<String>,
-    /// How the node answers samples; empty when it does not tell.
+    /// Settings by which the node answers samples; empty when it does not report them.
     pub settings: Vec<Setting>,
-    /// What its program was built from; none when it does not tell.
+    /// Build of its program; `None` when the node does not report it.
     pub build: Option<Build>,
 }
 
-/// How far the lengths of a node's answers are held against what it has said of its outputs before the run.
+/// Extent to which the lengths of a node's answers are checked against the description of its outputs that it gave
+/// before the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnswersChecked {
     /// Not at all: it has said nothing.

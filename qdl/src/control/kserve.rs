@@ -51,7 +51,7 @@ pub(super) struct Server {
     client: GrpcInferenceServiceClient<Channel>,
     timeout: Duration,
     tls: bool,
-    /// What to do about a model that is not ready.
+    /// Advice to the user about a model that is not ready.
     advice: &'static str,
     sockets: Arc<Sockets>,
     nonce: HostNonce,
@@ -276,7 +276,7 @@ fn is_of_model(status: &Status) -> bool {
     }
 }
 
-/// What may be wrong when a server hangs up before it has answered anything.
+/// Returns a likely cause when a server hangs up before it has answered anything.
 fn guess(tls: bool) -> &'static str {
     match tls {
         true => {

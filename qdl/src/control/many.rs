@@ -9,8 +9,8 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use crate::carry::Gate;
 use crate::error::ConnectError;
 
-/// How long the other calls get, once one has failed, to fail as well: what is wrong with one node is often wrong with
-/// many, and one error is to say so.
+/// Time for the other calls to fail as well, once one has failed. A fault of one node is often a fault of many, and one
+/// error is to report all of them.
 const AFTERMATH: Duration = Duration::from_millis(300);
 
 /// The outcomes of all calls, in their order.

@@ -39,7 +39,7 @@ pub(crate) trait Peer: fmt::Debug + Send + Sync {
     /// Ends the run there; the node's counters, or why there are none.
     async fn end_run(&self, pass: &RunPass) -> Result<SutCounts, String>;
 
-    /// What the node's end of a probe has spent and counted until now, or why it is not known.
+    /// Returns the CPU time and counters of the node's end of a probe until now, or the reason why they are not known.
     async fn probe_counters(&self, _pass: &RunPass) -> Result<EndCounters, String> {
         Err("nodes of its kind have no such call".to_owned())
     }
@@ -69,16 +69,16 @@ pub(crate) struct Described {
     pub(crate) promise: Arc<Promise>,
 }
 
-/// What a node is claimed with.
+/// Contents of a claim on a node.
 #[derive(Clone, Debug)]
 pub(crate) struct Claim {
     pub(crate) run_id: Bytes,
-    /// Shown to others while the node is taken.
+    /// Name of the client, which the node shows to others while it is taken.
     pub(crate) client: String,
     pub(crate) purpose: Purpose,
 }
 
-/// What a node is claimed for.
+/// Purpose of a claim on a node.
 #[derive(Clone, Debug)]
 pub(crate) enum Purpose {
     /// A run, with the codecs of samples and answers.
@@ -90,11 +90,11 @@ pub(crate) enum Purpose {
 /// A node that has been claimed.
 #[derive(Clone, Debug)]
 pub(crate) struct Claimed {
-    /// What the node takes at one time.
+    /// Bounds of the node: the most that it takes at one time.
     pub(crate) bounds: Bounds,
     /// The field of its bounds that is 0, if one is: nothing could be sent to it.
     pub(crate) zero: Option<&'static str>,
-    /// What this node wants to be shown from now on.
+    /// Pass that this node wants with each call from now on.
     pub(crate) pass: RunPass,
 }
 

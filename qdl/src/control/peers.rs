@@ -62,7 +62,7 @@ impl Peers {
         &self.addresses
     }
 
-    /// What samples and answers travel over. Control calls always go over gRPC.
+    /// Returns the transport of samples and answers. Control calls always go over gRPC.
     pub fn transport(&self) -> Transport {
         self.transport
     }
@@ -75,7 +75,7 @@ impl Peers {
         }
     }
 
-    /// Whether the transport reaches nodes of this kind.
+    /// Returns true when the transport reaches nodes of this kind.
     pub(crate) fn fit_transport(&self) -> bool {
         let kind = match self.kind {
             Kind::SutNodes => PeerKind::SUT_NODE,

@@ -76,7 +76,7 @@ impl Peer for SutNode {
             false => "it speaks TLS (--tls-ca), or is no SUT node",
         };
         self.ask_name().await.map_err(|error| match error {
-            // What HTTP/2 says of a first answer in another protocol.
+            // HTTP/2 gives this reason when the first answer is in another protocol.
             ConnectError::Unreachable { address, reason } if reason.contains("frame with invalid size") => {
                 let reason = format!("what answers there does not speak HTTP/2, so it is no SUT node ({reason})");
                 ConnectError::Unreachable { address, reason }
@@ -189,7 +189,7 @@ impl SutNode {
         }
     }
 
-    /// What the node said to a claim.
+    /// Reads the node's answer to a claim.
     fn claimed(&self, claim: &Claim, response: StartRunResponse, call: &'static str) -> Result<Claimed, ConnectError> {
         let bounds = Bounds {
             max_samples: response.max_samples_in_flight,

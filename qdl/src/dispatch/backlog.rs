@@ -20,7 +20,7 @@ pub(super) struct Backlog {
     starved: AtomicBool,
 }
 
-/// What [`Backlog::move_to`] did.
+/// Outcome of [`Backlog::move_to`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Moved {
     /// The lane has taken samples.
@@ -47,7 +47,7 @@ impl Backlog {
         self.samples().len()
     }
 
-    /// How many more samples fit. At 0 the caller counts as waiting: see [`Moved::has_room`].
+    /// Returns the number of samples that still fit. At 0 the caller counts as waiting: see [`Moved::has_room`].
     pub(super) fn room(&self) -> usize {
         let room = BACKLOG_SAMPLES.saturating_sub(self.samples().len());
         if room == 0 {

@@ -16,10 +16,11 @@ use crate::types::{Failure, NodeFailure, NodeIndex, Outcome, Reply, Sample, Sink
 /// Samples that a lane takes from the backlog at once, so that other lanes get their turn.
 const PULL_SAMPLES: u64 = 32;
 
-/// Lost nodes that the log names one by one. The others follow at level debug: a process of a thousand nodes may end.
+/// Most lost nodes that the log names one by one. The others follow at level debug: a process of a thousand nodes may
+/// end.
 const LOGGED_LOSSES: usize = 8;
 
-/// How samples find their node.
+/// Rule by which samples find their node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
     /// Each sample goes at once to the node with the least outstanding; when all are full it fails.
@@ -28,7 +29,7 @@ pub enum Policy {
     Pull,
 }
 
-/// What the threads of one run share.
+/// State that the threads of one run share.
 pub(crate) struct Dispatcher {
     policy: Policy,
     /// The thread that issues also drives the lanes.
@@ -42,7 +43,7 @@ pub(crate) struct Dispatcher {
     losses: AtomicUsize,
     /// A flush waits until everything has been sent.
     pub(crate) flushing: AtomicBool,
-    /// Told by lanes that have nothing left to send.
+    /// Signal from lanes that have nothing left to send.
     pub(crate) sent: Notify,
 }
 
@@ -133,7 +134,8 @@ impl Dispatcher {
             if least.is_none_or(|(_, fewest)| outstanding < fewest) {
                 least = Some((node, outstanding));
             }
-            // None has less. Of a thousand nodes most have nothing to do, and looking at all costs more than sending.
+            // No node has less. Of a thousand nodes most have nothing to do, and looking at all costs more than
+            // sending.
             if outstanding == 0 {
                 break;
             }
@@ -184,7 +186,8 @@ impl Dispatcher {
         }
     }
 
-    /// How many more samples [`Dispatcher::issue`] should be given; without a backlog there is no limit.
+    /// Returns the number of samples that [`Dispatcher::issue`] may still be given. Without a backlog there is no
+    /// limit.
     pub(crate) fn room(&self) -> usize {
         match self.policy {
             Policy::LeastOutstanding => usize::MAX,
@@ -192,7 +195,7 @@ impl Dispatcher {
         }
     }
 
-    /// Whether the node that is next in turn takes a sample of this many bytes, or none is left.
+    /// Returns true when the node that is next in turn takes a sample of this many bytes, or when no node is left.
     pub(crate) fn takes(&self, bytes: u64) -> bool {
         match self.policy {
             Policy::LeastOutstanding => self.least_outstanding().is_none_or(|node| node.has_room_for(bytes)),
@@ -406,7 +409,7 @@ mod tests {
             }
             assert_eq!(dispatcher.lanes().map(Lane::outstanding).collect::<Vec<_>>(), shares, "{count}");
         }
-        // What a lost node leaves is for the other one.
+        // The samples that a lost node leaves are for the other one.
         let nodes = vec![node(0, 1000, 64), node(1, 1000, 64)];
         let dispatcher = Dispatcher::new(Policy::Pull, false, nodes, Arc::new(Kept::default()));
         dispatcher.lose(NodeIndex(1), &NodeFailure::Ended("test".into()));

@@ -1,5 +1,4 @@
-//! What is expected of the answers of one node: when they come, how large they are, and how much memory they take as
-//! they come.
+//! Limits on the answers of one node: when they come, how large they are, and how much memory they take as they come.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +12,13 @@ pub(crate) const AROUND_BYTES: u64 = 1 << 20;
 /// Bytes that a codec's frame may have around its content.
 const CODEC_BYTES: u64 = 4 << 10;
 
-/// What is expected of the answers of a node. Its lanes share it.
+/// Limits on the answers of a node. Its lanes share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Expected {
     pub(crate) rule: Arc<AnswerRule>,
     /// Answers have a codec: they are held against the rule once they have been inflated.
     pub(crate) is_encoded: bool,
-    /// How long after it was sent a sample is answered at most. One that is answered later has failed.
+    /// Longest time between the sending of a sample and its answer. A sample that is answered later has failed.
     pub(crate) within: Duration,
     /// Memory for answers that come in pieces.
     pub(crate) budget: Arc<Budget>,

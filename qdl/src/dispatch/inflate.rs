@@ -38,7 +38,7 @@ pub(crate) struct Inflating {
     codec: Codec,
     /// Counters by [`NodeIndex`].
     nodes: Vec<Arc<Inflated>>,
-    /// What answers are held against, by [`NodeIndex`].
+    /// Rules that answers are checked against, by [`NodeIndex`].
     rules: Vec<Arc<AnswerRule>>,
     queue: Mutex<Queue>,
     filled: Condvar,
@@ -279,7 +279,7 @@ mod tests {
     struct Kept(Mutex<Vec<Reply>>);
 
     impl Kept {
-        /// How each sample ended; each must have ended once.
+        /// Returns the end of each sample, and checks that each ended once.
         fn ends(&self) -> BTreeMap<u64, Result<Bytes, Failure>> {
             let mut ends = BTreeMap::new();
             for reply in self.0.lock().unwrap().iter() {

@@ -43,7 +43,7 @@ pub(crate) struct Lane {
     expected: Expected,
     inlet: Mutex<Inlet>,
     state: Mutex<State>,
-    /// Written under the lock of `state`.
+    /// Counters of the lane. They are written under the lock of `state`.
     pub(crate) counters: LaneCounters,
     writer: AtomicWaker,
     /// Samples assigned to this lane that have not ended,
@@ -56,7 +56,7 @@ pub(crate) struct Lane {
     data_came: AtomicBool,
     /// The writer is to send a heartbeat when it has nothing else to say.
     heartbeat_due: AtomicBool,
-    /// How long writes waited for room, ns, where the socket does not count that.
+    /// Time for which writes waited for room, ns, where the socket does not count it.
     blocked_ns: AtomicU64,
     held_ns: AtomicU64,
     /// Nothing is sent any more; the stream ends.
@@ -93,12 +93,12 @@ impl Lane {
         self.outstanding.load(Relaxed)
     }
 
-    /// What is expected of answers.
+    /// Returns the limits on answers.
     pub(crate) fn expected(&self) -> &Expected {
         &self.expected
     }
 
-    /// How long writes waited for room, where the socket does not count that.
+    /// Returns the time for which writes waited for room, where the socket does not count it.
     pub(crate) fn blocked(&self) -> Duration {
         Duration::from_nanos(self.blocked_ns.load(Relaxed))
     }
@@ -320,7 +320,7 @@ impl Lane {
         self.close();
         let mut state = self.state();
         let state = &mut *state;
-        // Held to the end, so that no sample comes in behind those that are failed here.
+        // The lock stays to the end, so that no sample comes in behind those that fail here.
         let mut inlet = self.inlet();
         inlet.dead = true;
         let unsent = state.unsent.drain(..).chain(inlet.samples.drain(..));

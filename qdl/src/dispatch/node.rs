@@ -17,7 +17,7 @@ use crate::types::{NodeFailure, NodeIndex, Stall};
 /// Samples that one node is given at most before it has answered, whatever it says: each takes memory here, too.
 const MAX_SAMPLES_IN_FLIGHT: u64 = 1 << 20;
 
-/// How much a node takes, as it said when it was claimed.
+/// Bounds of a node: the most that it takes, as it answered the claim.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     /// Samples that it holds at most.
@@ -97,7 +97,7 @@ impl Node {
         samples == 0 || (samples < self.bounds.max_samples && self.outstanding_bytes() + bytes <= self.bounds.max_bytes)
     }
 
-    /// How many more samples the node may pull.
+    /// Returns the number of samples that the node may still pull.
     pub(super) fn window_room(&self) -> u64 {
         let (outstanding, bytes) = (self.outstanding(), self.outstanding_bytes());
         self.window().room(outstanding, bytes, clock::now())
@@ -161,12 +161,12 @@ impl Node {
         counts
     }
 
-    /// What has crossed its connections until now. May be called from any thread.
+    /// Returns the traffic on its connections until now. May be called from any thread.
     pub(crate) fn traffic(&self) -> NodeTraffic {
         self.sockets.traffic(&self.counts())
     }
 
-    /// Whether there was room for more until now. May be called from any thread.
+    /// Returns the room for more until now. May be called from any thread.
     pub(crate) fn room(&self) -> NodeRoom {
         let mut socket = self.sockets.room();
         socket.blocked += self.lanes.iter().map(|lane| lane.blocked()).sum::<Duration>();

@@ -1,4 +1,5 @@
-//! What the answers of one SUT node must look like: what the node has said of its model's outputs before the run. Pure.
+//! Rule for the answers of one SUT node, from the description of its model's outputs that the node gave before the run.
+//! Pure.
 //!
 //! A node that answers nothing, or counts tokens that are not there, would be the fastest of all, and its books would
 //! agree with ours. So every answer is held against the node's description, which stands in the results. The answers of
@@ -39,7 +40,7 @@ pub(crate) struct AnswerRule {
     tokens: Tokens,
 }
 
-/// How tokens can be counted in an answer.
+/// Way in which tokens can be counted in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tokens {
     /// It has none.
@@ -137,7 +138,7 @@ impl AnswerRule {
         format!("node {} gave an answer that does not begin with the first token that it had sent", self.node)
     }
 
-    /// What the node has said, as the end of a sentence.
+    /// Returns the node's description of its outputs, as the end of a sentence.
     fn said(&self) -> String {
         match self.outputs.as_str() {
             "" => String::new(),
@@ -146,7 +147,8 @@ impl AnswerRule {
     }
 }
 
-/// Whether an answer may have nothing of an output with these dimensions for one sample: rows, of any number.
+/// Returns true when an answer may have no elements of an output with these dimensions for one sample: rows, of any
+/// number.
 pub(crate) fn may_be_none(own_dims: &[Option<u32>]) -> bool {
     matches!(own_dims.first(), Some(None | Some(0)))
 }

@@ -14,7 +14,7 @@ pub(crate) struct Slots<T> {
 struct Entry<T> {
     generation: u32,
     state: State<T>,
-    /// How the use before the present one ended.
+    /// End of the use before the present one.
     before: Ended,
 }
 
@@ -24,7 +24,7 @@ enum State<T> {
     Ended(Ended),
 }
 
-/// How a use of a slot ended.
+/// End of a use of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// The sample was answered.
@@ -81,7 +81,8 @@ impl<T> Slots<T> {
     pub(crate) fn get_mut(&mut self, id: u64) -> Result<&mut T, Unmatched> {
         let (slot, generation) = (id as u32, (id >> 32) as u32);
         let entry = self.entries.get_mut(slot as usize).ok_or(Unmatched::Unknown)?;
-        // How far the id is behind the slot's present use, in uses; far ahead means it was never given out.
+        // This is the number of uses by which the id is behind the slot's present use. Far ahead means that the id was
+        // never given out.
         let behind = entry.generation.wrapping_sub(generation);
         match (&mut entry.state, behind) {
             (State::Open(value), 0) => Ok(value),

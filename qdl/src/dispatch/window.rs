@@ -41,7 +41,7 @@ impl PullWindow {
         }
     }
 
-    /// How many more samples the node may be given at `now`, while it holds `outstanding` samples of
+    /// Returns the number of samples that the node may still be given at `now`, while it holds `outstanding` samples of
     /// `outstanding_bytes`.
     pub(crate) fn room(&mut self, outstanding: u64, outstanding_bytes: u64, now: Instant) -> u64 {
         let size = if outstanding_bytes >= MAX_BYTES { self.floor } else { self.size };
@@ -55,9 +55,9 @@ impl PullWindow {
         room
     }
 
-    /// How long the node could be given no more up to `now`. Offline fills every window at once, so that this alone
-    /// says little; beside round trips in which the node has little to do, it says that the window is too small for the
-    /// way.
+    /// Returns the time up to `now` in which the node could be given no more. Offline fills every window at once, so
+    /// this time alone says little. When the node has little to do in its round trips, it shows that the window is too
+    /// small for the path.
     pub(crate) fn full(&self, now: Instant) -> Duration {
         self.full + self.full_since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
     }

@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 
 const SAMPLES: u64 = 200;
 
-/// Framed messages over a Unix-domain socket: for nodes on the same host.
+/// Transport of framed messages over a Unix-domain socket, for nodes on the same host.
 #[derive(Debug)]
 struct Unix;
 

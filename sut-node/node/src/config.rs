@@ -1,4 +1,4 @@
-//! How one SUT node serves: checked values, made from flags, by a test, or by `loadgen-node demo`.
+//! Configuration of one SUT node: checked values, made from flags, by a test, or by `loadgen-node demo`.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use lon_proto::node_name::NodeName;
 use crate::memory::Memory;
 use crate::pipeline::Preprocessing;
 
-/// How a node serves, besides its backend; see [`crate::serve`](fn@crate::serve).
+/// Configuration of a node, besides its backend; see [`crate::serve`](fn@crate::serve).
 #[derive(Clone, Debug)]
 pub struct ServeConfig {
     /// The node's name, unique among the nodes of a run.
     pub node: NodeName,
-    /// What the program has that others may lack, as the node tells it.
+    /// Features of the program that others may lack, as the node reports them.
     pub features: Vec<&'static str>,
-    /// Whether the log has the runs of this node at level info: the first of many nodes of a process speak for the
-    /// others, which are logged at level debug.
+    /// True when the log has the runs of this node at level info. The first of many nodes of a process speaks for the
+    /// others, whose runs are logged at level debug.
     pub logs_runs: bool,
     /// The most samples in one inference.
     pub max_batch: NonZeroUsize,
-    /// How long a free worker waits for a batch to fill, counted from the arrival of its first sample.
+    /// Longest wait of a free worker for a batch to fill, counted from the arrival of its first sample.
     pub max_delay: Duration,
     /// Worker threads, each with its own state of the backend.
     pub workers: NonZeroUsize,
@@ -33,23 +33,24 @@ pub struct ServeConfig {
     pub decode_threads: NonZeroUsize,
     /// Threads that serve connections, each a share of them. The first is the caller's.
     pub io_threads: NonZeroUsize,
-    /// What is done to samples before the model sees them. `None`: samples are what the model takes.
+    /// Pre-processing of samples before the model sees them. `None`: samples are what the model takes.
     pub preprocess: Option<Preprocessing>,
     /// Bounds on what is inside the node at one time; see [`ServeConfig::set_memory`].
     pub limits: Limits,
-    /// How much memory samples may take.
+    /// Memory that samples may take.
     pub memory: Memory,
-    /// How long a shutdown waits for answers that are under way.
+    /// Longest wait of a shutdown for answers that are under way.
     pub drain: Duration,
-    /// Whether to ask the network again and again, instead of sleeping, while a run has the node.
+    /// True when the node asks the network again and again, instead of sleeping, while a run has the node.
     pub busy_poll: bool,
-    /// Whether the I/O threads besides the caller's get real-time priority. The caller gives it to its own thread, and
-    /// sees that all of them may have it.
+    /// True when the I/O threads besides the caller's get real-time priority. The caller gives it to its own thread,
+    /// and makes sure that all of them may have it.
     pub realtime: bool,
     /// TLS for every transport. Without it TCP is plain text, and QUIC, which knows no plain text, shows a certificate
     /// that nobody can verify. The caller decides whether that is allowed.
     pub tls: Option<ServerTls>,
-    /// What a client must show to have the node described or claimed. `None`: whoever reaches the node may.
+    /// Token that a client must show to have the node described or claimed. `None`: any client that reaches the node
+    /// may.
     pub token: Option<Token>,
     /// Which other nodes this one probes when its client asks for it. `None`: none of them. It counts only where
     /// clients have to show a token or a certificate.
@@ -61,12 +62,12 @@ pub struct ServeConfig {
 pub struct PeerProbes {
     /// Where they are, as clients may name them; no other address is dialled.
     pub allowed: Vec<NodeAddress>,
-    /// How they are verified, and the certificate that they are shown. Without it there is plain text; whether that is
-    /// allowed is for the caller to decide.
+    /// Verification of these nodes, and the certificate that they are shown. Without it there is plain text; the caller
+    /// decides whether that is allowed.
     pub tls: Option<ClientTls>,
-    /// What they are shown if they want a token.
+    /// Token for the nodes that want one.
     pub token: Option<Token>,
-    /// How their names are looked up, and where they may lead.
+    /// Lookup of their names, with the addresses where they may lead.
     pub lookup: Lookup,
 }
 
@@ -128,7 +129,7 @@ impl Default for Limits {
     }
 }
 
-/// How many decode threads there are unless told otherwise: all cores but one, which is left to I/O.
+/// Returns the default number of decode threads: all cores but one, which is left to I/O.
 fn default_decode_threads() -> NonZeroUsize {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     NonZeroUsize::new(cores - 1).unwrap_or(NonZeroUsize::MIN)

@@ -23,7 +23,7 @@ pub enum ServeError {
     /// The operating system refused a thread, a runtime or a socket.
     #[error("{what}: {source}")]
     Os {
-        /// What the node tried to get.
+        /// Description of the attempt that failed.
         what: &'static str,
         /// The operating system's answer.
         source: io::Error,

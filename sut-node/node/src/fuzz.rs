@@ -40,7 +40,7 @@ impl Source for Pieces {
     }
 }
 
-/// What comes on a Dispatch stream: the first byte says how many come in one read, the others are the stream.
+/// Reads the bytes of a Dispatch stream: the first byte says how many come in one read, the others are the stream.
 ///
 /// # Panics
 /// The reader does not end, or what it has taken is not given back.

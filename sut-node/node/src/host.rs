@@ -19,15 +19,15 @@ pub(crate) fn nic(interface: Interface) -> Nic {
     interface.into()
 }
 
-/// How long what was read of the machine is told before it is read again. Reading it takes as long as answering many
-/// samples, on a thread that answers samples.
+/// Time for which the node reports one reading of the machine before it reads again. A reading takes as long as
+/// answering many samples, on a thread that answers samples.
 const READ_INTERVAL: Duration = Duration::from_secs(10);
 
 /// This machine, read now and then instead of at every question.
 #[derive(Debug, Default)]
 pub(crate) struct Machine(Mutex<Option<Reading>>);
 
-/// What was read, and when.
+/// Reading of the machine, and its time.
 #[derive(Debug)]
 struct Reading {
     at: Instant,

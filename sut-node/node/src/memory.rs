@@ -1,4 +1,4 @@
-//! How much memory samples may take at this node: one budget, and its shares.
+//! Memory that samples may take at this node: one budget, and its shares.
 
 use std::fmt;
 use std::fs;

@@ -19,10 +19,10 @@ use tonic::Status;
 
 use crate::config::{PeerProbes, ServeConfig};
 
-/// How often it is looked whether the client still has the node.
+/// Interval at which the prober checks whether the client still has the node.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How much longer than it was to be measured the answers may take.
+/// Time that the answers may take beyond the time of the measurement.
 const LAST_ANSWERS: Duration = Duration::from_secs(60);
 
 /// Probes other nodes, if this node may.
@@ -97,7 +97,7 @@ async fn measured(
     let body = move || {
         let found = lon_probe::measure_peer(config, &order, &told);
         drop(busy);
-        // Nobody may wait for it any more.
+        // The send fails when the caller does not wait for the result any more.
         let _ = sender.send(found);
     };
     std::thread::Builder::new()
@@ -117,7 +117,8 @@ async fn measured(
     }
 }
 
-/// What a request asks for, within the limits of the wire contract; else what is wrong with it, in words.
+/// Returns the order of a request, within the limits of the wire contract. The error describes the fault of the
+/// request, in words.
 fn order(request: &ProbePeerRequest) -> Result<PeerOrder, String> {
     let count = |what: &str, count: u32| {
         let within = NonZeroUsize::new(count as usize).filter(|_| count <= MAX_PEER_PROBE_COUNT);
@@ -232,7 +233,7 @@ mod tests {
         let taken = Busy::take(&busy.is_busy).unwrap();
         assert!(refused(&busy).await.contains("is measuring another node"));
         drop(taken);
-        // Nobody listens on the discard port: it is tried, and said.
+        // No program listens on the discard port: the node tries it, and reports the failure.
         let found = busy.probe(&request(), || false).await.unwrap();
         assert!(found.error.contains("127.0.0.1:9") && found.name.is_empty(), "{found:?}");
         assert!(Busy::take(&busy.is_busy).is_some(), "free again");

@@ -25,10 +25,10 @@ use crate::service::claim::Claim;
 use crate::stop::{Stop, stop};
 use crate::work::threads::ComputeThreads;
 
-/// How often a node that shuts down looks whether everything is answered.
+/// Interval at which a node that shuts down checks whether everything is answered.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How long the last messages of a node that shuts down get to leave.
+/// Time for the last messages of a node that shuts down to leave.
 const LAST_MESSAGES: Duration = Duration::from_millis(200);
 
 /// Serves `backend` on `sockets` until `shutdown` resolves, then answers what it has taken in and returns.

@@ -43,7 +43,7 @@ impl Drop for Stopper {
 }
 
 impl Stop {
-    /// Whether the node was told to stop.
+    /// Returns true when the node is to stop.
     pub fn is_told(&self) -> bool {
         self.0.is_told.load(SeqCst)
     }

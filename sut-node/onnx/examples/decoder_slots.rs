@@ -1,4 +1,4 @@
-//! What slots that go on together are worth: tokens per second of a decoder with 1, 2, 4 and 8 of them, one thread.
+//! Gain from slots that run together: tokens per second of a decoder with 1, 2, 4 and 8 of them, one thread.
 //!
 //! `ORT_DYLIB_PATH=... cargo run --release -p lon-onnx --example decoder_slots -- target/models/decoder.onnx`
 #![allow(clippy::print_stdout, reason = "a measurement prints its result")]

@@ -18,8 +18,8 @@ use super::form;
 use super::made_up::{self, MAX_BYTES};
 use super::model::{InputOrder, Model};
 
-/// How much memory one run of a model with free sizes may take. Samples decide what it takes, so it is checked before
-/// the engine is asked.
+/// Memory limit of one run of a model with free sizes. Samples decide how much a run takes, so it is checked before the
+/// engine is asked.
 pub(super) struct Bound {
     footprint: Arc<Footprint>,
     max_bytes: u64,
@@ -32,7 +32,7 @@ impl Bound {
         Bound { footprint, max_bytes }
     }
 
-    /// Whether a run with these inputs takes no more memory than it may.
+    /// Checks that a run with these inputs takes no more memory than it may.
     ///
     /// # Errors
     /// About how many bytes it takes.
@@ -63,9 +63,9 @@ pub(super) struct OnnxWorker {
     session: Box<dyn Session>,
     engine: String,
     rules: AnswerRules,
-    /// None where all sizes are known: then the warm-up has shown what a run takes.
+    /// Memory limit of a run. `None` where all sizes are known: then the warm-up has shown how much a run takes.
     bound: Option<Bound>,
-    /// Whether several samples may share a run.
+    /// Lets several samples share a run when true.
     shares_runs: bool,
     /// True where nothing that was made up has an answer, so that the first sample shows whether the model runs.
     is_untried: bool,
@@ -173,12 +173,12 @@ impl OnnxWorker {
         Ok(())
     }
 
-    /// Whether these bytes are no answer. An answer of rows above a threshold may have no row.
+    /// Returns true when these bytes are no answer. An answer of rows above a threshold may have no row.
     fn is_nothing(&self, answer: &Bytes) -> bool {
         answer.is_empty() && !self.rules.allows_empty && !self.rules.postprocess.may_be_empty()
     }
 
-    /// Whether no answer can ever have an element.
+    /// Returns true when no answer can ever have an element.
     fn has_no_elements(&self) -> bool {
         self.model.outputs.iter().all(|spec| spec.dims.contains(&Some(0)))
     }
@@ -232,7 +232,8 @@ impl OnnxWorker {
         BatchInput { dtype: spec.dtype, dims, parts: tensors.map(|tensor| &tensor.data()[..]).collect() }
     }
 
-    /// How many samples of a group run together, so that their run takes no more memory than it may: one at least.
+    /// Returns the number of samples of a group that run together, so that their run takes no more memory than it may:
+    /// one at least.
     ///
     /// # Errors
     /// One alone would take more.
@@ -252,7 +253,7 @@ impl OnnxWorker {
         }
     }
 
-    /// Whether two samples that fit can be in one run.
+    /// Returns true when two samples that fit can be in one run.
     fn same_shape(&self, one: &Sample, other: &Sample) -> bool {
         let dims = |sample: &Sample| {
             let pairs = self.order.signature.iter().zip(&sample.tensors);

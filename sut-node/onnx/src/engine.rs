@@ -1,4 +1,4 @@
-//! What an engine is: the one contract that ONNX Runtime and tract fulfil for the rest of this backend.
+//! Contract of an engine: ONNX Runtime and tract fulfil it for the rest of this backend.
 //!
 //! Tensors cross this boundary as bytes: the parts of a batch go in as they lie in the samples, so that each engine
 //! copies them once, straight into a tensor of its own.
@@ -17,7 +17,7 @@ pub(super) trait Engine: Send + Sync {
     /// Its name, with its version.
     fn name(&self) -> &str;
 
-    /// What else to try when a model does not run; a clause to be appended to an error.
+    /// Returns advice for a model that does not run, as a clause to be appended to an error.
     fn hint(&self) -> &'static str;
 
     /// Threads that one run of a session computes with, the caller's among them.
@@ -25,7 +25,7 @@ pub(super) trait Engine: Send + Sync {
         1
     }
 
-    /// How much memory runs of a model with free sizes take. Only asked for once there is a session.
+    /// Returns the memory that runs of a model with free sizes take. It is called only once there is a session.
     fn footprint(&self) -> Arc<Footprint>;
 
     /// A session for one worker.
@@ -112,7 +112,7 @@ pub(super) fn trying<T>(body: impl FnOnce() -> T) -> T {
     made
 }
 
-/// Whether this thread is [`trying`].
+/// Returns true when this thread is [`trying`].
 pub(super) fn is_trying() -> bool {
     IS_TRYING.get()
 }

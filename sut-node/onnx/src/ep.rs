@@ -7,10 +7,10 @@
 use lon_sut::backend::Provider;
 use ort::ep::{self, ExecutionProvider as _, ExecutionProviderDispatch};
 
-/// What follows for each of [`Provider::NAMES`], one line each.
+/// Functions over all of [`Provider::NAMES`], made from one line for each.
 macro_rules! providers {
     ($($name:literal => $kind:ident,)*) => {
-        /// Whether the library has this provider.
+        /// Returns true when the library has this provider.
         fn is_there(name: &str) -> ort::Result<bool> {
             match name {
                 $($name => ep::$kind::is_available(),)*
@@ -18,7 +18,7 @@ macro_rules! providers {
             }
         }
 
-        /// What a session is told so that it uses this provider.
+        /// Returns the session setting that uses this provider.
         fn build(name: &str) -> Option<ExecutionProviderDispatch> {
             match name {
                 $($name => Some(ep::$kind::default().build().error_on_failure()),)*
@@ -64,7 +64,7 @@ pub(super) fn check(provider: Provider) -> Result<(), String> {
     Err(format!("it was built without the execution provider {provider} (--ep); it has {names}"))
 }
 
-/// What a session is told so that it computes on this provider.
+/// Returns the session setting that computes on this provider.
 pub(super) fn dispatch(provider: Option<Provider>) -> Option<ExecutionProviderDispatch> {
     // A session uses the CPU without being told.
     provider.map(Provider::name).filter(|&name| name != "CPU").and_then(build)

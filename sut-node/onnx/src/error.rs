@@ -23,7 +23,7 @@ pub enum OnnxError {
     BatchDim {
         /// The name of the model.
         model: String,
-        /// What was given.
+        /// Value of the flag.
         said: String,
         /// Why that is not so.
         reason: String,
@@ -67,7 +67,7 @@ pub enum OnnxError {
         place: String,
         /// The SHA-256 of the model file.
         sha256: String,
-        /// What is wrong, and what to do about it.
+        /// Fault of the model, and its remedy.
         reason: String,
     },
     /// The engine refuses the model, or does not answer as the file says.
@@ -79,11 +79,11 @@ pub enum OnnxError {
         model: String,
         /// The SHA-256 of the model file.
         sha256: String,
-        /// How many samples the batch had.
+        /// Number of samples in the batch.
         batch: usize,
         /// The reason, in the engine's words.
         reason: String,
-        /// What else to try.
+        /// Advice on a further attempt.
         hint: &'static str,
     },
     /// ONNX Runtime's library is there but cannot be used.
@@ -94,9 +94,9 @@ pub enum OnnxError {
     Library {
         /// The file, by its path.
         path: PathBuf,
-        /// How it was found.
+        /// Way in which the library was found.
         origin: &'static str,
-        /// What is wrong with it.
+        /// Fault of the library.
         reason: String,
     },
     /// ONNX Runtime's library does not have the execution provider that was asked for.

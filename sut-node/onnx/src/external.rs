@@ -88,7 +88,7 @@ fn digest(mut file: File, sum: &mut Sha256) -> io::Result<(u64, String)> {
     }
 }
 
-/// What tract's reader leaves out of a model: default attributes of its functions. ONNX Runtime reads them.
+/// Parts of a model that tract's reader leaves out: default attributes of its functions. ONNX Runtime reads them.
 #[derive(Clone, PartialEq, Message)]
 struct Unread {
     #[prost(message, repeated, tag = "25")]
@@ -111,7 +111,7 @@ fn graph(graph: &GraphProto, names: &mut BTreeSet<String>) -> Result<(), String>
 fn node(node: &NodeProto, names: &mut BTreeSet<String>) -> Result<(), String> {
     let place = format!("node '{}' ({})", node.name.escape_debug(), node.op_type.escape_debug());
     let is_apart = |attribute: &AttributeProto| attribute.name == "embed_mode" && attribute.i != 1;
-    // What an execution provider has compiled is in the node, or else in a file that the node names.
+    // Code that an execution provider has compiled is in the node, or else in a file that the node names.
     if node.op_type == "EPContext" && node.attribute.iter().any(is_apart) {
         return Err(format!("{place} is compiled into a file of its own; compile it with embed_mode=1"));
     }

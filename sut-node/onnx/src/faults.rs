@@ -84,7 +84,7 @@ fn computed_wrongly(node: &NodeProto, what: &str) -> String {
     )
 }
 
-/// What of these trees tract gets wrong.
+/// Returns the property of these trees that tract gets wrong.
 fn wrong_tree(node: &NodeProto) -> Option<&'static str> {
     let attribute = |name: &str| node.attribute.iter().find(|attribute| attribute.name == name);
     let ints = |name: &str| attribute(name).map_or(&[][..], |attribute: &AttributeProto| &attribute.ints[..]);

@@ -1,4 +1,4 @@
-//! How much memory one run of a model with free sizes takes, known from the shapes of its inputs before it runs.
+//! Memory that one run of a model with free sizes takes, known from the shapes of its inputs before it runs.
 //!
 //! Where tract can read the model, it knows every tensor's size as an expression of the free ones. Going through the
 //! run in its order, from the first use of each tensor to the last, gives the most that is in memory at one time. That
@@ -14,9 +14,10 @@ use std::sync::{Mutex, PoisonError};
 use lon_sut::tensor::DType;
 use tract_onnx::prelude::{Graph, Symbol, TDim, TypedFact, TypedOp};
 
-/// What an element of whole numbers counts when nothing else is known: an id becomes a row of a few thousand numbers.
+/// Bytes that an element of whole numbers counts when nothing else is known: an id becomes a row of a few thousand
+/// numbers.
 const BYTES_PER_ID: f64 = 16_384.0;
-/// What an element of fractions, bytes or truth values counts: a pixel becomes some dozens of numbers.
+/// Bytes that an element of fractions, bytes or truth values counts: a pixel becomes some dozens of numbers.
 const BYTES_PER_NUMBER: f64 = 256.0;
 /// Operators need memory inside, and allocators round up.
 const FACTOR: f64 = 2.0;
@@ -29,11 +30,11 @@ pub(super) type Input<'d> = (DType, &'d [usize]);
 /// The sizes of all inputs, one after the other, with their ranks before them.
 type Shapes = Vec<usize>;
 
-/// What runs of one model take.
+/// Memory that runs of one model take.
 pub(super) struct Footprint {
     /// The sizes of the model's inputs, of which some are symbols. None: tract cannot read the model.
     known: Option<Known>,
-    /// What shapes that came take: they come again and again.
+    /// Bytes for the shapes that came before: shapes come again and again.
     seen: Mutex<HashMap<Shapes, u64>>,
 }
 
@@ -64,7 +65,7 @@ impl Footprint {
         Footprint { known, seen: Mutex::default() }
     }
 
-    /// Whether sizes of tensors are known, not only those of the inputs.
+    /// Returns true when sizes of tensors are known, not only those of the inputs.
     pub(super) fn is_known(&self) -> bool {
         self.known.is_some()
     }
@@ -113,7 +114,7 @@ impl Known {
             last_use.extend(takes.iter().map(|&taken| (taken, step)));
             steps.push(Step { outputs, takes, frees: Vec::new() });
         }
-        // What the model answers with stays.
+        // The outputs that the model answers with stay in memory.
         for outlet in model.output_outlets().ok()? {
             step_of.get(&outlet.node).map(|step| last_use.remove(step));
         }

@@ -94,7 +94,7 @@ pub struct Onnx {
     rules: AnswerRules,
     /// The most bytes of memory that one run may take.
     max_run_bytes: u64,
-    /// Whether several samples may share a run.
+    /// Lets several samples share a run when true.
     shares_runs: bool,
     /// For a model that answers token by token: its tensors, and how it answers.
     decoder: Option<(Arc<Layout>, TokenOptions)>,

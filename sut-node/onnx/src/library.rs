@@ -75,8 +75,8 @@ fn numbers(version: &str) -> Vec<u64> {
     version.split('.').map(|number| number.parse().unwrap_or(0)).collect()
 }
 
-/// The library's version, for people to read. The crate that calls the library checks it but does not tell, so it is
-/// taken from the file name (links followed), else from the version that the library gives its symbols.
+/// The library's version, for people to read. The crate that calls the library checks the version but does not report
+/// it. It is taken from the file name (links followed), else from the version that the library gives its symbols.
 pub(super) fn version(path: &Path) -> Option<String> {
     let name = fs::canonicalize(path).ok().and_then(|file| version_in_name(&file));
     name.or_else(|| symbol_version(&others::bytes(path, Limit::LIST).ok()?))

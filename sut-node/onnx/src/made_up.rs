@@ -6,12 +6,12 @@ use rand_mt::Mt64;
 use super::engine::BatchInput;
 use lon_sut::tensor::{DType, Signature, TensorSpec};
 
-/// How values are drawn. Nothing is known of what a model takes, so there are several ways.
+/// Way to draw values. Nothing is known of the values that a model takes, so there are several ways.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Style {
     /// Whole numbers from the first to the second one.
     whole: (i64, i64),
-    /// What fractions are multiplied with.
+    /// Factor by which fractions are multiplied.
     scale: f64,
 }
 

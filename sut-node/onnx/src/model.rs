@@ -9,13 +9,13 @@ use tract_onnx::prelude::Framework as _;
 
 use super::port::{End, Port, port};
 
-/// What is known of a model before it runs.
+/// Facts about a model before it runs.
 #[derive(Clone, Debug)]
 pub(super) struct Model {
     pub(super) inputs: Signature,
     pub(super) outputs: Signature,
-    /// Whether all tensors leave their leading dimension free, as batches need it; if not, which one does not. That
-    /// samples may share a run is for [`proof`](super::proof) to find out.
+    /// `Ok` when all tensors leave their leading dimension free, as batches need it; else the tensor that does not. It
+    /// is for [`proof`](super::proof) to find out that samples may share a run.
     pub(super) batching: Result<(), String>,
     /// All tensors, with the names of their leading dimensions where the model names them.
     leading: Vec<(TensorSpec, Option<String>)>,
@@ -81,7 +81,7 @@ impl Model {
         if self.batching.is_ok() { asked } else { NonZeroUsize::MIN }
     }
 
-    /// Whether sizes other than the batch depend on the sample.
+    /// Returns true when sizes other than the batch depend on the sample.
     pub(super) fn has_free_dims(&self) -> bool {
         self.inputs.iter().any(|spec| spec.dims.iter().skip(1).any(Option::is_none))
     }

@@ -70,7 +70,8 @@ const ELEMENTS: [&str; 24] = [
 
 const STRING: i32 = 8;
 
-/// Whether an engine can take tensors of this type and return them. tract has no bf16, and says so.
+/// Returns true when an engine can take tensors of this type and return them. tract has no bf16, and gives an error for
+/// it.
 fn is_served(dtype: &DType) -> bool {
     !matches!(dtype, DType::F8E4M3 | DType::F8E5M2 | DType::U4 | DType::I4)
 }

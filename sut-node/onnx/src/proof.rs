@@ -1,4 +1,4 @@
-//! Whether samples may share a run: proved on samples that are made up, before the first real one comes.
+//! Proof that samples may share a run. It uses samples that are made up, before the first real one comes.
 //!
 //! A model file says where a size is free, not what it counts. The leading dimension of a tensor may be time or the
 //! objects that were found, and an operator may mix the samples of a batch. Shapes do not show that: a batch of eight
@@ -20,24 +20,24 @@ use super::nodes::nodes;
 use lon_sut::pipeline::post::floats;
 use lon_sut::tensor::{DType, TensorSpec};
 
-/// How many different samples there are.
+/// Number of different samples.
 const SAMPLES: usize = 3;
 
-/// What free sizes are tried: a short text, an image, a second of sound. The first two are used with which the model
-/// runs.
+/// Values that are tried for free sizes: a short text, an image, a second of sound. The first two with which the model
+/// runs are used.
 const USUAL_SIZES: [usize; 6] = [5, 16, 64, 224, 1_024, 16_000];
 
 /// A model that takes longer for one sample is only tried in the smallest batch, so that a node starts in good time.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// What of a model's operators matters here.
+/// Properties of a model's operators that matter for the proof.
 #[derive(Clone, Debug)]
 pub(super) struct Operators {
     /// One that makes as many rows as values ask for.
     sized_by_values: Option<String>,
     /// One that takes the scale of a quantisation from all that it gets.
     scales_by_values: Option<String>,
-    /// How far the answers to a sample may be apart, as a part of the span of an output.
+    /// Largest distance between the answers to a sample, as a part of the span of an output.
     tolerance: f64,
 }
 
@@ -47,7 +47,7 @@ impl Operators {
         let find = |is_meant: fn(&str) -> bool| nodes.iter().map(|node| &node.op_type).find(|op| is_meant(op)).cloned();
         let halves = [DType::F16, DType::Bf16].map(|dtype| i32::from(dtype.code()));
         let has_halves = proto.graph.iter().flat_map(|graph| &graph.initializer).any(|w| halves.contains(&w.data_type));
-        // What is rounded to few bits can fall to either side.
+        // A value that is rounded to few bits can fall to either side.
         let rounds = has_halves || find(|op| op == "QuantizeLinear").is_some();
         Operators {
             sized_by_values: find(|op| matches!(op, "NonZero" | "NonMaxSuppression" | "Unique" | "Compress")),
@@ -62,7 +62,7 @@ impl Operators {
 pub(super) struct Unproven {
     /// A clause that says what differs, or why that cannot be told.
     pub(super) reason: String,
-    /// Whether one sample alone has one row of each output; `None` when that is not known.
+    /// True when one sample alone has one row of each output; `None` when that is not known.
     pub(super) has_one_row: Option<bool>,
 }
 
@@ -112,7 +112,7 @@ struct Trial {
 }
 
 impl Trial {
-    /// Whether each sample alone has one row of each output.
+    /// Returns true when each sample alone has one row of each output.
     fn has_one_row(&self) -> bool {
         self.alone.iter().flatten().all(|output| output.dims.first() == Some(&1))
     }
@@ -219,9 +219,9 @@ impl Prover<'_> {
     }
 }
 
-/// How far the parts of `together`, which are as many as there are in `alone`, are from these: in floating point
-/// numbers the largest distance, as a part of what they span; else the part of them that differs. `None` when they are
-/// close enough.
+/// Returns the distance between the parts of `together` and those of `alone`, which are equally many. For floating
+/// point numbers it is the largest distance, as a part of the span of `alone`; else it is the part of the values that
+/// differs. `None` when they are close enough.
 pub(super) fn apart(dtype: DType, alone: &[&[u8]], together: &[u8], tolerance: f64) -> Option<f64> {
     let size = dtype.size();
     let all = || alone.iter().flat_map(move |data| data.chunks_exact(size));
@@ -237,7 +237,7 @@ pub(super) fn apart(dtype: DType, alone: &[&[u8]], together: &[u8], tolerance: f
         for (one, other) in data.chunks_exact(size).map(read).zip(part.chunks_exact(size).map(read)) {
             let distance = (one - other).abs() / span;
             let is_same = one == other || (one.is_nan() && other.is_nan());
-            // What is no number is as far away as can be.
+            // A value that is no number is as far away as can be.
             most = most.max(if is_same {
                 0.0
             } else if distance.is_nan() {

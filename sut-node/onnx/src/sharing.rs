@@ -13,12 +13,12 @@ use super::proof::{self, Operators, Unproven};
 use lon_sut::backend::{BackendOptions, BatchDim};
 use lon_sut::setting::Setting;
 
-/// Whether samples share runs, and what is said of that.
+/// Decision whether samples share runs, and the node's report of it.
 pub(super) struct Sharing {
     pub(super) shares_runs: bool,
-    /// Whether the leading dimension of the outputs may count rows of one sample.
+    /// True when the leading dimension of the outputs may count rows of one sample.
     pub(super) counts_rows: bool,
-    /// What the node tells.
+    /// Settings that the node reports.
     pub(super) settings: Vec<Setting>,
 }
 
@@ -28,7 +28,7 @@ impl Sharing {
         Sharing { shares_runs, counts_rows, settings }
     }
 
-    /// What the user says.
+    /// Returns the decision of the user.
     ///
     /// # Errors
     /// The model does not allow it.
@@ -44,7 +44,7 @@ impl Sharing {
         Ok(Sharing { settings: vec![Setting::of_answers("batch_dim", said)], ..sharing })
     }
 
-    /// What is found. A session on which that was tried goes into `kept`.
+    /// Returns the decision that a proof finds. A session that the proof has used goes into `kept`.
     fn as_found(
         model: &Model,
         proto: &ModelProto,
@@ -60,7 +60,7 @@ impl Sharing {
         if let Err(reason) = &model.batching {
             return Sharing::one_by_one(may_count_rows, reason, "");
         }
-        // That there is no session is told where one is needed.
+        // A missing session is reported where one is needed.
         let Ok(mut session) = engine.session() else { return Sharing::of(false, may_count_rows, None) };
         let bound = model.has_free_dims().then(|| Bound::new(engine.footprint(), options.max_run_bytes));
         let proved = proof::prove(model, &Operators::of(proto), session.as_mut(), bound.as_ref());

@@ -63,7 +63,7 @@ struct Shared {
 
 const ANY_SIZE: usize = 0;
 
-/// What to do with a model that tract does not run.
+/// Advice on a model that tract does not run.
 const HINT: &str = "; ONNX Runtime may run it: set ORT_DYLIB_PATH to its library";
 
 impl Tract {
@@ -92,7 +92,7 @@ impl Tract {
     }
 }
 
-/// What of a model takes this engine many times as long as it takes ONNX Runtime.
+/// Returns the property of a model that takes this engine many times as long as it takes ONNX Runtime.
 fn slow(proto: &ModelProto) -> Option<&'static str> {
     let mut weights = proto.graph.iter().flat_map(|graph| &graph.initializer);
     if super::nodes::nodes(proto).iter().any(|node| node.op_type.starts_with("TreeEnsemble")) {
@@ -101,8 +101,9 @@ fn slow(proto: &ModelProto) -> Option<&'static str> {
     weights.any(|weight| weight.data_type == i32::from(DType::F16.code())).then_some("numbers of f16")
 }
 
-/// How much memory runs of a model with free sizes take, for another engine that runs it: as far as tract can read it,
-/// and all of it is in one file. To read the largest models for this alone would take more than the answer is worth.
+/// Returns the memory that runs of a model with free sizes take, for another engine that runs it. It is known as far as
+/// tract can read the model, provided that all of it is in one file. To read the largest models for this alone would
+/// take more than the answer is worth.
 pub(super) fn footprint(model: &Model, proto: &ModelProto) -> Footprint {
     let known = Shared::new(model, proto, None, NonZeroUsize::MIN).and_then(|shared| {
         no_panic(|| {

@@ -58,15 +58,15 @@ pub(super) struct ServeArgs {
     /// the same flag.
     #[arg(long, env = "LON_BUSY_POLL", help_heading = SPEED, hide_short_help = true)]
     pub(super) busy_poll: bool,
-    /// Whether I/O threads get real-time priority, so that they run as soon as they are ready, whatever other programs
-    /// want. Auto: where the system grants it, a core remains for others, and no inference is done on them. Realtime:
-    /// refuses to serve without it. It takes CAP_SYS_NICE, or a limit of real-time priorities (`ulimit -r 10`).
+    /// Real-time priority of the I/O threads, so that they run as soon as they are ready, whatever other programs want.
+    /// Auto: where the system grants it, a core remains for others, and no inference is done on them. Realtime: refuses
+    /// to serve without it. It takes CAP_SYS_NICE, or a limit of real-time priorities (`ulimit -r 10`).
     #[arg(long, value_enum, default_value_t = PriorityArg::Auto, env = "LON_PRIORITY",
           help_heading = SPEED, hide_short_help = true)]
     pub(super) priority: PriorityArg,
 }
 
-/// What priority threads are to have.
+/// Priority that threads are to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum PriorityArg {
     /// Real-time where it is granted.
@@ -94,7 +94,7 @@ pub(super) struct ComputeArgs {
     #[arg(long, default_value = "8", value_name = "COUNT", value_parser = up_to::<4096>, env = "LON_MAX_BATCH",
           help_heading = SPEED)]
     pub(super) max_batch: NonZeroUsize,
-    /// How long a free worker waits for its batch to fill (for example 500us, 2ms).
+    /// Longest wait of a free worker for its batch to fill (for example 500us, 2ms).
     #[arg(long, default_value = "0ms", value_name = "TIME", value_parser = parse_duration, env = "LON_MAX_DELAY",
           help_heading = SPEED)]
     pub(super) max_delay: Duration,
@@ -117,7 +117,7 @@ impl ComputeArgs {
         self.memory.unwrap_or_else(Memory::of_host)
     }
 
-    /// How a node of this name serves, with `pipeline` around inference; the rest as usual.
+    /// Returns the configuration of a node of this name, with `pipeline` around inference and defaults for the rest.
     pub(super) fn config(&self, node: NodeName, pipeline: &PipelineArgs) -> ServeConfig {
         let mut config = ServeConfig::new(node);
         config.max_batch = self.max_batch;
@@ -174,7 +174,7 @@ impl SecurityArgs {
         )
     }
 
-    /// What clients have to show; none: nothing.
+    /// Returns the token that clients have to show, or `None` when they need none.
     ///
     /// # Errors
     /// The file cannot be read or holds no token.
@@ -230,7 +230,7 @@ impl PeerArgs {
         Ok(Some(PeerProbes { allowed: self.probe_peers.clone(), tls, token: token.cloned(), lookup }))
     }
 
-    /// How the other nodes are verified: with TLS wherever this node serves with it.
+    /// Returns the TLS settings that verify the other nodes. They use TLS wherever this node serves with it.
     fn tls(&self, security: &SecurityArgs, trust: TrustArgs) -> anyhow::Result<Option<ClientTls>> {
         let ca = self.probe_ca.as_ref().or(security.tls_ca.as_ref());
         let (cert, key) = (security.tls_cert.as_ref(), security.tls_key.as_ref());
@@ -243,7 +243,7 @@ impl PeerArgs {
     }
 }
 
-/// Whether an address is one of this host, as it stands: no name is looked up.
+/// Returns true when an address is one of this host, as it is written: no name is looked up.
 fn is_here(address: &NodeAddress) -> bool {
     let host = address.host().trim_matches(['[', ']']);
     host == "localhost" || host.parse().is_ok_and(stays_on_host)
@@ -300,7 +300,7 @@ pub(super) struct BenchArgs {
 }
 
 impl BenchArgs {
-    /// How long each phase lasts.
+    /// Returns the duration of each phase.
     pub(super) fn phase(&self) -> Duration {
         self.seconds.unwrap_or(Duration::from_secs(if self.tune { 2 } else { 10 }))
     }

@@ -12,14 +12,14 @@ use lon_sut::pipeline::post::Postprocess;
 use super::values::{some_time, some_tokens, up_to};
 
 // Under which headings help lists the flags.
-pub(super) const ANSWERS: &str = "What answers";
+pub(super) const ANSWERS: &str = "Backend";
 pub(super) const NETWORK: &str = "Network";
 pub(super) const SPEED: &str = "Speed and memory";
 
 #[derive(Args, Clone, Debug)]
 pub(super) struct BackendArgs {
-    /// What answers: onnx:MODEL.onnx, openai:http://HOST:PORT/MODEL, null, or synthetic:SPEC (constant=2ms; the whole
-    /// grammar is below).
+    /// Backend that answers samples: onnx:MODEL.onnx, openai:http://HOST:PORT/MODEL, null, or synthetic:SPEC
+    /// (constant=2ms; the whole grammar is below).
     #[arg(long, env = "LON_BACKEND", help_heading = ANSWERS)]
     pub(super) backend: String,
     /// Threads inside one inference.
@@ -36,7 +36,7 @@ pub(super) struct BackendArgs {
     pub(super) trust: TrustArgs,
 }
 
-/// What is not refused though it is not safe everywhere.
+/// Options that allow things that are not safe everywhere.
 #[derive(Args, Clone, Copy, Debug)]
 pub(super) struct TrustArgs {
     /// Plain text to and from other hosts, for networks that you trust.
@@ -50,11 +50,11 @@ pub(super) struct TrustArgs {
     pub(super) allow_open_key_files: bool,
 }
 
-/// What models run on, and what is done around them.
+/// Hardware that models run on, and the steps before and after a model.
 #[allow(rustdoc::broken_intra_doc_links, reason = "the help text of --preprocess is shown as it stands")]
 #[derive(Args, Clone, Debug)]
 pub(super) struct PipelineArgs {
-    /// What ONNX Runtime computes on: an execution provider that its library has, such as CUDA or OpenVINO; its CPU
+    /// Execution provider that ONNX Runtime computes on, one that its library has, such as CUDA or OpenVINO; its CPU
     /// unless given.
     #[arg(long, value_name = "NAME", env = "LON_EP", help_heading = ANSWERS, hide_short_help = true)]
     pub(super) ep: Option<Provider>,
@@ -80,14 +80,14 @@ pub(super) struct PipelineArgs {
     #[arg(long, value_name = "NAME=SIZE,...", value_delimiter = ',', env = "LON_DIMS",
           help_heading = ANSWERS, hide_short_help = true)]
     pub(super) dims: Vec<GivenDim>,
-    /// What is done to images before the model sees them, for example resize=256,crop=224,layout=nchw,dtype=f32 (a
-    /// preset's name may stand first). Samples are then JPEGs (--compression original) or pixels u8[HEIGHT,WIDTH,3].
-    /// Or token-ids=SEPARATOR: samples are token ids alone (loadgen-node run --ids-alone), and mask, segments and
+    /// Steps that prepare images for the model, for example resize=256,crop=224,layout=nchw,dtype=f32 (a preset's name
+    /// may stand first). Samples are then JPEGs (--compression original) or pixels u8[HEIGHT,WIDTH,3]. Or
+    /// token-ids=SEPARATOR: samples are token ids alone (loadgen-node run --ids-alone), and mask, segments and
     /// positions are made of them; SEPARATOR is the id that ends a text, 102 for BERT.
     #[arg(long, value_name = "SPEC", env = "LON_PREPROCESS", help_heading = ANSWERS, hide_short_help = true)]
     pub(super) preprocess: Option<Preprocessing>,
-    /// What is made of an ONNX model's outputs: none, argmax, top-k=5, softmax, threshold=0.5, retinanet=800 (boxes in
-    /// images of so many pixels, in the reference's form).
+    /// Step that turns an ONNX model's outputs into an answer: none, argmax, top-k=5, softmax, threshold=0.5,
+    /// retinanet=800 (boxes in images of so many pixels, in the reference's form).
     #[arg(long, value_name = "WHAT", default_value_t, env = "LON_POSTPROCESS",
           help_heading = ANSWERS, hide_short_help = true)]
     pub(super) postprocess: Postprocess,

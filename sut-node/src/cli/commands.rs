@@ -1,4 +1,4 @@
-//! What the commands do that serve nobody.
+//! Commands that do not serve: `describe`, `bench` and `healthcheck`.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};

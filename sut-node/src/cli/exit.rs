@@ -1,6 +1,6 @@
 //! The exit codes of `sut-node`, as `--help` documents them.
 
-/// How the program ends. The number is its exit code.
+/// End of the program. The number is its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Exit {

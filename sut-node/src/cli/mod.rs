@@ -42,7 +42,7 @@ mod trial;
 mod tune;
 mod values;
 
-/// What is logged when `RUST_LOG` is not set.
+/// Log filter when `RUST_LOG` is not set.
 const USUAL_LOG: &str = "info,tract=warn,ort=warn";
 
 /// A SUT node: answers a LoadGen node's samples with an inference backend.

@@ -1,4 +1,4 @@
-//! What a node is to be called: a name, or a pattern that each of many nodes fills in with its own number.
+//! Name that a node is to have: a name, or a pattern that each of many nodes fills in with its own number.
 
 use std::str::FromStr;
 
@@ -8,7 +8,7 @@ use lon_proto::node_name::{NodeName, NodeNameError};
 
 use super::ptr;
 
-/// What stands for the number in a pattern.
+/// Placeholder for the number in a pattern.
 const NUMBER: &str = "{number}";
 
 /// `--node`: a name, or a pattern with `{number}` in it.
@@ -34,8 +34,8 @@ impl FromStr for NodeNaming {
 }
 
 impl NodeNaming {
-    /// The node's name. A pattern is filled in with the number at the end of the host's name, or, where that has none,
-    /// at the end of the name that DNS has for this host's address.
+    /// The node's name. A pattern takes the number at the end of the host's name. Where that name has none, it takes
+    /// the number at the end of the name that DNS has for this host's address.
     ///
     /// # Errors
     /// Neither name ends with a number.

@@ -11,7 +11,7 @@ const RESOLVERS: &str = "/etc/resolv.conf";
 /// The port of DNS.
 const DNS_PORT: u16 = 53;
 
-/// How long an answer may take, and how often the question is asked.
+/// Longest wait for an answer, and the number of times that the question is asked.
 const PATIENCE: Duration = Duration::from_secs(1);
 const ATTEMPTS: usize = 3;
 
@@ -128,7 +128,7 @@ fn name_at(message: &[u8], at: usize) -> Option<(String, usize)> {
 mod tests {
     use super::*;
 
-    /// What a server answers to `question`: a name that begins in it and ends elsewhere in the message.
+    /// Returns a server's answer to `question`: a name that begins in the question and ends elsewhere in the message.
     fn answer(question: &[u8]) -> Vec<u8> {
         let mut message = question.to_vec();
         // An answer, and a record of another type before it.

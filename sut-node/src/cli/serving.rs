@@ -88,8 +88,8 @@ fn refuse_all(nodes: Vec<Node>, failure: &Failure) {
     runtime.block_on(join_all(refusing));
 }
 
-/// Whether I/O threads get real-time priority. They must leave a core to others, and where that is left open they are
-/// not given it when inference runs on them.
+/// Returns true when I/O threads get real-time priority. They must leave a core to others. With priority auto they do
+/// not get it when inference runs on them.
 fn decide_priority(args: &ServeArgs, backend: &dyn Backend) -> Result<bool, Failure> {
     let wanted = Priority::from(args.priority);
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
@@ -175,7 +175,7 @@ fn listen(args: &ServeArgs, number: usize) -> Result<String, Failure> {
         return Ok(args.listen.clone());
     }
     let parted = args.listen.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse::<u16>().ok()?)));
-    // What is no HOST:PORT is refused where it is listened on.
+    // Binding the socket refuses an address that is no HOST:PORT.
     let Some((host, first)) = parted else { return Ok(args.listen.clone()) };
     let port = u16::try_from(number - 1).ok().and_then(|more| first.checked_add(more)).filter(|_| first > 0);
     let why = || {
@@ -186,7 +186,7 @@ fn listen(args: &ServeArgs, number: usize) -> Result<String, Failure> {
     Ok(format!("{host}:{port}"))
 }
 
-/// What is said once all nodes serve.
+/// Returns the line that is printed once all nodes serve.
 fn announcement(nodes: &[Node], engine: &str) -> String {
     match nodes {
         [first, .., last] => format!(

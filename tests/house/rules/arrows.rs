@@ -137,7 +137,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     fn visit_visibility(&mut self, _: &'ast Visibility) {}
 }
 
-/// Whether a file belongs to a module below this one.
+/// Returns true when a file belongs to a module below this one.
 fn is_below(modules: &Modules, at: &ModulePath, file: &str) -> bool {
     modules.0.iter().any(|(path, module)| module.file == file && path.len() > at.len() && path.starts_with(at))
 }

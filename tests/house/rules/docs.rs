@@ -1,4 +1,4 @@
-//! What the documentation says: module lists that match the modules, plain words, whole sentences.
+//! Rules of the documentation: module lists that match the modules, plain words, whole sentences.
 
 use syn::visit::{self, Visit};
 use syn::{Attribute, Expr, Field, ImplItemFn, Item, Lit, Meta, TraitItemFn, Variant};
@@ -149,7 +149,7 @@ fn line_of(attribute: &Attribute) -> usize {
     attribute.span().start().line
 }
 
-/// Whether an item derives one of clap's traits: its docs are texts on the screen.
+/// Returns true when an item derives one of clap's traits: its docs are texts on the screen.
 fn is_command_line(attributes: &[Attribute]) -> bool {
     attributes.iter().filter(|attribute| attribute.path().is_ident("derive")).any(|attribute| match &attribute.meta {
         Meta::List(list) => {
@@ -202,7 +202,7 @@ fn list_faults(modules: &Modules, path: &ModulePath, doc: &[String], is_due: boo
     missing.chain(unknown).collect()
 }
 
-/// Whether a doc has this name in backticks, or as a word of a drawing.
+/// Returns true when a doc has this name in backticks, or as a word of a drawing.
 fn is_named(doc: &[String], name: &str) -> bool {
     let mut is_drawing = false;
     doc.iter().any(|line| {

@@ -10,7 +10,7 @@ use syn::{Attribute, ItemFn};
 
 use super::sources::House;
 
-/// What each reason begins with.
+/// Beginning of each reason.
 const RUN: &str = ".ci/run ";
 
 /// Folders of tests that need more than `cargo test` has, so that each of them is ignored.
@@ -56,7 +56,7 @@ fn fault_of(path: &str, reason: &str, checks: &BTreeMap<String, String>) -> Opti
     few.filter(|(_, allowed)| !allowed.contains(&name)).map(|_| format!("no test may be ignored here for {name}"))
 }
 
-/// Whether a line of a check runs all tests with its name as their reason.
+/// Returns true when a line of a check runs all tests with its name as their reason.
 fn calls(line: &str, name: &str) -> bool {
     let words: Vec<&str> = line.split_whitespace().take_while(|word| !word.starts_with('#')).collect();
     let runs = ["ignored", "ignored_then_alone"];

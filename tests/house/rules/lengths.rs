@@ -1,4 +1,4 @@
-//! How long functions, files and lines are.
+//! Lengths of functions, files and lines.
 
 use syn::spanned::Spanned as _;
 use syn::visit::{self, Visit};

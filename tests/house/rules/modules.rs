@@ -31,7 +31,7 @@ pub(crate) struct Import {
 /// The modules of a crate.
 pub(crate) struct Modules(pub(crate) BTreeMap<ModulePath, Module>);
 
-/// What a path leads to.
+/// Target of a path.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Target {
     Module(ModulePath),
@@ -69,7 +69,7 @@ impl Modules {
                 match (&inner.content, candidates.iter().find(|file| house.sources.contains_key(*file))) {
                     (Some((_, items)), _) => self.add_items(house, below, file, &folder, items),
                     (None, Some(file)) => self.add(house, below, file, &folder),
-                    // Generated files are no part of the house.
+                    // The rules do not cover generated files.
                     (None, None) => {}
                 }
             }
@@ -84,7 +84,8 @@ impl Modules {
         self.0.keys().filter(is_child).filter_map(|path| path.last().map(String::as_str))
     }
 
-    /// What the path `names`, written in module `from`, leads to; none for other crates and for what is not known.
+    /// Returns the target of the path `names`, written in module `from`. Returns `None` for paths of other crates and
+    /// for unknown names.
     pub(crate) fn resolve(&self, from: &ModulePath, names: &[String]) -> Option<Target> {
         self.resolve_within(from, names, 8)
     }
@@ -119,7 +120,7 @@ impl Modules {
         Some(Target::Module(at))
     }
 
-    /// What one name in a module is.
+    /// Returns the target of one name in a module.
     fn step(&self, at: &ModulePath, name: &str, depth: usize) -> Option<Target> {
         let below = [at.as_slice(), &[name.to_owned()]].concat();
         if self.0.contains_key(&below) {

@@ -1,4 +1,4 @@
-//! What may stand only in some places: choices of scenario and transport, JSON by hand.
+//! Code that may stand only in some places: choices of scenario and transport, JSON by hand.
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
@@ -6,7 +6,7 @@ use syn::{Arm, BinOp, ExprBinary, ExprIf, ExprMatch, Ident, Item, Macro, Path};
 
 use super::sources::{House, attributes, is_test};
 
-/// What a search looks for.
+/// Target of a search.
 pub(crate) enum Wanted {
     /// A path that has a name after this one, for example `Scenario::Server`; functions and `ALL` are left out.
     ChoiceOf(&'static str),

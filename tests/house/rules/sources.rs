@@ -95,13 +95,13 @@ impl House {
     }
 }
 
-/// Whether a file holds nothing but tests.
+/// Returns true when a file holds nothing but tests.
 pub(crate) fn is_test_file(path: &str) -> bool {
     let is_product = !path.starts_with("tests/") || path.starts_with("tests/perf/");
     !is_product || path.contains("/tests/") || path.ends_with("/tests.rs") || path.ends_with("_tests.rs")
 }
 
-/// Whether attributes say that an item is only there in tests.
+/// Returns true when attributes say that an item is only there in tests.
 pub(crate) fn is_test(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let is_cfg = attribute.path().is_ident("cfg");

@@ -83,7 +83,7 @@ pub(crate) struct Drive {
     pub(crate) size: usize,
     #[arg(long)]
     pub(crate) seconds: f64,
-    /// Who signed the other side's certificate, PEM.
+    /// Authority that signed the other side's certificate, a PEM file.
     #[arg(long)]
     pub(crate) tls_ca: Option<PathBuf>,
 }
@@ -124,7 +124,7 @@ impl Kind {
         }
     }
 
-    /// Whether it needs certificates.
+    /// Returns true when the reference needs certificates.
     pub(crate) fn has_tls(self) -> bool {
         matches!(self, Kind::StreamTls | Kind::Quic)
     }

@@ -1,4 +1,4 @@
-//! How busy other programs keep the machine meanwhile: figures of a disturbed row are worth less, and it must show.
+//! Load that other programs put on the machine meanwhile: figures of a disturbed row are worth less, and it must show.
 
 use std::time::Instant;
 

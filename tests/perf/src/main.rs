@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether everything was measured.
+/// Runs the command. Returns true when everything was measured.
 fn run(cli: Cli) -> anyhow::Result<bool> {
     if let Some(Command::Reference(command)) = cli.command {
         reference::run(command)?;
@@ -60,7 +60,7 @@ fn run(cli: Cli) -> anyhow::Result<bool> {
         return Ok(true);
     }
     let context = measure::Context::new(&cli)?;
-    // Created before the long part, so that a path that will not do is told at once.
+    // The files are created before the long part, so that an unusable path is reported at once.
     let [mut json, mut markdown] = [create(cli.json.as_deref())?, create(cli.markdown.as_deref())?];
     context.look_around()?;
     let begin = Instant::now();

@@ -22,7 +22,7 @@ mod soak;
 pub(crate) use context::Context;
 use context::tell;
 
-/// How long one measurement of a reference lasts, and one of ours where we can say.
+/// Length of one measurement of a reference, and of one of ours where we can set it, in seconds.
 const SECONDS: f64 = 1.5;
 /// A process of ours or of a reference that takes longer than this has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -35,14 +35,14 @@ const FINE: f64 = 1.15;
 /// A model's figures need longer: an inference of a large one takes tens of milliseconds.
 const MODEL_SECONDS: u64 = 10;
 const FIRST_GUESS_OF_MODELS: f64 = 64.0;
-/// What batches of one can do, nearly, and the p99 that all batches must hold.
+/// Rate that batches of one can nearly reach, samples per second, and the p99 that all batches must hold.
 const FIRST_BATCHING_RATE: f64 = 600.0;
 const BATCHING_LATENCY_MS: u32 = 20;
 /// Limits of a rate that holds, ns.
 const LARGEST_LAG_NS: f64 = 1e6;
 const LARGEST_LATENCY_MS: u32 = 10;
 
-/// What one round of a row tells the next.
+/// Figures that one round of a row passes on to the next.
 #[derive(Debug, Default)]
 struct Known {
     /// Samples per second, by number of nodes.

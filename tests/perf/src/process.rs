@@ -14,9 +14,9 @@ use nix::unistd::Pid;
 
 use crate::load::cpu_s;
 
-/// How often a waiting parent looks. Rarely: it wakes on cores that are being measured.
+/// Interval between the looks of a waiting parent. It is long: the parent wakes on cores that are being measured.
 const LOOK: Duration = Duration::from_millis(10);
-/// How long a process may take to say that it serves, and to end when asked to.
+/// Longest time for a process to say that it serves, and to end when asked to.
 const SOON: Duration = Duration::from_secs(20);
 
 /// Which core a process is held on.
@@ -88,7 +88,7 @@ pub(crate) struct Process {
     program: String,
     out: PathBuf,
     err: PathBuf,
-    /// How it ended, and its CPU seconds.
+    /// Exit status of the process, and its CPU seconds. Absent while the process runs.
     ended: Option<(ExitStatus, f64)>,
 }
 
@@ -113,7 +113,7 @@ impl Process {
     pub(crate) fn first_line(&mut self) -> Result<String> {
         let deadline = Instant::now() + SOON;
         loop {
-            // Looked at before the output, so that what it said before its end is seen.
+            // This look comes before that at the output, so that the last output before the end is read.
             let is_running = self.is_running()?;
             if let Some((line, _)) = fs::read_to_string(&self.out)?.split_once('\n') {
                 return Ok(line.to_owned());
@@ -128,7 +128,7 @@ impl Process {
         }
     }
 
-    /// Whether it still runs.
+    /// Returns true while the process still runs.
     pub(crate) fn is_running(&mut self) -> Result<bool> {
         if self.ended.is_none() {
             // The children that have been waited for have used this much; what waiting for this one adds is its own.

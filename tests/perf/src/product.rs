@@ -39,7 +39,7 @@ impl Programs {
     }
 }
 
-/// What to run.
+/// Settings of one run.
 #[derive(Clone, Debug)]
 pub(crate) struct Spec {
     pub(crate) scenario: &'static str,
@@ -58,7 +58,7 @@ pub(crate) struct Spec {
     pub(crate) max_batch: u32,
     /// Another dataset than bytes of that size.
     pub(crate) dataset: Option<&'static str>,
-    /// Whether the processes are held on separate cores.
+    /// True when the processes are held on separate cores.
     pub(crate) is_pinned: bool,
 }
 
@@ -101,7 +101,7 @@ impl Run {
         value.with_context(|| format!("result_summary.json has no number at {pointer}"))
     }
 
-    /// Whether the strict verdict is VALID.
+    /// Returns true when the strict verdict is VALID.
     pub(crate) fn is_valid(&self) -> bool {
         self.summary["result"] == "VALID"
     }
@@ -173,7 +173,7 @@ pub(crate) fn start(
         nodes.push(node);
     }
     let out = folder.join("run");
-    // Left by a run that was given up.
+    // A run that was given up may have left this folder.
     let _ = std::fs::remove_dir_all(&out);
     let mut command = Command::new(&programs.loadgen_node);
     command.args(["run", "--benchmark", "synthetic", "--scenario", spec.scenario, "--set", &spec.set]);

@@ -54,7 +54,7 @@ fn goal(goal: Goal) -> String {
     }
 }
 
-/// What was measured, where and when.
+/// Report of the measurements, with place and date.
 #[derive(Debug)]
 pub(crate) struct Report {
     outcomes: Vec<Outcome>,
@@ -70,7 +70,7 @@ impl Report {
         Report { outcomes, rounds, took, machine: machine(), date }
     }
 
-    /// Whether nothing failed.
+    /// Returns true when nothing failed.
     pub(crate) fn is_complete(&self) -> bool {
         self.outcomes.iter().all(|outcome| outcome.failure.is_none())
     }

@@ -1,4 +1,4 @@
-//! What a row of the table is: a figure of ours, the reference it is held against, and the goal.
+//! Rows of the table: a figure of ours, the reference that it is compared with, and the goal.
 
 use crate::args::Kind;
 use crate::stats::Spread;
@@ -22,7 +22,7 @@ pub(crate) struct Row {
     pub(crate) goal: Goal,
 }
 
-/// What the figures of a row count.
+/// Unit of the figures of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// A time in nanoseconds.
@@ -33,7 +33,7 @@ pub(crate) enum Unit {
     Rate,
 }
 
-/// What the ratio of ours to the reference should be.
+/// Goal for the ratio of ours to the reference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Goal {
     AtMost(f64),
@@ -52,7 +52,7 @@ impl Goal {
     }
 }
 
-/// What it is held against.
+/// Reference that ours is compared with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Reference {
     /// Two processes of this program; `size` bytes a request.
@@ -77,7 +77,7 @@ pub(crate) enum Reference {
     FirstTenth,
 }
 
-/// How the official LoadGen reaches our QDL.
+/// Language in which the official LoadGen reaches our QDL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Face {
     /// In C++, by tests/peers/official_rate.cpp.
@@ -86,7 +86,7 @@ pub(crate) enum Face {
     Python,
 }
 
-/// What is measured of ours.
+/// Figure of ours that is measured.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Ours {
     /// SingleStream: median latency.
@@ -122,7 +122,7 @@ pub(crate) enum Model {
     Resnet50,
 }
 
-/// How queries travel.
+/// Transport of the queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transport {
     Grpc,
@@ -172,11 +172,11 @@ pub(crate) struct Outcome {
     pub(crate) ours: Vec<Figure>,
     /// Why it is not whole.
     pub(crate) failure: Option<String>,
-    /// Whether what the goal wants beside the ratio is there.
+    /// True when everything that the goal wants beside the ratio is there.
     pub(crate) is_otherwise_met: bool,
     /// Cores that other programs kept busy meanwhile.
     pub(crate) others: Option<f64>,
-    /// What else there is to say.
+    /// Further remark on the row.
     pub(crate) note: Option<String>,
 }
 

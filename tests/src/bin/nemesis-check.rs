@@ -52,10 +52,10 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(!wrong.is_empty() || runs.is_empty()))
 }
 
-/// What is wrong with a run.
+/// Returns the faults of a run.
 fn faults(run: &Path, end: &End, logs: &BTreeMap<String, String>) -> Vec<String> {
     let folder = run.join("run");
-    // Whoever insists ends the program at once, and the folder goes on saying that the run has not ended.
+    // A second signal ends the program at once, and the folder goes on saying that the run has not ended.
     let is_ended_at_once = end.told_twice && end.code == Some(5) && !folder.join("mlperf_log_summary.txt").exists();
     let FolderCheck { mut faults, result } = FolderCheck::of(&folder, end.code.filter(|_| !is_ended_at_once));
     let said = std::fs::read_to_string(run.join("log")).expect("log");
@@ -74,7 +74,7 @@ fn faults(run: &Path, end: &End, logs: &BTreeMap<String, String>) -> Vec<String>
     faults
 }
 
-/// What the nodes wrote down of the run of this process against what its result says of them.
+/// Returns the differences between the nodes' logs of the run of this process and its result.
 fn counts_differ(result: &Value, pid: u32, logs: &BTreeMap<String, String>) -> Vec<String> {
     let is_valid = result["result"] == "VALID";
     let Some(when) = around(result) else {

@@ -1,6 +1,6 @@
-//! What reading the stream of a chat server costs the backend `openai`, for people who change how it is read:
-//! `cargo run --package lon-tests --bin openai-cost` prints the CPU time of a worker for a streamed token, and the time
-//! from the server's write of the first token until the streamer reports it. No number is judged here.
+//! Cost of reading a chat server's stream in the backend `openai`, for people who change how it is read. `cargo run
+//! --package lon-tests --bin openai-cost` prints two figures: the CPU time of a worker for a streamed token, and the
+//! time from the server's write of the first token until the streamer reports it. No number is judged here.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use std::io::{Read as _, Write as _};

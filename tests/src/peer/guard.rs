@@ -36,7 +36,7 @@ impl Guard {
         Ok(secret)
     }
 
-    /// Whether this is the run that has the peer.
+    /// Checks that this is the run that has claimed the peer.
     pub(super) fn admit(&self, run_id: &[u8], secret: &[u8]) -> Result<(), Status> {
         let admits = self.lock().as_ref().is_some_and(|taken| taken.pass.admits(run_id, secret));
         admits.then_some(()).ok_or_else(|| Status::not_found("no such run"))

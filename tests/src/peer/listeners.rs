@@ -30,7 +30,7 @@ pub(super) struct Sockets {
 
 impl Sockets {
     pub(super) fn bind() -> Sockets {
-        // Kept until one is found, or the same would be offered again.
+        // Sockets without a UDP partner stay open until a pair is found, or the system would offer the same port again.
         let mut half_taken = Vec::new();
         for _ in 0..ATTEMPTS {
             let tcp = TcpListener::bind("127.0.0.1:0").expect("a free port");

@@ -14,7 +14,7 @@ use tonic::Status;
 
 use super::{Scripted, Step};
 
-/// What is to be sent on a stream.
+/// Answers to be sent on a stream.
 pub(super) struct Answers {
     peer: Arc<Scripted>,
     steps: mpsc::UnboundedReceiver<Step>,

@@ -1,4 +1,4 @@
-//! What passes on the way between two ends, and how a test changes that while it passes.
+//! Path between two ends of a relay, and the changes that a test makes to it while bytes pass.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-/// What no end can make sense of: too long for any head of a message, no type of any frame.
+/// Bytes that no end can make sense of: too long for any head of a message, no type of any frame.
 pub(super) const RUBBISH: [u8; 64] = [0xff; 64];
 
 /// Which way bytes go.
@@ -18,7 +18,7 @@ pub enum Heading {
     LoadGen,
 }
 
-/// What the connections of a relay look at.
+/// State of a relay that its connections look at.
 #[derive(Debug)]
 pub(super) struct RelayPath {
     pub(super) node: SocketAddr,

@@ -44,7 +44,7 @@ async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, path: Arc<RelayPa
                 // With nothing to wait for, the kernel sends a reset when both halves are gone.
                 let _ = from.as_ref().set_zero_linger();
                 let _ = to.as_ref().set_zero_linger();
-                // Dropped as it is, it would say a good end first.
+                // A plain drop of the write half would send an orderly end first.
                 to.forget();
                 return;
             }
@@ -70,7 +70,7 @@ async fn read(from: &mut OwnedReadHalf, bytes: &mut [u8], path: &RelayPath) -> u
     if !path.delay().is_zero() {
         tokio::time::sleep(path.delay()).await;
     }
-    // What came while the path was cut waits, the news of an end too.
+    // Bytes that came while the path was cut wait, and so does the news of an end.
     path.open().await;
     count
 }

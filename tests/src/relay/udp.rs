@@ -63,7 +63,7 @@ async fn call(listener: &Arc<UdpSocket>, caller: SocketAddr, path: &Arc<RelayPat
         let mut number = 0;
         loop {
             let Ok((count, _)) = from.recv_from(&mut packet).await else {
-                // Nobody listens at the node; what is sent there next will say so again.
+                // The node does not listen. The next packet to the node brings the same error again.
                 tokio::time::sleep(std::time::Duration::from_millis(10)).await;
                 continue;
             };

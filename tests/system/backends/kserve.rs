@@ -409,7 +409,7 @@ fn a_server_that_asks_for_another_connection_gets_it_and_loses_nothing() {
             assert_ended(&finished, &folder, 0, &[("failed", 0), ("late", 0), ("duplicate", 0)], "");
             let heard = server.heard();
             assert!(heard.connections > 1, "{scenario}: {}", heard.connections);
-            // What a server that goes has not looked at is sent again, and what it has is not.
+            // The client repeats the calls that a leaving server has not looked at, and no others.
             let issued = folder.result()["counts"]["issued"].as_u64();
             assert_eq!(Some(heard.requests.len() as u64), issued, "{scenario}");
         }

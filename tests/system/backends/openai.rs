@@ -19,7 +19,7 @@ mod tls;
 
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// How long a server that hangs may say nothing. Its first words come sooner on any machine.
+/// Silence after which a server counts as hanging. A server that works sends its first words sooner on any machine.
 const HANGS_AFTER: Duration = Duration::from_secs(8);
 
 /// A backend in this process.

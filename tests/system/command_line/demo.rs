@@ -5,7 +5,7 @@ use lon_tests::run_folder::RunFolder;
 fn the_demo_does_the_main_job() {
     let folder = RunFolder::new();
     let finished = LoadGen::run(&["demo", "--json", "--out", folder.arg()]);
-    // That it is VALID on a machine that does nothing else, `.ci/run` finds out in a step of its own.
+    // A step of its own in `.ci/run` checks that the demo is VALID on a machine that does nothing else.
     assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
     folder.assert_complete();
     let result = folder.result();

@@ -16,8 +16,9 @@ const RUN: &str = "run --sut {node} --benchmark digits --scenario Server";
 /// The same without nodes.
 const TO: &str = "run --benchmark digits --scenario Server --sut";
 
-/// What is typed, the exit code, and parts of the error. `{node}` is a node of the digits, `{free}` a port where nobody
-/// listens, `{http}` a server of HTTP/1, `{triton}` one of KServe's protocol, `{in}` a folder of files that do not fit.
+/// Command lines, each with its exit code and parts of its error. `{node}` is a node of the digits, `{free}` a port
+/// where nobody listens, and `{http}` a server of HTTP/1. `{triton}` is a server of KServe's protocol, and `{in}` a
+/// folder of files that do not fit.
 const LOADGEN: [(&str, i32, &[&str]); 42] = [
     // Where the nodes are.
     ("TO {free}", 4, &["{free}", "Connection refused", "sut-node serve", "--wait-ready"]),
@@ -34,7 +35,7 @@ const LOADGEN: [(&str, i32, &[&str]); 42] = [
     ("RUN --token-file {in}/missing", 2, &["{in}/missing", "--token-file"]),
     ("RUN --transport udp", 2, &["udp", "grpc, quic, tcp, kserve"]),
     ("RUN --connections 0", 2, &["--connections", "from 1 to 256"]),
-    // What is run.
+    // Benchmark, scenario, mode and other settings of the run.
     ("run --sut a:1 --benchmark digits --scenario Servr", 2, &["Servr", "did you mean Server", "MultiStream"]),
     ("run --sut a:1 --benchmark digitz --scenario Server", 2, &["digitz", "digits"]),
     ("run --sut a:1 --benchmark {in}/bench.toml --scenario Server", 2, &["{in}/bench.toml", "nane"]),
@@ -93,7 +94,7 @@ const SUT: [(&str, i32, &[&str]); 9] = [
     ("healthcheck --address {free}", 1, &["{free}", "Connection refused"]),
 ];
 
-/// What the words in braces stand for.
+/// Values of the words in braces, with the nodes and files behind them.
 struct Stage {
     names: Vec<(&'static str, String)>,
     _node: SutNode,
@@ -174,7 +175,7 @@ fn http1() -> String {
         for mut stream in listener.incoming().map_while(Result::ok) {
             let _ = stream.read(&mut [0; 512]);
             let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
-            // Closed at once, the answer would be lost at times.
+            // The connection stays open: after a close at once the answer would be lost at times.
             open.push(stream);
         }
     });

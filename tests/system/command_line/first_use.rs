@@ -1,4 +1,4 @@
-//! What a new user meets in the first hour: units and names, a run that cannot become VALID, a result shown again.
+//! Tests of a new user's first hour: units and names, a run that cannot become VALID, a result shown again.
 
 use std::fs;
 use std::process::Command;
@@ -198,13 +198,13 @@ fn a_run_whose_limit_was_raised_as_told_is_valid() {
     let node = SutNode::start("a", "null", &[]);
     for limit in LIMITS {
         let raised = raised(&node, limit);
-        // What is set later counts.
+        // The later of two settings counts.
         let (long, _folder) = raised.iter().rev().fold(cut_off(&node, limit), |run, set| run.set(set)).finish();
         assert_eq!(long.code, Some(0), "{raised:?}: {long:?}");
     }
 }
 
-/// That nothing was scored is said wherever the verdict is.
+/// Every output with the verdict says that nothing was scored.
 #[test]
 fn an_accuracy_run_without_a_score_says_so_beside_its_verdict() {
     let node = SutNode::start("a", "null", &[]);
@@ -306,7 +306,7 @@ fn a_run_prints_its_result_as_json() {
     assert_eq!(printed, folder.result());
 }
 
-/// What packages need beside the programs.
+/// Packages need completions and manual pages beside the programs.
 #[test]
 fn programs_tell_their_build_and_write_completions_and_manual_pages() {
     for (program, command) in [("loadgen-node", "recover"), ("sut-node", "healthcheck")] {

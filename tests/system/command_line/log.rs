@@ -35,7 +35,7 @@ fn events_in_json_have_fields() {
     assert!(parsed(&log).iter().all(|event| event["fields"]["message"].is_string()), "{log}");
 }
 
-/// What is no terminal gets no colours, and a terminal gets none where `NO_COLOR` asks for none.
+/// Colours appear only on terminals, and on none where `NO_COLOR` asks for none.
 #[test]
 fn colours_are_for_terminals_that_want_them() {
     let node = SutNode::start("N1", "null", &[]);

@@ -1,4 +1,4 @@
-//! What a person at a terminal meets.
+//! Tests of a person's work at a terminal.
 //!
 //! - `bad_input`: flags, settings, files and models that do not fit
 //! - `dashboard`: the dashboard where there is no terminal

@@ -13,7 +13,7 @@ fn what_priority_both_ends_got_is_in_the_result() {
     let (wanted, folder) = run("realtime").start();
     let wanted = wanted.finish();
     match wanted.code {
-        // Whether it is granted is for the machine to say.
+        // The machine decides whether it grants the priority.
         Some(2) => assert!(wanted.stderr.contains("--priority realtime: the system does not grant it"), "{wanted:?}"),
         _ => assert_eq!(folder.result()["saturation"]["priority"], "realtime", "{wanted:?}"),
     }

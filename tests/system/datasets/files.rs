@@ -247,7 +247,7 @@ fn a_benchmark_is_begun_for_the_model_of_a_node() {
     let data = path.join("mine.npy");
     let run = TestRun::of(arg(&file), "Offline").on(&node.address).set("min_duration=0,min_query_count=1");
     let (finished, folder) = run.args(&["--mode", "AccuracyOnly", "--dataset", arg(&data)]).finish();
-    // Whatever class zeros are, all of them are of one.
+    // All zeros get one class, so the score is 0 or 100.
     let score = &folder.result()["accuracy"]["value"];
     assert!(*score == 0.0 || *score == 100.0, "{score} {finished:?}");
     let again = LoadGen::run(&["benchmark", "init", arg(&file), "--sut", &node.address]);

@@ -1,5 +1,5 @@
-//! What happens when something goes wrong: every fault of one table, in every scenario, mode and transport that it can
-//! happen in, with real processes. docs/guide/troubleshooting.md has the same table in words.
+//! Faults of one table, in every scenario, mode and transport in which they can happen, with real processes.
+//! docs/guide/troubleshooting.md has the same table in words.
 //!
 //! - `table`: the faults, and how a run must end that meets them;
 //! - `cell`: a fault in one scenario, mode and transport;
@@ -24,7 +24,7 @@ use self::table::{FAULTS, Files};
 /// Cells at a time: most of a cell's time is waiting.
 const AT_ONCE: usize = 14;
 
-/// What a cell came to.
+/// Result of a cell.
 struct Line {
     text: String,
     faults: Vec<String>,

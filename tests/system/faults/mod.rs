@@ -1,4 +1,4 @@
-//! What goes wrong, and how a run ends that meets it.
+//! Tests of faults, and of the end of a run that meets one.
 //!
 //! - `loss`: ends that freeze, and what waits for them
 //! - `matrix`: every fault in every scenario, mode and transport, from one table

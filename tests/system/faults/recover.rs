@@ -14,7 +14,7 @@ use nix::sys::signal::Signal;
 /// Answers that a run has before it is killed.
 const ANSWERED: u64 = 300;
 
-/// How long a busy machine may take for what takes a second at most on one at rest.
+/// Longest time on a busy machine for what takes a second at most on an idle one.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 fn path(folder: &RunFolder) -> &Path {
@@ -60,10 +60,10 @@ fn what_was_measured_is_there_after_a_kill() {
         let (min, metric) = (&result["latency_ns"]["min"], &result["metric"]["value"]);
         assert!(min.as_i64().unwrap() > 0 && metric.as_f64().is_some(), "{scenario}: {min}, {metric}: {result}");
         assert_eq!((&result["result"], &result["official_result"]), (&"INVALID".into(), &"INVALID".into()));
-        // What was never answered has no latency.
+        // A sample that was never answered has no latency.
         let lacks = completed < result["counts"]["issued"].as_u64().unwrap();
         assert_eq!((result["latency_ns"]["max"].is_null(), told.stdout.contains("max no answer")), (lacks, lacks));
-        // What the folder does not have is not known, and is not 0.
+        // A figure that the folder does not have is unknown, and is not 0.
         assert!(result["schedule_lag_ns"].is_null() && result["saturation"].is_null(), "{result}");
         // The limit stands beside the latency, as it does in a run that was not killed.
         let limits = result["latency_limits"].as_array().unwrap();
@@ -164,7 +164,7 @@ fn a_search_that_was_killed_goes_on_with_its_trials() {
         serde_json::from_str::<serde_json::Value>(&text).unwrap()["trials"].as_array().unwrap().clone()
     };
     let before = trials(&record);
-    // What the trials say is in the result, and on the screen.
+    // The result and the screen show the record of the trials.
     assert_eq!(result["find_peak"]["trials"].as_array(), Some(&before), "{result}");
     assert_eq!(result["find_peak"]["end"], "stopped");
     let passed = before.iter().filter(|trial| trial["passed"] == true).filter_map(|trial| trial["qps"].as_f64());

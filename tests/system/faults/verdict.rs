@@ -130,14 +130,14 @@ fn files_that_may_not_grow_make_the_result_invalid() {
     }
 }
 
-/// What the folder's own list says of each file is so, and every file is listed.
+/// The folder's own list is right about each file, and every file is listed.
 #[test]
 fn a_run_folder_lists_its_files_with_their_sums() {
     let node = SutNode::start("a", "null", &[]);
     let (finished, folder): (Finished, RunFolder) = short_submission(&node).finish();
     assert_eq!(finished.code, Some(0), "{finished:?}");
     assert_sums(&folder.path);
-    // Altered and sealed again, a timeline is not what the run wrote.
+    // A timeline that was altered and sealed again is not what the run wrote.
     let path = folder.path.join("timeline.bin");
     let other = fs::read(&path).unwrap();
     let (again, elsewhere) = short_submission(&node).finish();

@@ -9,7 +9,7 @@ use lon_tests::route::Route;
 use lon_tests::run_folder::RunFolder;
 use lon_tests::test_run::TestRun;
 
-/// How a run against a peer ended.
+/// End of a run against a peer.
 struct Outcome {
     route: Route,
     finished: Finished,
@@ -130,7 +130,7 @@ fn answers_that_are_not_what_the_node_described_make_the_run_invalid() {
     }
 }
 
-/// Whatever a node says of its outputs.
+/// The run is INVALID for any declaration of the node's outputs.
 #[test]
 fn answers_without_a_byte_make_the_run_invalid() {
     let output = |name: &str, dtype: &str, dims: &[i64], optional| TensorSpec {

@@ -1,4 +1,4 @@
-//! What crosses the network, to the byte, as both ends count it.
+//! Bytes that cross the network, exactly, as both ends count them.
 
 use lon_tests::process::{SutNode, sut};
 use lon_tests::route::{Route, TRANSPORTS};

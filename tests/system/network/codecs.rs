@@ -21,7 +21,7 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Endpoint;
 
-/// Refused before anything is sent: nobody listens where it would go.
+/// Checks that the test is refused before anything is sent: nobody listens at its address.
 fn refused(test: TestRun, parts: &[&str]) {
     let (finished, folder) = test.on("127.0.0.1:1").finish();
     assert_eq!(finished.code, Some(2), "{finished:?}");
@@ -62,7 +62,7 @@ fn a_codec_that_the_division_forbids_is_refused_with_the_rule() {
     refused(TestRun::new("Offline").args(&["--division", "network"]), &["Network division", "synthetic"]);
 }
 
-/// What `network` refuses, `open` allows, and every output says so.
+/// The division `open` allows the codec that `network` refuses, and every output says so.
 #[test]
 fn the_open_division_allows_a_forbidden_codec_and_marks_it() {
     let node = SutNode::start("a", "null", &[]);
@@ -95,7 +95,7 @@ fn a_node_that_lacks_the_codec_is_named() {
     }
 }
 
-/// What an answer of eight bytes becomes under this codec, and what may go wrong with that.
+/// Returns these bytes as the codec encodes them.
 fn encoded(codec: &str, raw: &'static [u8]) -> Vec<u8> {
     let mut encoder = Encoder::new(codec.parse().unwrap());
     encoder.encode(&Bytes::from_static(raw), Layout::Elements { element_bytes: 1 }).unwrap().to_vec()

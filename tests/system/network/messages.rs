@@ -1,4 +1,4 @@
-//! What crosses the network, seen by a peer that records it; on every way to travel.
+//! Messages that cross the network, on every way to travel, as a peer records them.
 
 use std::collections::{HashMap, HashSet};
 

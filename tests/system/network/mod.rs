@@ -1,4 +1,4 @@
-//! What crosses the network, and how.
+//! Tests of the traffic between the nodes.
 //!
 //! - `byte_counts`: bytes of every layer, as both ends count them
 //! - `codecs`: codecs that cannot be, and where samples are inflated

@@ -89,7 +89,7 @@ fn a_watch_goes_on_until_it_is_told_to_stop() {
     assert!(sum.number("/up_gbit_s/mean") > 0.0 && sum.is_null("/ended_early"), "{finished:?}");
 }
 
-/// What cannot be a baseline is refused before anything is measured.
+/// A file that cannot be a baseline is refused before anything is measured.
 #[test]
 fn files_are_looked_at_before_the_probe() {
     let folder = tempfile::tempdir().unwrap();

@@ -6,7 +6,7 @@ use lon_tests::process::{Finished, LoadGen, SutNode, binary, sut};
 use lon_tests::secrets::{Secrets, texts};
 use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
 
-/// What keeps a probe short.
+/// Flags that keep a probe short.
 const SHORT: [&str; 6] = ["--duration", "200ms", "--sizes", "64", "--transport", "tcp"];
 
 /// A probe of these nodes and of their ways to each other.

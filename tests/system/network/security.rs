@@ -1,4 +1,4 @@
-//! Who may read along and who may ask: TLS at both ends, and plain text only where it is safe or asked for.
+//! Rights to read along and to ask: TLS at both ends, and plain text only where it is safe or asked for.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;

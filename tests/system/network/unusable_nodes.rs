@@ -134,7 +134,7 @@ fn no_claim_is_held_while_another_node_is_busy_for_long() {
     assert_eq!(Page::at(&metrics).count("lon_sut_runs_ended_total", "end=lapsed"), 0, "no claim was left to lapse");
 }
 
-/// Whatever the order in which they name the nodes.
+/// All runs get the nodes, in any order of the nodes in `--sut`.
 #[test]
 fn all_who_want_the_same_nodes_get_them_one_after_the_other() {
     let nodes = ["a", "b", "c"].map(|name| SutNode::start(name, "synthetic:constant=5ms", &[]));

@@ -49,7 +49,7 @@ fn two_runs_over_different_codecs_show_what_changed_and_what_is_noise() {
     let mean = metric(&made, "mean").differences[0].unwrap();
     let [low, high] = mean.interval_percent.unwrap();
     assert!(low < mean.percent && mean.percent < high && mean.interval_of == Some(IntervalOf::Blocks), "{mean:?}");
-    // How far rates lie apart depends on what else the machine does; that of one run is noise.
+    // The distance of two rates depends on what else the machine does. The rate of a run against itself is noise.
     assert!(metric(&made, "rate").differences[0].is_some(), "{made:?}");
     let same = document(&[plain.arg(), plain.arg()]);
     assert_eq!(metric(&same, "rate").differences[0].unwrap().finding, Finding::Noise);
@@ -74,7 +74,7 @@ fn two_runs_over_different_codecs_show_what_changed_and_what_is_noise() {
     assert!(!held.stdout.contains("'rate>+99999%'"), "{held:?}");
 }
 
-/// Nobody knows how slow the samples are that got no answer, and blocks of time do not have them.
+/// The latency of samples without an answer is unknown, and blocks of time do not have them.
 #[test]
 fn what_was_not_answered_is_compared_with_nothing_and_excused_by_no_noise() {
     // Two of a hundred are never answered, and with the last of them the node is gone.

@@ -158,7 +158,7 @@ fn memory_of_an_export_does_not_grow_with_the_run() {
         folder
     };
     let (small, large) = (run(500_000), run(5_000_000));
-    // Whoever holds the samples has eight bytes of each.
+    // A program that holds all samples in memory needs eight bytes for each.
     assert!(fs::metadata(large.path.join("timeline.bin")).unwrap().len() > 38 * MIB);
     for form in ["csv", "parquet"] {
         let [of_small, of_large] = [&small, &large].map(|folder| most_bytes(&folder.path, form));

@@ -1,4 +1,4 @@
-//! What is told of a run while it goes on: metrics, and the progress line where there is no terminal.
+//! Reports of a run while it goes on: metrics, and the progress line where there is no terminal.
 
 use std::fs;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What a run leaves, and what is made of it later.
+//! Tests of the files that a run leaves, and of what later commands make of them.
 //!
 //! - `compare`: runs side by side, and which differences are noise
 //! - `documents`: JSON documents against their published form and their types

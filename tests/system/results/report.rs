@@ -59,7 +59,7 @@ fn a_run_becomes_a_page_with_the_numbers_of_its_documents() {
     assert!((drawn / listed - 1.0).abs() < 0.1, "p50 is {drawn} in the chart and {listed} in the result");
     let listed = result.files.get("report.html").unwrap();
     assert_eq!(listed.sha256, hex::encode(Sha256::digest(&page)), "the result lists the page");
-    // Made again from the folder, it is the same.
+    // A page that is made again from the folder is the same.
     assert_eq!(page, made_again(&folder.path));
 }
 
@@ -98,7 +98,7 @@ fn assert_answers(page: &str, result: &ResultSummary) {
     let title = format!("{} {}: {}", result.benchmark, result.scenario, verdict.as_str().unwrap());
     assert!(page.contains(&format!("<title>{title}</title>")), "{title}");
     let Some(MetricDocument::Performance(metric)) = &result.metric else { panic!("{:?}", result.metric) };
-    let fast = answer(page, "How fast");
+    let fast = answer(page, "Speed");
     let (shown, name) = fast.split_once(" (").unwrap();
     assert_eq!(name.trim_end_matches(')'), metric.name);
     shows(shown, metric.value.unwrap());

@@ -1,5 +1,5 @@
-//! What lies in run folders is read only where it is a file of a usual length and of that run: nothing waits for a
-//! pipe, nothing fills the memory, and no result counts in the folder of another run.
+//! Files in run folders are read only where they have a usual length and belong to that run. Nothing waits for a pipe,
+//! nothing fills the memory, and no result counts in the folder of another run.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -28,7 +28,7 @@ fn put_sparse(path: &Path) {
     File::create(path).unwrap().set_len(20 << 30).unwrap();
 }
 
-/// What a command says of a folder, whatever it ends with.
+/// Returns the output of a command about a folder, for any usual exit code.
 fn said(args: &[&str]) -> String {
     let finished = LoadGen::run(args);
     assert!(matches!(finished.code, Some(0 | 2 | 3)), "{args:?}: {finished:?}");

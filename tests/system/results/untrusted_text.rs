@@ -1,4 +1,4 @@
-//! What others wrote into names, notes and run folders is shown as text, and believed only where it fits together.
+//! Texts of others in names, notes and run folders are shown as text, and believed only where they fit together.
 
 use std::fs;
 use std::path::Path;
@@ -165,7 +165,7 @@ fn documents_that_were_edited_are_not_on_the_page() {
     }
 }
 
-/// What a terminal obeys, what turns the direction of writing, what ends a line, and what no XML can hold.
+/// Characters that a terminal obeys, that turn the direction of writing, that end a line, and that no XML can hold.
 const HOSTILE: [char; 6] = ['\u{1b}', '\u{202e}', '\u{2028}', '\0', '\u{7f}', '\u{85}'];
 
 fn places(value: &serde_json::Value, at: &str, found: &mut Vec<String>) {

@@ -20,7 +20,7 @@ struct Run {
     name: String,
     page: String,
     result: ResultSummary,
-    /// None: of a run that was killed nobody has it.
+    /// Network report. Is `None` for a run that was killed: it leaves no such report.
     network: Option<NetworkReport>,
     /// Start and latency of each sample, ns; none: it has no answer.
     samples: Vec<(u64, Option<u64>)>,
@@ -156,7 +156,7 @@ fn pages_of_unusual_runs_show_what_was_recorded() {
         assert_eq!(run.answered(), 0, "{name}: {:?}", run.result.counts);
         assert!(run.page.contains("No sample was answered: there are no curves of latencies."), "{name}");
         assert!(run.page.contains("Samples without an answer are among them"), "{name}");
-        assert!(answer(&run.page, "How fast").starts_with("nothing: too little was answered"), "{name}");
+        assert!(answer(&run.page, "Speed").starts_with("nothing: too little was answered"), "{name}");
     }
     assert_eq!(read("single").samples.len(), 1);
     let tokens = read("tokens");

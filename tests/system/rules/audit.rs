@@ -309,5 +309,5 @@ fn folders_that_cannot_be_used_are_named() {
     let refused = LoadGen::run(&["audit", "TEST01", "--print-conf", "--benchmark", "resnet5O"]);
     assert!(refused.code == Some(2) && refused.stderr.contains("did you mean resnet50?"), "{refused:?}");
     let page = LoadGen::run(&["audit", "--explain", "TEST04"]);
-    assert!(page.code == Some(0) && page.stdout.contains("What it cannot see"), "{page:?}");
+    assert!(page.code == Some(0) && page.stdout.contains("Not covered"), "{page:?}");
 }

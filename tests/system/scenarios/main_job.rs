@@ -64,7 +64,7 @@ fn every_scenario_is_valid_on_null_nodes_whatever_the_way() {
     }
 }
 
-/// What is asked, answered and counted is the same on every way.
+/// The queries, answers and counts are the same on every way.
 #[test]
 fn a_way_changes_nothing_but_the_way() {
     let backend = digits_backend();

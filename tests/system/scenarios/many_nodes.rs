@@ -100,7 +100,7 @@ fn the_loss_of_128_nodes_is_told_in_a_few_lines() {
     let result = folder.result();
     let reasons: Vec<&str> =
         result["reasons"].as_array().unwrap().iter().map(|reason| reason.as_str().unwrap()).collect();
-    // What is noticed only when nodes are asked for their counters is told as that.
+    // The reason of a node differs when its loss is noticed only at the request for its counters.
     let gone = reasons.iter().filter(|reason| reason.contains(" was lost: ") || reason.contains(" gave no counters: "));
     assert_eq!(gone.count(), 128, "{reasons:?}");
     let page = fs::read_to_string(folder.path.join("report.html")).unwrap();

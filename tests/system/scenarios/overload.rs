@@ -44,7 +44,7 @@ fn a_rate_beyond_capacity_is_overload_with_a_reason() {
     assert_eq!(count("issued"), count("completed") + count("failed"), "{result}");
     let saturation = &result["saturation"];
     assert!(saturation["refused"].as_u64().unwrap() > 0, "{saturation}");
-    // Refused samples are in flight until the engine takes notice, which it does after a burst.
+    // A refused sample is in flight until the engine takes notice, which it does after a burst.
     let in_flight = |what: &str| saturation["in_flight"][what].as_u64().unwrap();
     assert!(in_flight("max") <= in_flight("limit") + 1_024, "{saturation}");
     let memory_bytes = memory::most_bytes(node.id());
@@ -59,12 +59,12 @@ fn large_answers_to_large_samples_do_not_stand_in_each_others_way() {
     for connections in ["1", "3"] {
         let run = TestRun::new("Offline").on(&node.address).set(settings).dataset("synthetic:u8[1000000]x8");
         let (finished, folder) = run.args(&["--connections", connections]).finish();
-        // Whether it took as long as it should is another matter.
+        // The test accepts a run that is shorter than it should be: its length is another matter.
         assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
         let counts = &folder.result()["counts"];
         assert_eq!((counts["issued"].as_u64(), counts["completed"].as_u64()), (Some(660), Some(660)), "{finished:?}");
     }
-    // What is in flight is bounded by the pull window; 660 samples of both kinds would be 1.2 GB.
+    // The pull window bounds the samples in flight. All 660 samples and answers would be 1.2 GB.
     let memory_bytes = memory::most_bytes(node.id());
     assert!(memory_bytes < 900 << 20, "{memory_bytes} bytes");
 }

@@ -117,7 +117,7 @@ fn what_breaks_the_protocol_is_told_its_cause() {
     });
 }
 
-/// Whoever asks a busy node learns who has it, and nothing that ends or spoils the run.
+/// A stranger that asks a busy node learns who has it, and nothing that ends or spoils the run.
 #[test]
 fn a_stranger_cannot_touch_the_run_of_another() {
     let node = SutNode::start("a", "null", &[]);

@@ -24,7 +24,7 @@ use tonic::transport::Endpoint;
 /// The most descriptors that strangers may hold at a node: 384 connections, and some that are being closed.
 const MOST_DESCRIPTORS: usize = 450;
 
-/// How long a node has to come to rest: long, since how fast it is is not the question.
+/// Longest time for a node to come to rest: long, since its speed is not the question.
 const UNTIL_QUIET: Duration = Duration::from_secs(300);
 
 /// An attack under way. It ends when this is dropped.
@@ -64,9 +64,9 @@ fn held(node: &SutNode) -> usize {
     fs::read_dir(format!("/proc/{}/fd", node.id())).unwrap().count()
 }
 
-/// How often a rightful client may be sent away for a stranger, with words, before the attack has kept it out: one that
-/// the machine holds up for long on its way in is the oldest stranger. How seldom that is on a quiet machine is not
-/// the question.
+/// Tries after which an attack has kept a rightful client out. Until then the node may send the client away for a
+/// stranger, with words: a client that the machine holds up for long on its way in is the oldest stranger. The share of
+/// refusals on a quiet machine is not the question.
 const TRIES: usize = 20;
 
 /// Returns when `attempt` succeeds: a rightful client that is turned away has to be told so, and gets in with patience.
@@ -280,7 +280,7 @@ fn first_packets(count: usize) -> Vec<Vec<u8>> {
         let anyone = Unverified::new(&TlsFiles::default()).unwrap();
         let config = quic::client_config(Trust::Anyone(&anyone)).unwrap();
         let endpoint = quic::client_endpoint(address).unwrap();
-        // Kept, or each would say that it is over.
+        // The attempts stay alive here, or each would say that it is over.
         let mut connecting = Vec::new();
         let mut packets = std::collections::BTreeMap::new();
         let mut packet = [0; 2048];

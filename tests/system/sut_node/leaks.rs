@@ -1,4 +1,4 @@
-//! What is left at a SUT node when a run is over: nothing.
+//! Check that nothing is left at a SUT node when a run is over.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use lon_tests::route::Route;
 use lon_tests::test_run::TestRun;
 use nix::sys::signal::Signal;
 
-/// How long the node has to come to rest.
+/// Time for the node to come to rest: number of looks, and the interval between two looks.
 const LOOKS: u32 = 3_000;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 

@@ -1,5 +1,5 @@
-//! How much memory a SUT node takes at most, whatever a client sends that has it. What clients can make it take
-//! that do not have it is in `hostile_clients`.
+//! Most memory of a SUT node, whatever the client of its run sends. `hostile_clients` has the memory that other clients
+//! can make it take.
 
 use lon_tests::folder_check::FolderCheck;
 use lon_tests::memory::{self, MOST_MORE_BYTES};

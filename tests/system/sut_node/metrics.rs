@@ -1,4 +1,4 @@
-//! What the programs tell those who ask for metrics: the numbers of the run, and all that the board asks for.
+//! Metrics of the programs: the numbers of the run, and all that the board asks for.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -107,7 +107,7 @@ fn runs_add_up_and_both_ends_have_the_same_numbers() {
         samples += report.count("/nodes/0/samples");
         for (sum, layer) in expected.iter_mut().zip(["tensor", "encoded", "message", "socket"]) {
             for (sum, direction) in sum.iter_mut().zip(["ingress", "egress"]) {
-                // What both ends count stands there twice.
+                // The report has two figures for a layer that both ends count.
                 let end = if ["message", "socket"].contains(&layer) { "/sut" } else { "" };
                 *sum += report.count(&format!("/nodes/0/{layer}_bytes/{direction}{end}"));
             }

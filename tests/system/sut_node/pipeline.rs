@@ -1,5 +1,5 @@
-//! What stands around inference at a SUT node, over the network: pre- and post-processing as stages of their own,
-//! batches of one shape, NaN in the results; and `sut-node bench`, which is the same without a network.
+//! Stages around inference at a SUT node, over the network: pre- and post-processing as stages of their own, batches of
+//! one shape, NaN in the results. The tests also cover `sut-node bench`, which is the same without a network.
 
 use std::fs;
 use std::path::Path;
@@ -38,7 +38,7 @@ fn stage(result: &Value, name: &str) -> u64 {
 
 const SHORT: &str = "min_duration=0,min_query_count=40,target_qps=400";
 
-/// What a node that does not come up says.
+/// Returns the error output of a node that does not come up.
 fn refusal(args: &[&str]) -> String {
     let output = Command::new(binary("sut-node")).args(args).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{output:?}");
@@ -93,7 +93,7 @@ fn images_are_pre_processed_as_pixels_in_any_codec_or_as_the_files_they_are() {
     let (finished, _) = files(&plain.address).finish();
     assert!(matches!(finished.code, Some(2 | 4)), "{finished:?}");
     assert!(finished.stderr.contains("original"), "{finished:?}");
-    // What is no image fails alone, with its reason.
+    // A sample that is no image fails alone, with its reason.
     let (finished, folder) = TestRun::new("Server").on(&node.address).set(SHORT).finish();
     let told = format!("{}{}", finished.stderr, finished.stdout);
     assert!(finished.code != Some(0) && told.contains("u8["), "{finished:?}");

@@ -8,7 +8,7 @@ use crate::requested::Mode;
 use crate::scenario::{Scenario, TestSettings};
 use crate::settings::keys::{self, KEYS, Key, Slot, Truth, Unit};
 
-/// Whose file it is, which decides what it may set.
+/// Kind of config file. It decides which settings the file may set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Owner {
     /// mlperf.conf, which may set everything.
@@ -19,7 +19,7 @@ pub enum Owner {
     Audit,
 }
 
-/// What reading a config file changed, and what there is to say about its lines.
+/// Result of applying a config file: the changed fields, and remarks on its lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
     /// Fields of [`TestSettings`] that were set, each with the line that did it.
@@ -121,7 +121,7 @@ fn convert(key: &Key, text: &str, settings: &mut TestSettings) -> Conversion {
     Conversion::Set { misread }
 }
 
-/// What the reading of a whole number makes of a text that looks like something else.
+/// Returns a remark on a text that looks like something other than the whole number read from it.
 fn misread_whole(text: &str, factor: u64) -> Option<String> {
     let number = number::whole(text);
     let value = number.value;
@@ -139,7 +139,7 @@ fn misread_whole(text: &str, factor: u64) -> Option<String> {
 
 /// Why no line with this key is ever read, if so. Lines for other models and scenarios are read, just not now.
 fn never_read(name: &str, owner: Owner, model: &str, settings: &TestSettings) -> Option<String> {
-    // Commented out, and meant to be.
+    // The user commented this line out on purpose.
     if name.starts_with('#') {
         return None;
     }

@@ -2,7 +2,7 @@
 
 use super::parse::{Entry, Table};
 
-/// What stands for every model or every scenario.
+/// Placeholder for every model or every scenario.
 pub(super) const ANY: &str = "*";
 
 impl Table {

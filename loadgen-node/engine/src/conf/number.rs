@@ -4,7 +4,7 @@
 //! and base 16 after `0x`; reals may be hexadecimal, infinite or no number. All of this is deliberate: the same file
 //! must give the same settings.
 
-/// What `strtoull` with base 0 makes of a text.
+/// Result of `strtoull` with base 0 for a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Whole {
     /// The value, modulo 2^64 when negative, the largest when too large.
@@ -16,9 +16,9 @@ pub(crate) struct Whole {
     pub(super) too_large: bool,
 }
 
-/// Whether the official reader takes this as a value: a number from the first character to the last.
+/// Returns true when the official reader takes this as a value: a number from the first character to the last.
 pub(super) fn is_number(text: &str) -> bool {
-    // Whatever is a whole number for C is also a real one.
+    // Every text that C reads as a whole number is also a real number.
     real(text).is_some()
 }
 

@@ -36,7 +36,7 @@ pub enum Origin {
     Default,
     /// The built-in settings of a round.
     Round(&'static str),
-    /// What we know about the benchmark.
+    /// Facts about the benchmark that this program knows.
     Benchmark(String),
     /// A line of a config file.
     Line {
@@ -56,13 +56,13 @@ pub enum Origin {
 pub struct File<'a> {
     /// Name of the file as given, for messages.
     pub name: &'a str,
-    /// Whose file it is, which says what it may set.
+    /// Kind of the file. It decides which settings the file may set.
     pub owner: Owner,
     /// Content of the file.
     pub text: &'a str,
 }
 
-/// What to do about lines with another effect than their looks.
+/// Treatment of lines with another effect than their looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strictness {
     /// Read them as the official LoadGen does, and warn.
@@ -111,7 +111,7 @@ impl Sourced {
         self.origins.get(field).unwrap_or(&Origin::Default)
     }
 
-    /// What there was to say about config files: file, line, what happens.
+    /// Returns the warnings about config files, each with file, line and effect.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }

@@ -50,7 +50,7 @@ pub enum Fault {
 pub struct Remark {
     /// Number of the line, from 1.
     pub line: usize,
-    /// What the line does, and why that may not be meant.
+    /// Effect of the line, and why the user may not intend it.
     pub text: String,
 }
 
@@ -142,7 +142,7 @@ impl Table {
     }
 }
 
-/// What separates words in C; carriage returns are among it, so files with CRLF are fine.
+/// Returns true when the character separates words in C. Carriage returns do, so files with CRLF are fine.
 fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\r' | '\x0b' | '\x0c')
 }

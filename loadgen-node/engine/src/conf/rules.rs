@@ -1,11 +1,11 @@
-//! What the official rounds prescribe, as data: seeds, settings per benchmark, and how LoadGen drew.
+//! Prescriptions of the official rounds, as data: seeds, settings per benchmark, and how LoadGen drew.
 
 use super::keys::{self, Applied, Owner};
 use super::parse::Table;
 use crate::scenario::TestSettings;
 use crate::settings::{OFFICIAL_SEEDS, Profile, Round};
 
-/// What an official round prescribes.
+/// Prescriptions of an official round.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// Name and seeds of the round.
@@ -69,7 +69,7 @@ impl Rules {
         Applied { remarks: Vec::new(), ..applied }
     }
 
-    /// Whether the round has settings of its own for this model.
+    /// Returns true when the round has settings of its own for this model.
     pub fn knows(&self, model: &str) -> bool {
         self.models().iter().any(|known| known == model)
     }

@@ -1,8 +1,8 @@
-//! How the samples of a phase ended, as numbers: what a verdict is made from.
+//! Numbers of samples of a phase, by how the samples ended. A verdict is made from them.
 
 use serde::{Deserialize, Serialize};
 
-/// How many samples were issued, and how they ended.
+/// Numbers of samples: those issued, and those with each kind of end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counts {

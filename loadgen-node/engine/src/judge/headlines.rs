@@ -3,7 +3,7 @@
 use super::summary::Summary;
 use crate::value::{Entry, Line, Value};
 
-/// What a scenario adds to the summary file and to the result keys of the detail log.
+/// Lines and keys that a scenario adds to the summary file and to the result keys of the detail log.
 pub trait Headlines: Sync {
     /// The first line of the summary file after the mode.
     fn headline(&self, summary: &Summary) -> Line;

@@ -200,7 +200,7 @@ impl Judging<'_> {
         (checks, advice)
     }
 
-    /// What to do about latency; `None` when it is within its limits.
+    /// Returns the advice about latency; `None` when it is within its limits.
     fn latency_advice(&self, latency: &LatencyStats, tokens: Option<&(TokenLimits, TokenSummary)>) -> Option<Advice> {
         let exceeds = |ns: i64, limit_ns: u64| ns > i64::try_from(limit_ns).unwrap_or(i64::MAX);
         let Some((limits, tokens)) = tokens else {

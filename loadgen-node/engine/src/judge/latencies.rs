@@ -23,7 +23,7 @@ impl From<Vec<i64>> for Latencies {
 }
 
 impl Latencies {
-    /// How many there are.
+    /// Returns the number of latencies.
     pub fn count(&self) -> u64 {
         self.sorted().count()
     }
@@ -44,7 +44,7 @@ impl Latencies {
     }
 }
 
-/// Sorted latencies in ns.
+/// Latencies in ascending order, ns.
 #[derive(Clone, Copy, Debug)]
 pub enum Sorted<'a> {
     /// One by one.
@@ -54,7 +54,7 @@ pub enum Sorted<'a> {
 }
 
 impl Sorted<'_> {
-    /// How many there are.
+    /// Returns the number of latencies.
     pub fn count(self) -> u64 {
         match self {
             Sorted::Each(each) => each.len() as u64,
@@ -90,7 +90,7 @@ impl Sorted<'_> {
         }
     }
 
-    /// How many exceed a limit.
+    /// Returns the number of latencies that exceed a limit.
     pub fn over(self, limit_ns: u64) -> u64 {
         let limit = i64::try_from(limit_ns).unwrap_or(i64::MAX);
         match self {

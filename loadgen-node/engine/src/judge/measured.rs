@@ -1,4 +1,4 @@
-//! What was measured in a performance phase, in the form in which it is judged.
+//! Measurements of a performance phase, in the form in which it is judged.
 
 use super::latencies::Latencies;
 
@@ -7,11 +7,11 @@ use super::latencies::Latencies;
 pub struct Measured {
     /// Latency of each sample, ns; of one without an answer, more than any limit.
     pub sample_latencies_ns: Latencies,
-    /// How many of these samples got no answer.
+    /// Number of these samples that got no answer.
     pub unanswered: u64,
-    /// How many of the queries have a sample without an answer; 0 unless queries have several samples.
+    /// Number of queries that have a sample without an answer; 0 unless queries have several samples.
     pub unanswered_queries: u64,
-    /// How many samples had no first token, and are among its latencies as over any limit.
+    /// Number of samples that had no first token. The first-token latencies include each of them as over any limit.
     pub without_first_token: u64,
     /// Latency of each query, ns; empty unless queries have several samples (MultiStream).
     pub query_latencies_ns: Latencies,

@@ -1,4 +1,4 @@
-//! How a performance phase is judged: from measured latencies to a complete [`Summary`]. Only arithmetic.
+//! Judging of a performance phase: from measured latencies to a complete [`Summary`]. Only arithmetic.
 //!
 //! | file | what it has |
 //! |---|---|

@@ -4,12 +4,12 @@ use super::early_stopping::Rule;
 use super::measured::Measured;
 use super::summary::{Metric, Rates, TokenSummary};
 
-/// How a scenario is judged.
+/// Rules by which a scenario is judged.
 pub trait Judge: Sync {
     /// The duration that must reach `min_duration`, and what to do when it does not.
     fn judged_duration(&self, measured: &Measured) -> JudgedDuration;
 
-    /// Whether the judged percentile of the latency must stay within a limit.
+    /// Returns true when the judged percentile of the latency must stay within a limit.
     fn has_latency_limit(&self) -> bool {
         false
     }
@@ -20,7 +20,7 @@ pub trait Judge: Sync {
     /// The number by which runs are compared. `estimate_ns` is the latency that early stopping estimates, if it is met.
     fn metric(&self, rates: &Rates, estimate_ns: Option<f64>) -> Metric;
 
-    /// Whether first tokens and times per token are measured and reported in token runs.
+    /// Returns true when first tokens and times per token are measured and reported in token runs.
     fn has_token_latencies(&self) -> bool {
         true
     }
@@ -36,7 +36,7 @@ pub trait Judge: Sync {
 pub struct JudgedDuration {
     /// The duration, s.
     pub seconds: f64,
-    /// What to do when it is too short, in the official words.
+    /// Advice for a duration that is too short, in the official words.
     pub advice: &'static str,
 }
 

@@ -10,8 +10,8 @@ pub const PERCENTILES: [f64; 6] = [0.50, 0.90, 0.95, 0.97, 0.99, 0.999];
 pub struct LatencyStats {
     /// Number of latencies.
     pub count: u64,
-    /// How many of these stand for what was never answered. They are the largest, above any limit, and were not
-    /// measured.
+    /// Number of these latencies that stand for answers or first tokens that never came. They are the largest, above
+    /// any limit, and were not measured.
     pub unanswered: u64,
     /// Smallest latency, ns.
     pub min_ns: i64,
@@ -26,7 +26,7 @@ pub struct LatencyStats {
 }
 
 impl LatencyStats {
-    /// Whether the latency at a fraction, in 0..=1, was measured: it is that of an answer.
+    /// Returns true when the latency at a fraction, in 0..=1, was measured: it is that of an answer.
     pub fn is_measured(&self, fraction: f64) -> bool {
         position(self.count, fraction) < self.count.saturating_sub(self.unanswered)
     }
@@ -96,7 +96,7 @@ pub struct Checks {
     pub early_stopping: bool,
 }
 
-/// What to do about a failed condition, in the official words.
+/// Advice about a failed condition, in the official words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
     /// The text for the summary file, which may span lines.
@@ -151,13 +151,13 @@ pub struct Summary {
     pub tokens: Option<TokenSummary>,
     /// The rate by which token runs of the scenario are compared, tokens per second; in token runs.
     pub compared_tokens_per_s: Option<f64>,
-    /// Inferred token rates, when asked for.
+    /// Token rates that are inferred, when the settings ask for them.
     pub inferred: Option<InferredTokens>,
     /// The four official conditions.
     pub checks: Checks,
     /// Advice for the failed ones, in official order.
     pub advice: Vec<Advice>,
-    /// What early stopping says.
+    /// Judgement by early stopping.
     pub early_stopping: EarlyStopping,
 }
 
@@ -169,8 +169,8 @@ impl Metric {
 }
 
 impl Summary {
-    /// Whether all four official conditions hold. They do not ask whether every sample was answered: what a run is
-    /// worth is for a [`Verdict`](super::Verdict) to say.
+    /// Returns true when all four official conditions hold. They do not ask for an answer to every sample: the worth of
+    /// a run is for a [`Verdict`](super::Verdict) to say.
     pub fn meets_rules(&self) -> bool {
         let checks = self.checks;
         checks.performance_constraints.unwrap_or(true)

@@ -1,4 +1,4 @@
-//! What a phase is held against.
+//! Limits and least sizes by which a phase is judged.
 
 /// The limits and least sizes by which a performance phase is judged; a part of the effective settings.
 #[derive(Clone, Copy, Debug, PartialEq)]

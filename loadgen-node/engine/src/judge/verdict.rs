@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::counts::Counts;
 use super::summary::Summary;
 
-/// What a reason speaks against. Reasons of the first kind stand first.
+/// Measurement or rule that a reason speaks against. Reasons of the first kind stand first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Against {
@@ -30,14 +30,14 @@ pub struct Reason {
     pub code: String,
     /// A sentence for people, on one line.
     pub text: String,
-    /// What it speaks against.
+    /// Measurement or rule that the reason speaks against.
     pub against: Against,
 }
 
-/// Whether a run is VALID, and why not.
+/// Verdict on a run: VALID or not, with the reasons against it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// Whether the official rules are met; `None` when no performance phase was judged.
+    /// True when the official rules are met; `None` when no performance phase was judged.
     rules: Option<bool>,
     reasons: Vec<Reason>,
 }
@@ -56,7 +56,7 @@ impl Verdict {
         ] {
             verdict.add_samples(Against::Measurement, code, samples, what);
         }
-        // Whatever the cause, and even if nobody has counted it.
+        // An unanswered sample counts against the run, whatever the cause, even if no counter has it.
         if issued != completed && verdict.is_whole() {
             verdict.add("unanswered_samples", format!("{issued} samples were issued, {completed} were answered"));
         }
@@ -64,18 +64,18 @@ impl Verdict {
         verdict
     }
 
-    /// Whether the run is VALID: the official rules are met, and there is no reason against it.
+    /// Returns true when the run is VALID: the official rules are met, and there is no reason against it.
     pub fn is_valid(&self) -> bool {
         self.reasons.is_empty() && self.rules.unwrap_or(true)
     }
 
-    /// What the files in the official formats say: the official rules are met by a measurement that has no fault.
-    /// `None` when no performance phase was judged.
+    /// Returns the verdict of the files in the official formats. It is true when a measurement without a fault meets
+    /// the official rules. `None` when no performance phase was judged.
     pub fn official(&self) -> Option<bool> {
         self.rules.map(|met| met && self.is_whole())
     }
 
-    /// Whether nothing speaks against the measurement itself.
+    /// Returns true when nothing speaks against the measurement itself.
     pub fn is_whole(&self) -> bool {
         self.faults().next().is_none()
     }

@@ -36,7 +36,7 @@ const MEANS: [&str; 2] = ["result_mean_latency_ns", "Mean latency (ns)"];
 const OVERFLOW: &str = "overflowed: LoadGen adds latencies in 64 bits, and these come to more";
 const NOT_KNOWN: &str = "this engine has no such setting";
 
-/// What an official run left behind.
+/// Logs of an official run.
 #[derive(Clone, Debug)]
 pub struct Logs {
     /// The detail log.
@@ -264,7 +264,7 @@ impl Compared<'_> {
         Ok(())
     }
 
-    /// What the trace shows, and whether it agrees with itself.
+    /// Notes the size of the trace and the uncertainty of the phase's start. Checks that the trace agrees with itself.
     fn trace(&mut self, phase: &TracedPhase, trace: &TraceLog) {
         let span = phase.starts.last().zip(phase.starts.first()).map_or(0, |(last, first)| last - first);
         self.comparison.trace = Some(TraceSeen {
@@ -318,7 +318,8 @@ struct Judged {
 }
 
 impl Judged {
-    /// Whether the verdict follows from what is known: from each of its conditions, or from one that cannot be met.
+    /// Returns true when the verdict follows from the logged facts: from each of its conditions, or from one that
+    /// cannot be met.
     fn is_certain(&self) -> bool {
         let Some(conditions) = self.detail.first().and_then(|filling| filling.first()) else { return false };
         let mut conditions = conditions.iter().filter(|(key, _)| key.ends_with("_met"));

@@ -13,7 +13,7 @@ const MARK: &str = ":::MLLOG {\"key\": \"";
 const VALUE: &str = "\", \"value\": ";
 const TIME: &str = ", \"time_ms\": ";
 
-/// What an official detail log says.
+/// Content of an official detail log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DetailLog {
     entries: Vec<Logged>,

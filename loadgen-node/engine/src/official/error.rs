@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// What is wrong with an official log, and where.
+/// Error in an official log, with its place.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{file}{}: {why}", place(*.line))]
 pub struct LogError {
@@ -10,7 +10,7 @@ pub struct LogError {
     pub file: &'static str,
     /// The number of the line, from 1 on; 0 where the file as a whole is meant.
     pub line: usize,
-    /// What is wrong, in words.
+    /// Description of the error, in words.
     pub why: String,
 }
 

@@ -1,4 +1,4 @@
-//! What is known of a performance phase: from the trace, from the logged numbers, or not at all.
+//! Facts about a performance phase: from the trace, from the logged numbers, or not at all.
 //!
 //! What is not known is filled in twice, with the least and with the most that the logs allow. A result on which both
 //! fillings agree follows from what is known; the others stay unchecked.
@@ -89,7 +89,7 @@ impl Sources<'_> {
         Ok(measured)
     }
 
-    /// How many samples lie above the limit, where the log counts them.
+    /// Returns the number of samples above the limit, where the log counts them.
     fn above(&self, taken: &mut BTreeSet<String>) -> Option<Above> {
         let key = "result_overlatency_query_count";
         let count = self.log.number(key)?;

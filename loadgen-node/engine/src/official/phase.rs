@@ -19,7 +19,7 @@ pub(super) struct TracedPhase {
     has_query_latencies: bool,
 }
 
-/// What the tokens of a phase come to.
+/// Token count of a phase, with the times per token of its samples.
 pub(super) struct Tokens {
     pub(super) times_per_token_ns: Vec<i64>,
     pub(super) count: i64,
@@ -84,7 +84,7 @@ impl TracedPhase {
         }
     }
 
-    /// What the tokens come to, where the accuracy log counts those of every sample.
+    /// Works out the token count and the times per token, where the accuracy log counts the tokens of every sample.
     pub(super) fn tokens(&self, counts: &TokenCounts) -> Option<Tokens> {
         let mut tokens = Tokens { times_per_token_ns: Vec::new(), count: 0 };
         for (index, (seq, sample)) in self.samples.iter().enumerate() {

@@ -1,11 +1,11 @@
-//! What a comparison consists of: quantities, each with what the official logs say and what this engine says.
+//! Quantities of a comparison, each with the text of the official logs and the text of this engine.
 
 use serde::{Deserialize, Serialize};
 
 /// Why a quantity is not compared to the digit.
 pub(super) const WITHIN: &str = "within what the logs leave open";
 
-/// Whether the official logs and this engine say the same.
+/// Agreement between the official logs and this engine on a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -18,16 +18,16 @@ pub enum Agreement {
     Unchecked,
 }
 
-/// What a quantity belongs to.
+/// Part of a comparison that a quantity belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
     /// The settings in force, which follow from the requested ones.
     Settings,
-    /// How many queries are generated for these settings, for which duration, and which samples are loaded.
+    /// The traffic for these settings: number of queries, duration, and the samples that are loaded.
     Traffic,
-    /// Whether the trace agrees with itself.
+    /// The consistency of the trace with itself.
     Trace,
     /// The results in the detail log, the verdict among them.
     Results,
@@ -40,7 +40,7 @@ pub enum Part {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Quantity {
-    /// What the quantity belongs to.
+    /// Part of the comparison that the quantity belongs to.
     pub part: Part,
     /// The key of the detail log, or the label of the line in the summary file.
     pub name: String,
@@ -48,7 +48,7 @@ pub struct Quantity {
     pub official: Option<String>,
     /// The text that this engine comes to, or the smallest and the largest that fit the logs. Null where there is none.
     pub ours: Option<String>,
-    /// Whether both say the same.
+    /// Agreement between the official logs and this engine.
     pub agreement: Agreement,
     /// Why the quantity is unchecked, why it is not compared to the digit, or by which rule it was drawn. Absent
     /// otherwise.
@@ -63,23 +63,23 @@ impl Quantity {
     }
 }
 
-/// What the trace of an official run shows of the phase that is judged.
+/// Extent and precision of an official run's trace, for the phase that is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TraceSeen {
-    /// How many samples of the phase it has.
+    /// Number of samples of the phase that the trace has.
     pub samples: u64,
     /// The smallest step of its times, ns: 1.
     pub resolution_ns: u64,
-    /// How many ns the start of the phase is uncertain by; 0 where the trace shows it.
+    /// Uncertainty of the start of the phase, ns; 0 where the trace shows the start.
     pub start_uncertain_ns: u64,
 }
 
 /// Official logs, held against what this engine makes of the same settings and latencies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comparison {
-    /// What the logs say of the official LoadGen's version.
+    /// Version of the official LoadGen, as the logs give it.
     pub loadgen_version: String,
     /// The scenario of the run.
     pub scenario: String,
@@ -89,7 +89,7 @@ pub struct Comparison {
     pub official: Option<String>,
     /// The verdict of this engine; none where it is unchecked.
     pub ours: Option<String>,
-    /// What the trace shows; none without a trace.
+    /// Extent and precision of the trace. Absent without a trace.
     pub trace: Option<TraceSeen>,
     /// Every quantity, in the order of the logs.
     pub quantities: Vec<Quantity>,
@@ -101,7 +101,7 @@ impl Comparison {
         self.quantities.iter().find(|quantity| quantity.agreement == Agreement::Differs)
     }
 
-    /// How many quantities have this outcome.
+    /// Returns the number of quantities with this outcome.
     pub fn count(&self, agreement: Agreement) -> usize {
         self.quantities.iter().filter(|quantity| quantity.agreement == agreement).count()
     }

@@ -9,7 +9,7 @@ use crate::judge::{Latencies, PERCENTILES};
 pub(super) struct Names {
     least: &'static str,
     most: &'static str,
-    /// What stands before and after the percent.
+    /// Text of the key before and after the percent.
     percentile: (&'static str, &'static str),
 }
 
@@ -45,22 +45,22 @@ pub(super) enum Filling {
     Most,
 }
 
-/// How many latencies lie above a limit, where the log counts them.
+/// Number of latencies above a limit, where the log counts them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Above {
     pub(super) count: u64,
     pub(super) limit_ns: i64,
 }
 
-/// Sorted latencies of which some are known, by their position.
+/// Latencies in ascending order, of which some are known, by their position.
 pub(super) struct Ranks {
     count: u64,
     known: BTreeMap<u64, i64>,
 }
 
 impl Ranks {
-    /// What the log knows of `count` latencies; the keys that it is taken from go to `taken`. `None` where the log has
-    /// no such latencies.
+    /// Reads from the log those of `count` latencies that it has. Adds the keys that they are taken from to `taken`.
+    /// Returns `None` where the log has no such latencies.
     pub(super) fn of(log: &DetailLog, names: &Names, count: u64, taken: &mut BTreeSet<String>) -> Option<Ranks> {
         let mut known = BTreeMap::new();
         let (before, after) = names.percentile;

@@ -18,7 +18,7 @@ const SINCE: [(&str, Number); 3] =
 /// Words in the names of lines, those that older releases have for them, and the release that wrote the new ones first.
 const WORDS: [(&str, &str, Number); 1] = [("Time per Output Token", "Time to Output Token", [5, 1, 1])];
 
-/// Whether logs of this release are read.
+/// Checks that this engine reads logs of this release.
 ///
 /// # Errors
 /// The release is too old.

@@ -1,4 +1,4 @@
-//! What a detail log says was asked for.
+//! Settings that a run was requested with, as its detail log has them.
 
 use super::detail_log::DetailLog;
 use super::error::LogError;
@@ -13,9 +13,9 @@ pub struct Requested {
     pub settings: TestSettings,
     /// The sizes that the library reported.
     pub qsl: Qsl,
-    /// Whether a rate had more digits than the six of the log, so that the traffic may have been another.
+    /// True when a rate had more digits than the six of the log, so that the traffic may have been another.
     pub is_rounded: bool,
-    /// Requested settings that this engine does not have: key and value.
+    /// Settings that were requested and that this engine does not have: key and value.
     pub unknown: Vec<(String, String)>,
 }
 

@@ -1,4 +1,5 @@
-//! What the detail log says of the test: its requested settings, its library, and what both come to here.
+//! Statements of the detail log about the test: its requested settings and its library. Works out the settings that
+//! follow from both here.
 
 use std::ops::RangeInclusive;
 
@@ -22,7 +23,7 @@ pub(super) struct Stated {
     settings: Map<String, Value>,
     qsl: Qsl,
     pub(super) sut_name: String,
-    /// Requested settings that this engine does not have: key and value.
+    /// Settings that were requested and that this engine does not have: key and value.
     pub(super) unknown: Vec<(String, String)>,
     /// The rate that was asked for, which the log has in six digits, and what it can have been.
     rate: Option<(String, Range)>,
@@ -35,7 +36,7 @@ type Range = RangeInclusive<f64>;
 
 const NS_PER_S: f64 = 1e9;
 
-/// Requested rates, by which traffic is generated: a log has that of its scenario.
+/// Names of the requested rates by which traffic is generated. A log has the rate of its scenario.
 const RATES: [&str; 4] = [
     "server_target_qps",
     "offline_expected_qps",
@@ -201,7 +202,7 @@ impl Stated {
     }
 }
 
-/// What grows or shrinks with a rate, as one number.
+/// Returns one number that grows or shrinks with a rate: samples per query plus least number of queries.
 fn size(plan: &Plan) -> u128 {
     u128::from(plan.effective().samples_per_query) + u128::from(plan.effective().min_query_count)
 }

@@ -15,10 +15,10 @@ const UNKNOWN: &str = "the logs do not have what it follows from";
 /// Why a quantity that other ones were worked out from is unchecked.
 const TAKEN: &str = "taken as it is logged; the latencies that it follows from are not in the logs";
 
-/// How far from all fillings a number is beyond doubt another one, as a share.
+/// Distance from all fillings beyond which a number is without doubt another one, as a share.
 const FAR: f64 = 0.01;
 
-/// What this engine says, in all ways that the logs allow.
+/// Lines of this engine, in all ways that the logs allow.
 pub(super) struct Ours {
     /// For each filling of what is unknown, the lines by the earliest and by the latest start of the phase.
     pub(super) fillings: Vec<Vec<Lines>>,
@@ -105,8 +105,8 @@ fn span<'a>(texts: impl Iterator<Item = &'a Option<String>>) -> Option<(f64, f64
     Some((numbers.iter().copied().reduce(f64::min)?, numbers.iter().copied().reduce(f64::max)?))
 }
 
-/// Whether a number is far from all that the fillings come to: a hundredth of it, since they are not all that is
-/// possible.
+/// Returns true when a number is far from all results of the fillings. Far is more than a hundredth, since the fillings
+/// are not all that is possible.
 fn is_far(official: f64, least: f64, most: f64) -> bool {
     official < least - FAR * least.abs() || official > most + FAR * most.abs()
 }
@@ -115,7 +115,7 @@ fn number(text: Option<&str>) -> Option<f64> {
     text?.parse().ok().filter(|number: &f64| !number.is_nan())
 }
 
-/// Whether a number lies between the least and the largest of ours.
+/// Returns true when a number lies between the least and the largest number of this engine.
 fn is_between(official: Option<&str>, ours: &[Option<String>]) -> bool {
     let Some(official) = number(official) else { return false };
     let numbers: Option<Vec<f64>> = ours.iter().map(|text| number(text.as_deref())).collect();

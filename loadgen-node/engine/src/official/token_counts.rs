@@ -17,7 +17,7 @@ const BESIDE: usize = 2;
 /// So many lines can the cut break, and one is a fault of its own.
 const MOST_BROKEN: usize = 3;
 
-/// How many tokens each logged sample had, by its sequence number.
+/// Number of tokens of each logged sample, by its sequence number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TokenCounts(pub(super) BTreeMap<u64, i64>);
 

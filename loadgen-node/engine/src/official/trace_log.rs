@@ -15,7 +15,7 @@ pub const TRACE_FILE: &str = "mlperf_log_trace.json";
 /// Longest time that an event may have: more than ten years.
 const LONGEST_NS: i64 = 1 << 59;
 
-/// What an official trace log says of samples. All times are ns from the origin of the trace.
+/// Samples of an official trace log. All times are ns from the origin of the trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceLog {
     /// Every sample that was answered, by its sequence number.
@@ -30,7 +30,7 @@ pub struct TraceLog {
     pub(super) issuing: Vec<i64>,
     /// Samples whose end is drawn.
     pub(super) ends: BTreeSet<u64>,
-    /// What does not fit within the trace: a sample, its end by its latency, and its end as it is drawn.
+    /// Samples that do not fit within the trace: a sample, its end by its latency, and its end as it is drawn.
     pub(super) misfits: Vec<(u64, i64, i64)>,
 }
 

@@ -89,7 +89,7 @@ impl Plan {
         Self { audited: true, ..self }
     }
 
-    /// What the logs warn of before the settings (`warning_generic_message`), in the official words.
+    /// Returns the warnings that the logs have before the settings (`warning_generic_message`), in the official words.
     pub fn warnings(&self) -> Vec<&'static str> {
         let warnings = [(self.audited, AUDITED), (self.requested.test05, TEST05)];
         warnings.into_iter().filter(|(applies, _)| *applies).map(|(_, text)| text).collect()
@@ -100,7 +100,7 @@ impl Plan {
         &self.faults
     }
 
-    /// What was requested and is done otherwise here, as a sentence for the user.
+    /// Describes the requested settings that this engine treats in another way, as a sentence for the user.
     pub fn unsupported(&self) -> Option<String> {
         self.effective.scenario.traffic().without_effect(&self.requested)
     }

@@ -1,4 +1,4 @@
-//! Requested settings become a plan that can be run: effective values, loaded sets, and the size of every phase.
+//! Plan of a run, made from requested settings: effective values, loaded sets, and the size of every phase.
 //!
 //! | file | what it has |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! What a run will take, as far as it follows from its plan, and why it could not become VALID.
+//! Prediction of a run from its plan: traffic, time, memory and logs. Also finds why the run could not become VALID.
 //!
 //! Scenarios that wait for answers are taken to be answered within the expected latency, Offline at the expected rate:
 //! the same assumptions from which LoadGen decides how much traffic to generate.
@@ -18,7 +18,7 @@ pub struct SampleSize {
     pub wire_bytes: u64,
 }
 
-/// What a run will take.
+/// Traffic, time, memory and logs that a run will take.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
     /// Queries issued in all phases.
@@ -56,12 +56,12 @@ const LOG_FIXED_BYTES: u64 = 20_000;
 const TIMELINE_FIXED_BYTES: u64 = 2_500;
 /// A sample in the timeline.
 const TIMELINE_SAMPLE_BYTES: u64 = 8;
-/// What a token run adds to that.
+/// Additional bytes of a sample in the timeline of a token run.
 const TIMELINE_TOKEN_BYTES: u64 = 12;
 /// An index in the list of loaded samples, about.
 const LOG_INDEX_BYTES: u64 = 7;
 
-/// What a run of this plan will take.
+/// Predicts the traffic, time, memory and logs of a run of this plan.
 pub fn predict(plan: &Plan, size: SampleSize) -> Prediction {
     let (mut queries, mut samples, mut duration_s, mut logged, mut loaded) = (0, 0, 0.0, 0, 0);
     let (mut most_loaded, mut most_records, mut timeline_bytes) = (0, 0, 0);
@@ -92,7 +92,7 @@ pub fn predict(plan: &Plan, size: SampleSize) -> Prediction {
     }
 }
 
-/// How long the phases of this plan are issued, in seconds; Offline: answered.
+/// Returns the time in which the phases of this plan are issued, in seconds; Offline: in which they are answered.
 pub fn duration_s(plan: &Plan) -> f64 {
     plan.phases().iter().map(|phase| share(plan.effective(), phase).duration_s).sum()
 }

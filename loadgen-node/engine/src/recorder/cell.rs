@@ -101,7 +101,7 @@ impl Cell {
     }
 }
 
-/// How many samples these cells are of, and how those ended. What has not ended is lost.
+/// Counts the samples of these cells, by their ends. A sample that has not ended is lost.
 pub(super) fn counts(cells: &[Cell]) -> Counts {
     let mut counts = Counts::default();
     cells.iter().for_each(|cell| count(*cell, &mut counts));

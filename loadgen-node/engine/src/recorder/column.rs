@@ -61,7 +61,7 @@ impl Entry for u32 {
 #[derive(Debug)]
 pub(crate) struct Column<T: Entry> {
     entries: Arc<[T::Shared]>,
-    /// How many of the entries belong to the list.
+    /// Number of the entries that belong to the list.
     len: usize,
 }
 

@@ -1,5 +1,5 @@
-//! What is known of a phase while it still runs, in a file that is brought up to date now and then. A run that was
-//! killed is recovered from it.
+//! Records of a phase while it still runs, in a file that is brought up to date now and then. A run that was killed is
+//! recovered from it.
 //!
 //! Layout, little-endian:
 //!
@@ -108,7 +108,7 @@ impl Journal {
         out.write_all(&elapsed_ns.to_le_bytes())
     }
 
-    /// Whether every sample of the block was issued and has ended.
+    /// Returns true when every sample of the block was issued and has ended.
     fn has_ended(&self, block: usize) -> bool {
         let mut cells = self.live.cells.part(block * BLOCK, (block + 1) * BLOCK);
         cells.all(|cell| matches!(cell.state(), SampleEnd::Done { .. } | SampleEnd::Failed { .. }))
@@ -129,8 +129,8 @@ impl Journal {
     }
 }
 
-/// What the last look saw, as the timeline of a run that was ended there. `why` is the reason against it, in words; the
-/// code is `interrupted`.
+/// Returns the state at the last look as the timeline of a run that was ended there. `why` is the reason against it, in
+/// words; the code is `interrupted`.
 ///
 /// Samples that had no answer count as lost. When the last query was issued is not known: rates are those until the
 /// last look.
@@ -318,7 +318,7 @@ mod tests {
         for place in 0..whole.len().min(2_000) {
             let mut altered = whole.clone();
             altered[place] ^= 0x81;
-            // Whatever it says, it is no panic.
+            // A journal with altered bytes may give any result, but no panic.
             let _ = recover(&mut altered.as_slice(), "altered").map(|stored| {
                 let settings = stored.about.settings.clone();
                 crate::vectors::replay_timeline(&stored, settings).map(|judged| assert!(!judged.verdict.is_valid()))

@@ -83,10 +83,10 @@ pub(crate) struct Lag {
     steps: Steps,
 }
 
-/// What of the lags other threads can read while they are recorded.
+/// Counts of the lags that other threads can read while lags are recorded.
 #[derive(Debug)]
 pub(crate) struct SharedLag {
-    /// How many lags there were in each bucket: see [`bucket`].
+    /// Number of lags in each bucket: see [`bucket`].
     counts: Column<u64>,
     max_ns: AtomicU64,
     /// The largest since a reader last took it.

@@ -16,7 +16,7 @@ pub struct Live {
     pub(super) lag: Arc<SharedLag>,
 }
 
-/// How one sample ended.
+/// End of one sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
     /// Its latency, ns; `None` when it has no answer.
@@ -71,7 +71,7 @@ struct Open {
     awaits_tokens: bool,
 }
 
-/// What a look at one sample finds.
+/// Result of a look at one sample.
 enum Look {
     Ended(Ended),
     Open(Open),

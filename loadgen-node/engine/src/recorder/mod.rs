@@ -1,4 +1,4 @@
-//! What happened to every issued sample of a phase, and what of it is kept when the phase is over.
+//! Records of every issued sample of a phase, and the part of them that is kept when the phase is over.
 //!
 //! | file | what it has |
 //! |---|---|

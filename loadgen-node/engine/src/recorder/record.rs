@@ -1,4 +1,4 @@
-//! How every issued sample of a phase ended: one 8-byte cell each, allocated before the phase starts.
+//! End of every issued sample of a phase: one 8-byte cell each, allocated before the phase starts.
 //!
 //! A sample ends exactly once. Second ends, ends of samples that were given up, and ids that were never issued, are
 //! counted and have no other effect. Nothing is judged here; a closed recorder becomes a `Timeline`.
@@ -154,7 +154,7 @@ impl Recorder {
         }
     }
 
-    /// Scheduled time of a pending sample, for first tokens.
+    /// Returns position and scheduled time of a pending sample, for first tokens.
     pub(crate) fn pending_since(&self, seq: SampleSeq) -> Result<(usize, TimeNs), Refused> {
         let position = self.position(seq)?;
         match self.cell(position).state() {
@@ -163,7 +163,7 @@ impl Recorder {
         }
     }
 
-    /// Whether the answer of a sample is to be logged, before it has ended.
+    /// Returns true when the answer of a sample is to be logged, before the sample has ended.
     pub(crate) fn is_logged(&self, seq: SampleSeq) -> bool {
         self.position(seq).is_ok_and(|position| self.cell(position).is_logged())
     }

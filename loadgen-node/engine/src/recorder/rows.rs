@@ -15,10 +15,10 @@ pub struct CheckedTimeline {
     columns_at: [u64; 3],
 }
 
-/// What a timeline has of one sample.
+/// Entry of one sample in a timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SampleRow {
-    /// How it ended. Lost samples are still pending.
+    /// End of the sample. Lost samples are still pending.
     pub end: SampleEnd,
     /// Latency of its first token, ns; none where none came, and without token latencies.
     pub first_token_ns: Option<u64>,
@@ -72,7 +72,7 @@ impl CheckedTimeline {
         self.header.samples
     }
 
-    /// Whether token latencies were used.
+    /// Returns true when token latencies were used.
     pub fn has_tokens(&self) -> bool {
         self.header.tokens
     }

@@ -17,7 +17,7 @@ pub struct Starts<'a> {
     from: Origin<'a>,
 }
 
-/// What the times follow from.
+/// Source of the start times.
 enum Origin<'a> {
     /// All is asked at once.
     Phase,

@@ -33,7 +33,7 @@ pub struct Timeline {
     pub end_ns: u64,
     /// The last query, if any was issued.
     pub final_query: Option<FinalQuery>,
-    /// How many samples were issued and how they ended; of those without an answer, `cells` says which.
+    /// Numbers of samples: those issued, and those with each kind of end. `cells` says which samples have no answer.
     pub counts: Counts,
     pub(crate) cells: Column<Cell>,
     pub(crate) tokens: Option<Tokens>,
@@ -47,12 +47,12 @@ impl Timeline {
         self.cells.len()
     }
 
-    /// Whether nothing was issued.
+    /// Returns true when nothing was issued.
     pub fn is_empty(&self) -> bool {
         self.cells.len() == 0
     }
 
-    /// How each sample ended, in issue order. Lost samples are still pending.
+    /// Returns the end of each sample, in issue order. Lost samples are still pending.
     pub fn samples(&self) -> impl Iterator<Item = SampleEnd> + '_ {
         self.cells.iter().map(|cell| cell.state())
     }

@@ -19,13 +19,13 @@ const OLD_MAGIC: [u8; 8] = *b"LONTIME2";
 /// Entries converted at once.
 pub(super) const BLOCK: usize = 8_192;
 
-/// What a phase was, beside its times: what its report needs.
+/// Facts about a phase beside its times, which its report needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct About {
     /// The requested settings; after a search for the peak, with the peak's rate.
     pub settings: TestSettings,
-    /// What the library reported.
+    /// Sizes that the query sample library (QSL) reported.
     pub qsl: Qsl,
     /// Name of the SUT, as in the summary.
     pub sut_name: String,
@@ -33,7 +33,7 @@ pub struct About {
     pub warnings: u64,
     /// Errors that the run logged.
     pub errors: u64,
-    /// What speaks against the run whatever its settings are.
+    /// Reasons against the run that hold whatever its settings are.
     pub reasons: Vec<Reason>,
 }
 
@@ -43,11 +43,11 @@ pub enum TimelineError {
     /// The bytes could not be read.
     #[error("the {part} cannot be read, at byte {at}: {source}")]
     Io {
-        /// What was being read.
+        /// Part of the file that was being read.
         part: &'static str,
         /// Number of bytes that were read before.
         at: u64,
-        /// What the operating system says.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// The bytes are a timeline of an earlier version, which does not say what speaks against its run.
@@ -62,7 +62,7 @@ pub enum TimelineError {
     /// The bytes end too early.
     #[error("the file is truncated: it ends after byte {at}, within the {part}")]
     Truncated {
-        /// What was being read.
+        /// Part of the file that was being read.
         part: &'static str,
         /// Bytes that were read before the end was met.
         at: u64,

@@ -56,7 +56,7 @@ impl Tokens {
         self.count.truncate(samples);
     }
 
-    /// What the columns have of one sample; zero where it is not known.
+    /// Returns the entries of the columns for one sample; zero where an entry is not known.
     pub(crate) fn row(&self, position: usize) -> (u64, u32) {
         (self.first_token.get(position).unwrap_or(0), self.count.get(position).unwrap_or(0))
     }

@@ -14,14 +14,14 @@ use crate::run::{RunOutcome, Severity};
 use crate::value::{Value, quoted};
 use crate::world::TimeNs;
 
-/// What the log says about its surroundings, which the engine cannot know.
+/// Surroundings of a run as the log describes them, which the engine cannot know.
 #[derive(Clone, Debug)]
 pub struct DetailContext<'a> {
     /// Version of this product, for example `0.1.0`.
     pub version: &'a str,
     /// Name of the SUT.
     pub sut_name: &'a str,
-    /// How long asking for it took.
+    /// Time that it took to ask for the SUT's name, ns.
     pub sut_name_duration_ns: u64,
     /// Name of the query sample library.
     pub qsl_name: &'a str,
@@ -57,7 +57,7 @@ pub fn render(plan: &Plan, outcome: &RunOutcome, context: &DetailContext<'_>) ->
     log.text
 }
 
-/// How many warnings and errors the detail log has, those that are counted and not repeated included.
+/// Counts the warnings and errors of the detail log, those that are counted and not repeated included.
 pub fn trailer(plan: &Plan, outcome: &RunOutcome) -> Trailer {
     Trailer {
         warnings: outcome.events.warnings() + plan.warnings().len() as u64,

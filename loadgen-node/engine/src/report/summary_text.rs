@@ -119,7 +119,7 @@ fn result(text: &mut Text, summary: &Summary, verdict: &Verdict) {
     }
 }
 
-/// What speaks against the measurement itself: lines that the official file does not have.
+/// Writes the reasons against the measurement itself: lines that the official file does not have.
 fn faults(text: &mut Text, verdict: &Verdict) {
     for fault in verdict.faults() {
         text.line("  Not valid, because: ", &fault.text);

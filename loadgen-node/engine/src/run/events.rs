@@ -1,4 +1,4 @@
-//! What happened during a run, for the detail log: keys and values, each with the world's time.
+//! Events of a run, for the detail log: keys and values, each with the world's time.
 //!
 //! A misbehaving SUT can cause one error per sample; equal errors are kept up to a limit and counted beyond it.
 
@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use crate::value::Value;
 use crate::world::TimeNs;
 
-/// How many equal errors or warnings are kept; more are only counted.
+/// Most equal errors or warnings that are kept; more are only counted.
 const KEPT_REPETITIONS: u64 = 100;
 
-/// How bad an event is.
+/// Severity of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
     /// A fact without judgement.
@@ -31,7 +31,7 @@ pub struct Event {
     pub key: Cow<'static, str>,
     /// Value of the entry.
     pub value: Value,
-    /// How bad it is.
+    /// Severity of the event.
     pub severity: Severity,
 }
 

@@ -19,7 +19,7 @@ const MOST_MORE: u64 = 1 << 24;
 /// Counts late queries in issue order, and moves the end of a phase as they ask for it.
 #[derive(Clone, Debug)]
 pub(super) struct Extension {
-    /// How many queries late ones ask for; none where late ones have no effect on the number.
+    /// Bound by which late queries ask for more queries. Absent where late queries have no effect on the number.
     bound: Option<Bound>,
     terms: Terms,
     /// Queries after which the phase may end.
@@ -45,8 +45,8 @@ struct Late {
 }
 
 impl Extension {
-    /// That of a phase; none where early stopping asks for no number of queries, or where traffic cannot go on. Merged
-    /// queries cannot: they might be merged with those beyond the end.
+    /// Returns the extension of a phase. Returns `None` where early stopping asks for no number of queries, or where
+    /// traffic cannot go on. Merged queries cannot: they might be merged with those beyond the end.
     pub(super) fn new(effective: &Effective, phase: &PhasePlan) -> Option<Extension> {
         if effective.coalesce_queries {
             return None;
@@ -56,7 +56,7 @@ impl Extension {
         let least = rule.least_queries(terms.target_percentile).checked_next_multiple_of(unit)?;
         let (bound, goal, most) = match rule {
             Rule::None => return None,
-            // Known beforehand, whatever the latencies are.
+            // This number follows from the rule alone, whatever the latencies are.
             Rule::Estimate { .. } => (None, least, planned.max(least)),
             Rule::Limit => {
                 let bound = Bound::new(terms.target_percentile, 0.0, CONFIDENCE);
@@ -83,7 +83,7 @@ impl Extension {
         }
     }
 
-    /// Whether a phase ends that would have ended with this many queries.
+    /// Returns true when a phase ends that would have ended with this many queries.
     pub(super) fn ends(&mut self, queries: u64, recorder: &Recorder, now: TimeNs, start: TimeNs) -> bool {
         self.planned.get_or_insert(queries);
         queries >= self.goal && !self.moved(recorder, now.since(start))
@@ -109,7 +109,7 @@ impl Extension {
         is_within
     }
 
-    /// How late the query at this position was; none while it has not ended.
+    /// Returns the limits that the query at this position exceeded; `None` while the query has not ended.
     fn ended(&self, recorder: &Recorder, position: u64) -> Option<Late> {
         match recorder.end_at(position)? {
             SampleEnd::Pending { .. } | SampleEnd::Unissued => None,

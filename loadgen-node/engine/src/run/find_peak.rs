@@ -30,7 +30,7 @@ pub(super) struct Hunt<'r, 'a, W, O: ?Sized> {
     ran: u64,
     /// The set stays loaded over several trials.
     loaded: bool,
-    /// What will be reported, unless a better run comes: its plan, and the position of its phase.
+    /// Run that will be reported, unless a better run comes: its plan, and the position of its phase.
     best: Option<(Plan, usize)>,
     next_ids: (QuerySeq, SampleSeq),
 }

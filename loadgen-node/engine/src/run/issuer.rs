@@ -8,7 +8,7 @@ use crate::trace::{PhasePlan, Query};
 use crate::traffic::Trigger;
 use crate::world::TimeNs;
 
-/// What to do next.
+/// Next action of the issuer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// Issue the upcoming query now.
@@ -141,7 +141,8 @@ impl Issuer {
         }
     }
 
-    /// Whether so many outstanding queries would end the phase. Answers that have arrived must be counted first.
+    /// Returns true when so many outstanding queries would end the phase. Answers that have arrived must be counted
+    /// first.
     #[inline]
     pub(crate) fn exceeds(&self, outstanding: u64) -> bool {
         self.limits.is_some_and(|limits| limits.outstanding > 0 && outstanding > limits.outstanding)

@@ -1,4 +1,4 @@
-//! What a run tells its caller while it is going on.
+//! Messages of a run to its caller while it is going on.
 
 use super::outcome::PhaseOutcome;
 use super::search::{Trial, TrialStart};
@@ -21,7 +21,7 @@ pub struct AccuracyEntry<'a> {
     pub token_count: Option<i64>,
 }
 
-/// How far a phase has come.
+/// Progress of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Queries issued in this phase.
@@ -49,7 +49,7 @@ pub trait Observer {
     /// A trial has ended.
     fn trial_ended(&mut self, _trial: &Trial) {}
 
-    /// Called after every wait, which may be a million times per second.
+    /// Receives the progress of a phase after every wait, which may be a million times per second.
     fn progress(&mut self, _progress: Progress) {}
 }
 

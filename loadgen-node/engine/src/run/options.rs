@@ -1,17 +1,17 @@
-//! What may vary between runs of one plan.
+//! Options that may vary between runs of one plan.
 
 use super::search::FindPeakOptions;
 
-/// What may vary between runs of one plan.
+/// Options that may vary between runs of one plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunOptions {
-    /// How long answers are awaited after the world was interrupted or broke.
+    /// Time for which answers are awaited after the world was interrupted or broke, ns.
     pub drain_grace_ns: u64,
     /// Keeps when each sample was issued (8 bytes a sample more), for the trace log.
     pub keep_issue_times: bool,
     /// Goes on beyond the planned queries where early stopping asks for more.
     pub extend: bool,
-    /// How a search for the peak is run; for the mode of that name only.
+    /// Options of a search for the peak; for the mode of that name only.
     pub find_peak: FindPeakOptions,
 }
 

@@ -1,4 +1,4 @@
-//! What a run leaves behind, for reports and for the caller's own verdict.
+//! Results of a run, for reports and for the caller's own verdict.
 
 use super::events::EventLog;
 use super::issuer::Stop;
@@ -9,7 +9,7 @@ use crate::recorder::{LagCourse, LagStats, Timeline};
 use crate::trace::PhaseMode;
 use crate::world::TimeNs;
 
-/// How a run ended.
+/// End of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     /// All phases were run to their end.
@@ -25,7 +25,7 @@ pub enum End {
 /// A phase that was run.
 #[derive(Clone, Debug)]
 pub struct PhaseOutcome {
-    /// What the phase was for.
+    /// Mode of the phase: accuracy or performance.
     pub mode: PhaseMode,
     /// Number of queries issued.
     pub queries_issued: u64,
@@ -39,7 +39,7 @@ pub struct PhaseOutcome {
     pub latest_end: TimeNs,
     /// When the phase was closed: nothing was waited for any more.
     pub ended: TimeNs,
-    /// How many samples the phase had, and how they ended.
+    /// Numbers of samples of the phase: those issued, and those with each kind of end.
     pub counts: Counts,
     /// Schedule lag of the samples.
     pub lag: LagStats,
@@ -54,11 +54,11 @@ pub struct PhaseOutcome {
 /// A run: what happened, and how it is judged.
 #[derive(Clone, Debug)]
 pub struct RunOutcome {
-    /// How the run ended.
+    /// End of the run.
     pub end: End,
     /// The phases that were started, in order.
     pub phases: Vec<PhaseOutcome>,
-    /// What happened, for the detail log.
+    /// Events of the run, for the detail log.
     pub events: EventLog,
     /// The judged performance phase, if one was started.
     pub summary: Option<Summary>,
@@ -71,7 +71,7 @@ pub struct RunOutcome {
 }
 
 impl RunOutcome {
-    /// How many samples the run had in all phases, and how they ended.
+    /// Returns the numbers of samples in all phases of the run: those issued, and those with each kind of end.
     pub fn counts(&self) -> Counts {
         counts(&self.phases)
     }
@@ -119,11 +119,11 @@ pub(super) fn judged_plan<'a>(find_peak: Option<&'a FindPeakOutcome>, plan: &'a 
 /// A search for the peak, run.
 #[derive(Clone, Debug)]
 pub struct FindPeakOutcome {
-    /// How the search ended.
+    /// End of the search.
     pub end: SearchEnd,
     /// Every trial in order, those that were known before included.
     pub trials: Vec<Trial>,
-    /// What is known about the peak.
+    /// Bounds of the peak, as far as they are known.
     pub bracket: Bracket,
     /// The plan of the reported run, whose rate is the peak; `None` when nothing was run.
     pub reported: Option<Box<Plan>>,

@@ -81,7 +81,7 @@ impl<'a> PhaseRun<'a> {
         events.info(now, "generated_query_duration", generated.duration_ns);
     }
 
-    /// Whether nothing can make the phase pass any more, where that is asked.
+    /// Returns a stop when nothing can make the phase pass any more, where the options ask for that check.
     pub(super) fn hopeless(&mut self, now: TimeNs) -> Option<Stop> {
         let late = self.give_up.as_mut()?.late_beyond_repair(&self.recorder, now, self.start)?;
         Some(Stop::GivenUp { late })

@@ -12,7 +12,7 @@ use crate::scenario::TestSettings;
 /// Trials run unless told otherwise: widening from 1 to the largest rate takes 50.
 pub const DEFAULT_MAX_TRIALS: u64 = 64;
 
-/// How far two rates may differ and still be the same: a file in between may round the last digit.
+/// Largest difference between two rates that count as the same, as a share: a file in between may round the last digit.
 const SAME_RATE: f64 = 1e-12;
 
 /// A bracket: the highest rate known to pass, and the lowest known to fail.
@@ -26,7 +26,7 @@ pub struct Bracket {
 }
 
 impl Bracket {
-    /// What is known once this trial has ended, too.
+    /// Returns the bracket after this trial has ended, too.
     pub fn after(mut self, trial: &Trial) -> Bracket {
         *self.bound(trial.passed) = Some(trial.qps);
         self
@@ -38,7 +38,7 @@ impl Bracket {
     }
 }
 
-/// What the search wants.
+/// Next step of the search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
     /// Try the rate that was requested.
@@ -111,7 +111,7 @@ impl Search {
         Self { base_qps, growth: 1.0 + step_size, scale: 10_f64.powi(decimals), bracket: Bracket::default() }
     }
 
-    /// What is wanted next. Halving ends, at the latest, when no number lies between the bounds; widening ends when
+    /// Returns the next step. Halving ends, at the latest, when no number lies between the bounds; widening ends when
     /// its caller can run no higher rate.
     pub fn next(&self) -> Step {
         match (self.bracket.low_qps, self.bracket.high_qps) {
@@ -133,7 +133,7 @@ impl Search {
         }
     }
 
-    /// What is known so far.
+    /// Returns the bracket so far.
     pub fn bracket(&self) -> Bracket {
         self.bracket
     }
@@ -146,9 +146,9 @@ impl Search {
 pub struct Trial {
     /// The rate, queries per second.
     pub qps: f64,
-    /// Whether it met the latency target, which is all that the search asks for.
+    /// True when the trial met the latency target. The search asks for nothing else.
     pub passed: bool,
-    /// Whether the run alone would be VALID by the official rules.
+    /// True when the run alone would be VALID by the official rules.
     pub official_valid: bool,
     /// The reasons against the run; empty when there are none.
     pub reason: String,
@@ -160,13 +160,13 @@ pub struct Trial {
     pub target_percentile_ns: i64,
     /// 99th percentile of the schedule lag.
     pub lag_p99_ns: u64,
-    /// Whether it was known before this search, and not run by it.
+    /// True when the trial was known before this search, and not run by it.
     #[serde(default)]
     pub known: bool,
 }
 
 impl Trial {
-    /// Whether this is a trial of the given rate.
+    /// Returns true when this is a trial of the given rate.
     pub fn is_at(&self, qps: f64) -> bool {
         (self.qps - qps).abs() <= SAME_RATE * qps.abs()
     }
@@ -179,11 +179,11 @@ pub struct TrialStart {
     pub number: usize,
     /// The rate to be tried, queries per second.
     pub qps: f64,
-    /// What is known of the peak so far.
+    /// Bounds of the peak that are known so far.
     pub bracket: Bracket,
 }
 
-/// How a search may be run.
+/// Options of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FindPeakOptions {
     /// Trials that need not be run again, from an interrupted search with the same settings.
@@ -200,7 +200,7 @@ impl Default for FindPeakOptions {
     }
 }
 
-/// How a search ended.
+/// End of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -226,11 +226,11 @@ pub struct SearchRecord {
     pub schema: u32,
     /// The settings of the test as requested.
     pub settings: TestSettings,
-    /// What the library reported.
+    /// Sizes that the query sample library (QSL) reported.
     pub qsl: Qsl,
-    /// How the search ended.
+    /// End of the search.
     pub end: SearchEnd,
-    /// What is known of the peak.
+    /// Bounds of the peak, as far as they are known.
     pub bracket: Bracket,
     /// Every trial, in order.
     pub trials: Vec<Trial>,

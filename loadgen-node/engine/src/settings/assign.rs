@@ -20,7 +20,7 @@ const AUTO: &str = "auto";
 /// The field that is no setting: every test is of one scenario from the start.
 const SCENARIO: &str = "scenario";
 
-/// What an assignment did to the settings of a test.
+/// Effect of an assignment on the settings of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assigned {
     /// The field of this name has the value.
@@ -48,7 +48,7 @@ pub enum AssignmentError {
     /// The text has no `=`.
     #[error("'{text}' is not [SCENARIO.]KEY=VALUE")]
     Form {
-        /// What was typed.
+        /// Text that the user typed.
         text: String,
     },
     /// The part before the dot is not a scenario.
@@ -57,13 +57,13 @@ pub enum AssignmentError {
     /// No such key, at least not in this scenario.
     #[error("no setting '{key}' in {place}{hint}; valid: {}", valid.join(", "))]
     Key {
-        /// What was typed.
+        /// Key that the user typed.
         key: String,
         /// Where it was looked for.
         place: &'static str,
         /// A suggestion, or nothing.
         hint: String,
-        /// What would have been accepted.
+        /// Keys that are accepted.
         valid: Vec<&'static str>,
     },
     /// The value does not fit the key.
@@ -71,9 +71,9 @@ pub enum AssignmentError {
     Value {
         /// The key that the value is for.
         key: String,
-        /// What was typed.
+        /// Value that the user typed.
         value: String,
-        /// What would have been accepted.
+        /// Description of the values that are accepted.
         wanted: String,
     },
 }
@@ -151,7 +151,7 @@ impl TestSettings {
             store(key, Typed::new(key, is_field), self, assignment)?;
             return Ok(Assigned::Here(key.field));
         }
-        // What a look at the SUT finds is of the scenario that is run.
+        // A look at the SUT finds values for the scenario that is run only.
         let can_be_elsewhere = assignment.scenario.is_none() && !assignment.is_auto();
         let elsewhere = keys::find_elsewhere(&assignment.key, self.scenario).filter(|_| can_be_elsewhere);
         let key = elsewhere.ok_or_else(|| unknown_key(&assignment.key, &[self.scenario]))?;
@@ -181,7 +181,7 @@ fn store(key: &Key, typed: Typed, settings: &mut TestSettings, assignment: &Assi
                 _ => return Err(refuse("a switch: 0, 1, true or false".to_owned())),
             }
         }
-        // Left as it is until it has been found.
+        // The field keeps its value until a look at the SUT has found one.
         Slot::Real(..) if assignment.is_auto() && matches!(key.unit, Unit::PerSecond | Unit::Ms) => {}
         Slot::Whole(field, _) | Slot::Narrow(field) => *field(settings) = typed.whole(text).map_err(refuse)?,
         Slot::Signed(field) => *field(settings) = typed.signed(text).map_err(refuse)?,
@@ -300,7 +300,7 @@ mod tests {
         settings
     }
 
-    /// What results and `conf` print of the settings can be given back, name by name.
+    /// Checks that the settings as results and `conf` print them can be given back, name by name.
     #[test]
     fn settings_can_be_set_as_they_are_printed() {
         for (scenario, step) in Scenario::ALL.into_iter().flat_map(|scenario| [(scenario, 0), (scenario, 1)]) {

@@ -19,7 +19,7 @@ pub(crate) struct Key {
     pub(crate) field: &'static str,
     /// The scenario whose field it is; `None`: the same field whichever is run.
     pub(crate) only: Option<Scenario>,
-    /// Whether config files of users may not set it.
+    /// True when config files of users may not set it.
     pub(crate) reserved: bool,
     /// The switch without which config files do not set it.
     pub(crate) gate: Option<Gate>,
@@ -27,7 +27,7 @@ pub(crate) struct Key {
     pub(crate) unit: Unit,
 }
 
-/// What the number behind a key counts.
+/// Unit of the number behind a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// Things, or nothing at all.
@@ -162,7 +162,7 @@ impl Key {
         Self { name, field: name, only: None, reserved: false, gate: None, slot, unit: Unit::Plain }
     }
 
-    /// How many of what the field counts one of what the key counts is.
+    /// Returns the number of the field's units in one unit of the key.
     pub(super) fn factor(&self) -> f64 {
         match self.slot {
             Whole(_, factor) => factor as f64,

@@ -8,9 +8,9 @@ use super::keys;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("'{name}' is not a {what}{hint}; there are: {}", known.join(", "))]
 pub struct UnknownName {
-    /// What was typed.
+    /// Name that the user typed.
     pub name: String,
-    /// What it should be a name of.
+    /// Kind of thing that the name should name.
     pub what: &'static str,
     /// A suggestion, or nothing.
     pub hint: String,

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How a draw of the random engine becomes an integer below a bound: a matter of the compiler's library.
+/// Rule by which a draw of the random engine becomes an integer below a bound: a matter of the compiler's library.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -51,7 +51,7 @@ pub enum SetRule {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Profile {
-    /// How a draw becomes an integer below a bound.
+    /// Rule by which a draw becomes an integer below a bound.
     pub integers: IntegerRule,
     /// From which samples the set of a performance phase is drawn.
     pub set: SetRule,

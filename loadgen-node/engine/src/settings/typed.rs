@@ -12,7 +12,7 @@ const TIMES: [(&str, f64); 8] =
 /// The lowest percentile that is taken: what is below was meant as a fraction.
 const LOWEST_PERCENTILE: f64 = 50.0;
 
-/// What a typed number counts.
+/// Unit of a number that the user types.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Typed {
     unit: Unit,
@@ -122,7 +122,7 @@ impl Typed {
         }
     }
 
-    /// What would have been taken.
+    /// Describes the values that are accepted.
     fn wanted(self) -> String {
         let wanted = match (self.unit, self.is_field) {
             (Unit::Plain, _) => "a whole number from 0 on",
@@ -139,7 +139,7 @@ impl Typed {
         wanted.to_owned()
     }
 
-    /// What a field of time counts.
+    /// Returns the unit of a field of time.
     fn grain(self) -> &'static str {
         if self.ns < 1.0 { "milliseconds" } else { "nanoseconds" }
     }

@@ -10,7 +10,7 @@ use crate::world::{QuerySeq, SampleSeq};
 /// One phase of a test, with everything that generating its traffic needs.
 #[derive(Clone, Debug)]
 pub struct PhasePlan {
-    /// What the phase is for.
+    /// Mode of the phase: accuracy or performance.
     pub mode: PhaseMode,
     /// The samples in memory while the phase runs.
     pub set: LoadableSet,
@@ -72,7 +72,7 @@ impl PhasePlan {
         (!whole).then_some(set.max(1))
     }
 
-    /// Whether all answers are logged and nothing is judged.
+    /// Returns true when all answers are logged and nothing is judged.
     pub fn is_accuracy(&self) -> bool {
         self.mode == PhaseMode::AccuracyOnly
     }

@@ -23,8 +23,8 @@ impl Picks {
         self.probability = probability;
     }
 
-    /// Whether any sample can be picked. With probability 0 it takes a sum of exactly 0 or 1 (chance 2^-53 a sample),
-    /// which is not worth two draws for every sample of every run.
+    /// Returns true when any sample can be picked. With probability 0 it takes a sum of exactly 0 or 1 (chance 2^-53 a
+    /// sample). Two draws for every sample of every run are too much for that.
     pub(crate) fn possible(&self) -> bool {
         self.probability > 0.0
     }

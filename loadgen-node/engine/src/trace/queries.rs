@@ -40,7 +40,7 @@ pub struct Trace<'a> {
     content: Content,
 }
 
-/// What fills a query from its start position on.
+/// Rule that fills a query from its start position on.
 #[derive(Clone, Debug)]
 enum Content {
     /// The entries that follow.

@@ -11,7 +11,7 @@ use crate::traffic::{Gap, Layout, PlanError, Shape};
 /// Most samples in one phase: what the recorder's offsets hold.
 pub const MAX_SAMPLES_PER_PHASE: u64 = 1 << 32;
 
-/// What a phase is for.
+/// Mode of a phase: accuracy or performance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum PhaseMode {
@@ -205,7 +205,7 @@ impl Recipe {
         Some(Generated { queries, samples_per_query: self.samples_per_query, duration_ns: due_ns })
     }
 
-    /// Whether more queries are wanted than there are unique samples to start them with.
+    /// Returns true when the settings want more queries than there are unique samples to start them with.
     pub(crate) fn unique_exhausted(&self, queries: u64, set: &LoadableSet) -> bool {
         self.unique && self.layout != Layout::WholeSet && queries > set.end.div_ceil(self.stride) as u64
     }

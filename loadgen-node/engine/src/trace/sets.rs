@@ -16,7 +16,7 @@ pub struct LoadableSet {
     pub end: usize,
 }
 
-/// How to cut the library into sets.
+/// Rule by which the library is cut into sets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cut {
     /// Samples wanted in all.

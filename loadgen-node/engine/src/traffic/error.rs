@@ -55,7 +55,7 @@ pub enum PlanError {
     FindPeak {
         /// Name of the scenario.
         scenario: &'static str,
-        /// What there is instead.
+        /// Reason, with the alternative where there is one.
         why: &'static str,
     },
 }

@@ -1,4 +1,4 @@
-//! What is asked: one file for each scenario, and the contract that they fulfil.
+//! Traffic of the scenarios: one file for each scenario, and the contract that they fulfil.
 //!
 //! | file | what it has |
 //! |---|---|

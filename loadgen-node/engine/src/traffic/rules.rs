@@ -5,7 +5,7 @@ use super::shape::{Expected, Shape};
 use crate::requested::{Qsl, Requested};
 use crate::value::Entry;
 
-/// What a scenario asks of a SUT.
+/// Traffic of a scenario: the queries that it asks of a SUT.
 ///
 /// All of it is answered before a phase starts, as plain values. `S` is the type of the scenario in the settings;
 /// nothing here looks at it.
@@ -36,13 +36,14 @@ pub trait Traffic<S>: Sync {
         None
     }
 
-    /// What the settings ask for and this engine does otherwise, as a sentence for the user; mostly nothing.
+    /// Describes the requested settings that this engine treats in another way, as a sentence for the user; mostly
+    /// nothing.
     fn without_effect(&self, _settings: &Requested<S>) -> Option<String> {
         None
     }
 }
 
-/// What a scenario sees when it works out effective values.
+/// Input from which a scenario works out effective values.
 #[derive(Debug)]
 pub struct Request<'a, S> {
     /// The settings of the test as requested.
@@ -53,7 +54,8 @@ pub struct Request<'a, S> {
     pub performance_sample_count: u64,
 }
 
-/// What a scenario makes of the requested settings; named as the `effective_*` keys of the detail log.
+/// Effective values that a scenario works out from the requested settings; named as the `effective_*` keys of the
+/// detail log.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs, reason = "the names are the official ones")]
 pub struct Sanitised {

@@ -11,7 +11,7 @@ pub enum Gap {
     Constant,
 }
 
-/// How the samples of a query are taken from the loaded set.
+/// Rule by which the samples of a query are taken from the loaded set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// One sample a query.
@@ -63,7 +63,7 @@ pub enum Expected {
 pub struct Shape {
     /// The time between the due times of two queries.
     pub gap: Gap,
-    /// How the samples of a query are taken from the loaded set.
+    /// Rule by which the samples of a query are taken from the loaded set.
     pub layout: Layout,
     /// The event that lets a query be issued.
     pub trigger: Trigger,

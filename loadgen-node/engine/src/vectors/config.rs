@@ -43,7 +43,7 @@ struct Input {
     _ground_truth: Option<IgnoredAny>,
 }
 
-/// What one config file does, as `conf --config-vector` prints it.
+/// Effect of one config file, as `conf --config-vector` prints it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -17,7 +17,7 @@ pub enum VectorError {
     Value {
         /// The key of that value.
         key: &'static str,
-        /// What is wrong with the value.
+        /// Fault of the value, in words.
         why: String,
     },
     /// There is more traffic than can be listed or held.

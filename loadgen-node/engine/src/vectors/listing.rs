@@ -17,7 +17,7 @@ const SHOWN: usize = 16;
 pub enum Numbers {
     /// Every number, in order.
     Full(Vec<u64>),
-    /// What is enough to compare a long list with another.
+    /// A digest, which is enough to compare a long list with another.
     Digest(ListDigest),
 }
 
@@ -26,7 +26,7 @@ pub enum Numbers {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ListDigest {
-    /// How many numbers the list has; more than 600.
+    /// Number of numbers in the list; more than 600.
     pub count: u64,
     /// SHA-256 of all numbers, each as 8 bytes, the lowest first; 64 hexadecimal digits.
     pub sha256_u64le: String,

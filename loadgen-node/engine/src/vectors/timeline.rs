@@ -19,7 +19,7 @@ pub enum RejudgeError {
     Scenario {
         /// The scenario that was run.
         recorded: Scenario,
-        /// What was asked for.
+        /// The scenario that the settings ask for.
         asked: Scenario,
     },
     /// They are out of range.
@@ -27,12 +27,12 @@ pub enum RejudgeError {
     Plan(#[from] PlanError),
 }
 
-/// What a stored timeline comes to when it is judged again.
+/// Result of judging a stored timeline again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rejudged {
-    /// What these settings come to.
+    /// Effective values of these settings.
     pub effective: Effective,
-    /// What these settings make of the run.
+    /// Summary of the run by these settings.
     pub summary: Summary,
     /// The report by these settings, as it is printed.
     pub report: ReplayedReport,

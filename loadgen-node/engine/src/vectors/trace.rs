@@ -43,7 +43,7 @@ pub struct TrafficTrace {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PhaseTraffic {
-    /// What the phase is for: `AccuracyOnly` or `PerformanceOnly`.
+    /// Mode of the phase: `AccuracyOnly` or `PerformanceOnly`.
     pub mode: PhaseMode,
     /// Indices of the samples that are loaded for the phase, in order.
     pub loaded_set: Numbers,
@@ -153,7 +153,7 @@ fn check_listed(plan: &Plan, digest: bool) -> Result<(), VectorError> {
     )))
 }
 
-/// What is issued in a phase.
+/// Lists of the queries and samples that are issued in a phase.
 struct IssuedLists {
     queries: u64,
     samples: u64,

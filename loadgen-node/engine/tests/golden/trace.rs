@@ -1,4 +1,4 @@
-//! Loaded sets, queries, schedules and logged samples of the official LoadGen.
+//! Tests with the loaded sets, queries, schedules and logged samples of the official LoadGen.
 
 use loadgen::vectors::trace;
 

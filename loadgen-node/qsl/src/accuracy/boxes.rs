@@ -29,9 +29,9 @@ pub(super) struct Object {
     pub(super) category: i64,
     pub(super) area: f64,
     pub(super) place: Place,
-    /// Whether it is around many objects, of which any number may be found.
+    /// True for a box around many objects, of which an answer may find any number.
     pub(super) is_crowd: bool,
-    /// Whether its number in the file is 0, by which `pycocotools` knows boxes that were not found.
+    /// True when the number of the box in the file is 0. `pycocotools` takes 0 for a box that was not found.
     pub(super) has_id_0: bool,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Place {
     pub(super) height: f64,
 }
 
-/// What is read of the file; it has more.
+/// The keys of the file that are read here. The file has more.
 #[derive(Deserialize)]
 struct File {
     images: Vec<ImageLine>,
@@ -73,7 +73,7 @@ struct Annotation {
     image_id: i64,
     category_id: i64,
     area: f64,
-    /// Left, top, width and height.
+    /// The edges and sizes of the box: left, top, width and height, in this order.
     bbox: [f64; 4],
     #[serde(default)]
     iscrowd: u8,

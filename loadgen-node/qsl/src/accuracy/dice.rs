@@ -1,7 +1,7 @@
 //! DICE: how far two segmentations of a volume overlap, as MLPerf's script for 3D-UNet computes it
 //! (`vision/medical_imaging/3d-unet-kits19/accuracy_kits.py`).
 
-/// What the script adds to both sides of the fraction, so that a class that is nowhere has the score 1.
+/// The number that the script adds to both sides of the fraction. It gives a class without voxels the score 1.
 const SMOOTH: f64 = 1e-6;
 /// The number of classes of KiTS19: background, kidney and tumor.
 pub(super) const KITS_CLASSES: usize = 3;
@@ -23,7 +23,7 @@ pub fn dice(given: impl ExactSizeIterator<Item = i64>, wanted: &[u8], classes: u
     Some(scores.sum::<f64>() / (classes - 1) as f64)
 }
 
-/// How many voxels have a class.
+/// The numbers of voxels of a class: in the answer, in the right answer, and in both.
 #[derive(Clone, Default)]
 struct Overlap {
     given: u64,

@@ -179,7 +179,7 @@ mod tests {
             assert_eq!(layout.read(&bytes(&vec![0.5; values]), 1, 3).is_some(), is_one, "{layout} {values}");
         }
         assert_eq!(Layout::UNTOLD.read(&[0; 9], 1, 3), None);
-        // What is left out may be padding, and nothing else.
+        // An answer may leave out padding, and nothing else.
         let places = |least| Layout::UNTOLD.read(&bytes(&[0.5; 4]), least, 3).is_some();
         assert_eq!([places(2), places(3)], [true, false]);
     }

@@ -23,7 +23,7 @@ struct Scene<'a> {
     detections: Vec<&'a Detection>,
 }
 
-/// What a box of an answer counts as, at each threshold.
+/// The judgement on a box of an answer, at each threshold.
 #[derive(Clone, Copy)]
 struct Judged {
     score: f64,

@@ -72,7 +72,7 @@ enum Needs {
     Text,
     Mask,
     Boxes,
-    /// None: answers are counted.
+    /// No truths: the metric counts answers.
     Nothing,
 }
 

@@ -22,7 +22,7 @@ const LOWER: u32 = BEGINS_LOWER | INSIDE_LOWER | UNKNOWN_LOWER;
 /// The names of the model's files.
 pub(crate) const FILES: [&str; 4] = ["abbrev_types.txt", "collocations.tab", "sent_starters.txt", "ortho_context.tab"];
 
-/// What is known of a language.
+/// The model of the sentences of a language.
 #[derive(Debug, Default)]
 pub struct Sentences {
     /// Words that a period may follow inside of a sentence.
@@ -120,7 +120,7 @@ impl Sentences {
         sentences
     }
 
-    /// Whether a sentence ends before the last word.
+    /// Returns true when a sentence ends before the last word.
     fn has_end(&self, context: &str) -> bool {
         let mut tokens: Vec<Token> = words::of_text(context).into_iter().map(|word| self.first_pass(word)).collect();
         for place in 1..tokens.len() {
@@ -183,7 +183,8 @@ impl Sentences {
         self.written.get(kind).copied().unwrap_or(0)
     }
 
-    /// Whether a word begins a sentence, by how it is written; none: its writing does not tell.
+    /// Returns true when the spelling of a word shows that it begins a sentence, and false when it shows that it does
+    /// not. `None` when the spelling shows neither.
     fn begins_sentence(&self, token: &Token) -> Option<bool> {
         let text = token.word.text.as_str();
         if matches!(text, ";" | ":" | "," | "." | "!" | "?") {
@@ -231,8 +232,8 @@ fn candidates(text: &[char]) -> Vec<Candidate> {
     found
 }
 
-/// What follows a period: the place behind it, and where the next word begins when there are blanks before it. None:
-/// what follows is part of the word, or there is nothing.
+/// Returns the place behind the text that follows a period. With blanks behind the period, it also returns the place
+/// where the next word begins. `None` when the following text is part of the word, or there is none.
 fn follows(text: &[char], from: usize) -> Option<(usize, Option<usize>)> {
     let rest = &text[from..];
     if words::is_outside(*rest.first()?) {

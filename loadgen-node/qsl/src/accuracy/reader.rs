@@ -1,9 +1,10 @@
-//! What makes texts of answers, and sentences of texts, where files beside the right answers say how.
+//! The reader of answers: makes texts of answers, and sentences of texts. Files beside the right answers give the
+//! rules.
 
 use super::punkt::Sentences;
 use super::tokenizer::Tokenizer;
 
-/// How answers are read. At least one of the two is there.
+/// The two steps of reading an answer. At least one of them is present.
 #[derive(Debug, Default)]
 pub struct Reader {
     /// Makes texts of token ids; none: answers are texts.

@@ -21,7 +21,7 @@ pub struct Rows {
     logits: Option<Layout>,
 }
 
-/// What the elements of an answer are, where it names classes.
+/// The meaning of the elements of an answer that names classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Naming {
     /// A score for each class.
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(Rows::from_text(&both.to_string()), Some(rows));
         let answer = [&3i64.to_le_bytes()[..], &[0; 8]].concat();
         assert_eq!(rows.classes(&answer, 5, Some(4)), Some(vec![3]));
-        // What is behind the first tells where it ends, unless both are free.
+        // The outputs behind the first give the place where it ends, unless both are free.
         let free = Signature::new(vec![spec(DType::F32, &[None, None]), spec(DType::I64, &[None, Some(1)])]);
         let answer = [&1f32.to_le_bytes()[..], &2f32.to_le_bytes(), &[0; 8]].concat();
         assert_eq!(Rows::of(&free).unwrap().classes(&answer, 1, None), Some(vec![1]));

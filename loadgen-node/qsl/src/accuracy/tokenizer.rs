@@ -17,7 +17,7 @@ pub struct Tokenizer {
     decoder: Option<Decoder>,
 }
 
-/// What is read of the file; it has more.
+/// The keys of the file that are read here. The file has more.
 #[derive(Deserialize)]
 struct File {
     #[serde(default)]
@@ -83,7 +83,7 @@ enum Decoder {
     },
 }
 
-/// What is replaced. Other patterns than fixed texts are not known.
+/// The text that a decoder replaces. Only fixed texts are known; other patterns are not.
 #[derive(Debug, Deserialize)]
 enum Pattern {
     String(String),

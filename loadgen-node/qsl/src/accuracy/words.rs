@@ -25,12 +25,12 @@ impl Word {
         self.kind.strip_suffix('.').filter(|bare| !bare.is_empty()).unwrap_or(&self.kind)
     }
 
-    /// Whether it is two periods or more.
+    /// Returns true when the word is two periods or more.
     pub(super) fn is_ellipsis(&self) -> bool {
         self.text.len() > 1 && self.text.bytes().all(|byte| byte == b'.')
     }
 
-    /// Whether it is a letter with a period.
+    /// Returns true when the word is a letter with a period.
     pub(super) fn is_initial(&self) -> bool {
         let mut chars = self.text.chars();
         let is_letter = |c: char| (c.is_alphanumeric() || c == '_') && !c.is_ascii_digit();
@@ -46,12 +46,12 @@ fn is_number(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b',' | b'.' | b'-'))
 }
 
-/// Whether Python takes a character for a blank.
+/// Returns true for a character that Python takes for a blank.
 pub(super) fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
 }
 
-/// Whether a character is no part of a word, wherever it stands.
+/// Returns true for a character that is no part of a word, at any place.
 pub(super) fn is_outside(c: char) -> bool {
     ")\";}]*:@'({[?!".contains(c)
 }
@@ -81,7 +81,7 @@ fn of_line(line: &str) -> Vec<Word> {
     words
 }
 
-/// Whether a word ends where this follows.
+/// Returns true when a word ends where `rest` follows.
 fn ends(rest: &[char]) -> bool {
     match rest {
         [',', behind @ ..] => is_end(behind),

@@ -26,11 +26,11 @@ pub struct Benchmark {
     pub about: &'static str,
     /// Settings that differ from LoadGen's defaults, as `[SCENARIO.]KEY=VALUE` with LoadGen config keys.
     pub settings: Vec<&'static str>,
-    /// How answers are scored; none: there is nothing to score, or no way to do it here.
+    /// The metric of the answers and its bounds. `None` when there is nothing to score, or no way to score it here.
     pub accuracy: Option<Target>,
     /// The other metrics in which answers are scored, and their bounds.
     pub other_accuracy: Vec<Target>,
-    /// What the official rules require of the answers, in the metrics of the reference implementation.
+    /// The scores that the official rules require of the answers, in the metrics of the reference implementation.
     pub quality: Vec<Quality>,
     /// The number of samples of the official dataset.
     pub qsl: QslSize,

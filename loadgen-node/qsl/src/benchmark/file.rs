@@ -25,7 +25,7 @@ struct File {
     /// Other names for `--benchmark`.
     #[serde(default)]
     aliases: Vec<Text>,
-    /// What it is, in a line.
+    /// A description of the benchmark, on one line.
     about: Text,
     /// Settings that it has unless others are given, each as `--set` takes it.
     #[serde(default)]
@@ -35,7 +35,7 @@ struct File {
     /// The official suites that have it.
     #[serde(default)]
     suites: Vec<SuiteLine>,
-    /// How its answers are scored; without it they are not.
+    /// The rules by which answers are scored. Without this table, answers have no score.
     accuracy: Option<Accuracy>,
     /// The scores that the official rules ask for, for `conf` to show.
     #[serde(default)]
@@ -46,7 +46,7 @@ struct File {
     /// The parameters with which the rules have its answers generated.
     #[serde(default)]
     generation: Vec<Generation>,
-    /// What a sample requires of the network (Appendix B of the rules).
+    /// The formula of the bytes that a sample requires of the network (Appendix B of the rules).
     bandwidth: Option<Formula>,
     /// The same samples and rules under other names.
     #[serde(default)]
@@ -62,7 +62,7 @@ struct Variant {
     /// Other names for `--benchmark`.
     #[serde(default)]
     aliases: Vec<Text>,
-    /// What it is, in a line.
+    /// A description of the variant, on one line.
     about: Text,
     /// Settings that it has unless others are given; without them those of the benchmark.
     settings: Option<Vec<Text>>,
@@ -75,12 +75,12 @@ struct Variant {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DatasetLine {
-    /// What `--dataset` takes.
+    /// The kind of dataset that `--dataset` takes.
     kind: KindName,
     /// A description of synthetic samples with the same shapes. Needed but with digits.
     example: Option<Text>,
-    /// The inputs of the model, `NAME[?] DTYPE[|DTYPE...][DIMS]` each: `?` stands for an input that a sample may
-    /// lack, `|` for other types that may be sent, a letter in DIMS for a size that may be any, `N` as the first one
+    /// The inputs of the model, `NAME[?] DTYPE[|DTYPE...][DIMS]` each. `?` stands for an input that a sample may lack,
+    /// `|` for other types that may be sent. A letter in DIMS stands for a size that may be any, `N` as the first one
     /// for the batch.
     inputs: Option<Vec<String>>,
     /// The source of the inputs.
@@ -105,7 +105,7 @@ struct DatasetLine {
 enum KindName {
     /// The digits that are part of the program.
     Digits,
-    /// Made-up samples alone.
+    /// Synthetic samples alone.
     Synthetic,
     /// A folder of JPEGs with `val_map.txt`.
     ImageFolder,
@@ -135,12 +135,12 @@ struct SuiteLine {
     optional: Vec<ScenarioName>,
 }
 
-/// How answers are scored.
+/// The rules by which answers are scored.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Accuracy {
-    /// The metric: top1, top5, f1, exact_match, rouge1, rouge2, rougeL, rougeLsum, gsm8k, long_exact_match, mbxp, wer,
-    /// auc or map, all in percent, dice, from 0 to 1, gen_len, the characters of all answers, or tokens_per_sample.
+    /// The metric. In percent: top1, top5, f1, exact_match, rouge1, rouge2, rougeL, rougeLsum, gsm8k, long_exact_match,
+    /// mbxp, wer, auc or map. From 0 to 1: dice. Counts: gen_len, the characters of all answers, and tokens_per_sample.
     metric: String,
     /// The parts of the dataset whose samples it scores; unless given, all samples.
     #[serde(default)]
@@ -149,8 +149,9 @@ struct Accuracy {
     target: Option<f64>,
     /// The score that must not be exceeded, in the metric's unit.
     at_most: Option<f64>,
-    /// How many classes the model has: answers of as many numbers are a score for each, of fewer whole numbers the
-    /// likeliest classes. For dice they include the background; 3 unless given, as in KiTS19.
+    /// The number of classes of the model. An answer of as many numbers is a score for each class; an answer of fewer
+    /// whole numbers is the likeliest classes. For dice the number includes the background; it is 3 unless given, as in
+    /// KiTS19.
     classes: Option<usize>,
     /// The source of the target.
     #[serde(default, rename = "source")]

@@ -1,5 +1,5 @@
-//! What the official submission checker holds of the benchmarks, by round: counts of samples, bounds of accuracy and
-//! compliance tests.
+//! The official submission checker's requirements on the benchmarks, by round: counts of samples, bounds of accuracy
+//! and compliance tests.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use super::definition::Benchmark;
 use super::printed::{OfficialScores, Printed};
 use super::rounds::Rounds;
 
-/// What the checker holds of a benchmark, or of one of its variants of accuracy, in some rounds.
+/// The checker's requirements on a benchmark, or on one of its variants of accuracy, in some rounds.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Official {
@@ -25,7 +25,7 @@ pub struct Official {
     pub accuracy_samples: Option<u64>,
     /// The least number of samples in the query of scenario Offline.
     pub offline_samples: Option<u64>,
-    /// What the answers must be worth, in the metrics of the reference implementation.
+    /// The scores that the answers must reach, in the metrics of the reference implementation.
     #[serde(default)]
     pub bounds: Vec<Bound>,
 }

@@ -1,11 +1,11 @@
-//! What the scripts of the reference implementations print of accuracy (`accuracy.txt`), as the official submission
-//! checker reads it.
+//! The scores that the scripts of the reference implementations print (`accuracy.txt`), as the official submission
+//! checker reads them.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// How scripts print a metric.
+/// The form in which scripts print a metric.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Printed {

@@ -13,7 +13,7 @@ use crate::dataset::faults::Faults;
 use crate::files::folder::split;
 use crate::files::sums::{self, SUMS_FILE, SumError, Sums};
 
-/// What was found of a dataset.
+/// The result of a check of a dataset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
     /// The number of samples; none when the dataset cannot be opened.
@@ -22,22 +22,23 @@ pub struct Verified {
     pub first_sample: Option<String>,
     /// The number of files that were compared with a sum, one by one.
     pub files: usize,
-    /// What is not as it should be; of many faults of one kind the first are here, and one that counts the others.
+    /// The faults of the dataset. Of many faults of one kind it has the first ones, and one fault that counts the
+    /// others.
     pub faults: Vec<Fault>,
-    /// What could not be looked at, and why: a clause each.
+    /// The parts of the dataset that could not be checked: a clause each, with the reason.
     pub unchecked: Vec<String>,
 }
 
 /// A fault of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What it is a fault of.
+    /// The part of the dataset that has the fault.
     pub about: About,
     /// A clause that names the thing and what is wrong with it.
     pub what: String,
 }
 
-/// What can be at fault.
+/// The parts of a dataset that can be at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum About {
     /// The form of the dataset: it cannot be opened, or its first sample is none of the benchmark's.

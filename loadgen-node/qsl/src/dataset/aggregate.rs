@@ -23,7 +23,7 @@ use crate::files::sums::SumError;
 /// The seed of the draws: the one that the reference implementation gives NumPy unless told otherwise.
 const SEED: u32 = 123;
 
-/// How many items of a dataset each sample has.
+/// The number of items of a dataset in each sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Aggregate {
     /// So many; the last sample has what is left.

@@ -5,7 +5,7 @@ use lon_image::Preprocess;
 use super::aggregate::Aggregate;
 use crate::encode::inputs::Inputs;
 
-/// How a dataset is opened.
+/// The options of opening a dataset.
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
     /// The preprocessing of images; a folder of images needs it, unless the images are sent as they are.

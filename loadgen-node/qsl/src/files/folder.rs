@@ -47,7 +47,7 @@ pub(crate) enum NameError {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// What has the name is a folder, a pipe or a device.
+    /// The path has the name of a folder, a pipe or a device.
     #[error("{0} is no file")]
     NoFile(PathBuf),
 }
@@ -105,7 +105,7 @@ impl Folder {
     /// # Errors
     /// It cannot be read, or is not inside the folder.
     pub(crate) fn read(&self, name: &str) -> io::Result<Vec<u8>> {
-        // Checked again: what a link leads to may have changed since the dataset was opened.
+        // This checks the name again: the target of a link may have changed since the dataset was opened.
         let file = self.file(name).map_err(|error| match error {
             NameError::Missing { source, .. } => source,
             other => io::Error::new(io::ErrorKind::PermissionDenied, other.to_string()),

@@ -36,7 +36,7 @@ const SETTINGS: [&str; 3] = ["target_qps=200", "min_duration=10000", "min_query_
 pub(crate) fn demo(args: DemoArgs) -> Outcome {
     let benchmark = Benchmark::find("digits").or_exit(Exit::Bug)?;
     let backend: Arc<dyn Backend> = Arc::new(DigitsNet::load().context("the demo's model").or_exit(Exit::Usage)?);
-    // Nobody listens on loopback; TLS is used all the same, because a run over a network would.
+    // Loopback has no eavesdroppers. TLS is used all the same, because a run over a network would use it.
     let certificate = Throwaway::new(&["127.0.0.1"]).or_exit(Exit::Bug)?;
     let tls = certificate.server().or_exit(Exit::Bug)?;
     let nodes = NODES.iter().map(|name| Node::start(name, &backend, &tls));

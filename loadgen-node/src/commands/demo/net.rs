@@ -20,13 +20,13 @@ const BORDERED: usize = SIDE + 2;
 const PIXELS: usize = SIDE * SIDE;
 /// Feature maps behind the first and the second convolution.
 const MAPS: [usize; 2] = [16, 32];
-/// What is left of the maps once each square of four is its largest.
+/// Values in the maps once only the largest of each square of four is left.
 const POOLED: usize = MAPS[1] * PIXELS / 4;
 const DIGITS: usize = 10;
 /// The largest grey level: pixels go from 0 to 1 in the net.
 const WHITE: f32 = 16.0;
 
-/// What is read of an ONNX file: its constants.
+/// Part of an ONNX file that is read: its constants.
 #[derive(Clone, PartialEq, Message)]
 struct ModelFile {
     #[prost(message, optional, tag = "7")]
@@ -151,7 +151,7 @@ impl Weights {
 
 /// A convolution of 3x3 within a border of zeros, of which what is negative becomes zero.
 struct Convolution {
-    /// How many maps go in.
+    /// Number of maps that go in.
     from: usize,
     /// For each map that comes out, for each that goes in: nine numbers.
     weights: Vec<f32>,

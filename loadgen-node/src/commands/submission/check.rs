@@ -19,7 +19,7 @@ use crate::submission::checked::Submission;
 const CHECKER: &str = "tools/submission";
 /// Its word for a good tree.
 const LOOKS_OK: &str = "SUMMARY: submission looks OK";
-/// How many of its lines are shown.
+/// Most lines of the checker's output that are shown.
 const SHOWN: usize = 12;
 
 /// A tree with what it is to be held against.
@@ -76,7 +76,7 @@ fn official(checker: &Path, tree: &Path, round: &str) -> anyhow::Result<Official
     Ok(told(&text, done.status.success()))
 }
 
-/// What its output comes to.
+/// Reads the verdict of the official checker from its output.
 fn told(text: &str, is_success: bool) -> OfficialChecker {
     let accepted = is_success && text.contains(LOOKS_OK);
     let results = text.lines().filter_map(|line| line.split_once(" Results=")?.1.trim().parse::<u64>().ok());

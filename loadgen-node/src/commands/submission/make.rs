@@ -24,13 +24,13 @@ use crate::submission::record::{self, State};
 use crate::submission::score::{SUBSET_FILE, is_printed};
 use crate::submission::step::Step;
 
-/// How often a command that was started is looked at.
+/// Interval at which a started command is checked.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Makes every run that is not there.
 pub(super) fn make(submission: &Submission) -> Outcome {
     let steps = submission.steps();
-    // What is wrong with a later run is told before the first one takes its time.
+    // A fault of a later run is reported before the first run takes its time.
     for step in &steps {
         super::plan::spec(step)?;
     }

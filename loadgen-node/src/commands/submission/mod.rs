@@ -68,14 +68,14 @@ fn init(args: &InitArgs) -> Outcome {
     print_text(&format!("{} is written: fill in what is marked FILL IN\n", file.display()))
 }
 
-/// What a run has found of the system.
+/// Returns the description of the system that a run has found.
 fn described(run: &Path) -> anyhow::Result<SystemDesc> {
     let path = run.join(system_desc::FILE);
     let told = || format!("--run {}", path.display());
     of_text(&files::text(&path, Limit::DOCUMENT).with_context(told)?).with_context(told)
 }
 
-/// What nodes say of themselves.
+/// Returns the description of the system that nodes give of themselves.
 fn asked(dial: &DialArgs) -> Outcome<SystemDesc> {
     let qdl = dial.target(&KserveArgs::default())?.connect()?;
     Ok(SystemDesc::of_nodes(&qdl.here(), qdl.nodes()))

@@ -24,7 +24,7 @@ pub(super) fn plan(submission: &Submission, form: Format) -> Outcome {
         broken_rules: Vec::new(),
         fill_in: submission.fill_in.clone(),
     };
-    // What is to be said of a benchmark is to be said of each of its runs.
+    // A message about a benchmark would come again for each of its runs, so each message is logged once.
     let once = lon_shell::log::once();
     for step in submission.steps() {
         step.write_inputs().or_exit(Exit::Usage)?;

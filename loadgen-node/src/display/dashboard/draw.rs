@@ -84,7 +84,7 @@ fn log(frame: &mut Frame<'_>, picture: &Picture<'_>, area: Rect) {
 fn footer(picture: &Picture<'_>) -> Line<'static> {
     if picture.controls.asks {
         let style = picture.paint.head();
-        return Line::styled("Stop the run? What was measured is written.  y: stop   any other key: go on", style);
+        return Line::styled("Stop the run? Its measurements are written.  y: stop   any other key: go on", style);
     }
     let keys = [("q", "stop"), ("h", "help"), ("+ -", "zoom"), ("up down", "nodes"), ("l", "progress line")];
     let spans = keys

@@ -1,4 +1,4 @@
-//! What was seen of a run before: a point a second, for charts.
+//! History of a run for charts, one point a second.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ pub(super) struct History {
     second: Option<u64>,
 }
 
-/// What was seen in one second.
+/// Measurements of one second.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Point {
     /// Samples that ended, a second.

@@ -1,8 +1,8 @@
-//! What keys do.
+//! Keys of the dashboard, and their effects.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// What is shown of a run, as keys have set it.
+/// View of a run, as keys have set it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Controls {
     /// Which of [`SPANS_S`] the charts show.
@@ -15,7 +15,7 @@ pub(super) struct Controls {
     pub(super) asks: bool,
 }
 
-/// What a key asks for beside a change of the picture.
+/// Request of a key, beside a change of the picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     Nothing,
@@ -25,7 +25,7 @@ pub(super) enum Asked {
     Leave,
 }
 
-/// What charts show, in seconds; the last one is the whole run.
+/// Spans of time that charts can show, s; the last one is the whole run.
 const SPANS_S: [usize; 4] = [60, 300, 1_800, usize::MAX];
 
 /// Nodes that a page has.
@@ -43,7 +43,7 @@ pub(super) const HELP: [(&str, &str); 7] = [
 ];
 
 impl Controls {
-    /// How many seconds the charts show; `usize::MAX`: all.
+    /// Returns the span of time that the charts show, s. `usize::MAX` means all.
     pub(super) fn span_s(&self) -> usize {
         SPANS_S.get(self.span).copied().unwrap_or(usize::MAX)
     }

@@ -29,7 +29,7 @@ use super::viewer::Viewer;
 
 pub(super) use self::screen::obstacle;
 
-/// How often the picture is drawn.
+/// Interval between two drawings of the picture.
 const REDRAW: Duration = Duration::from_millis(400);
 
 /// Shows the run until it is over, somebody asks to stop, or the dashboard is left.

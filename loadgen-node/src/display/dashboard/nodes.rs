@@ -37,7 +37,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, picture: &Picture<'_>, area: Rect) {
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-/// How many, how even, and whether some are lost.
+/// Returns the heading: the number of nodes, the spread of their shares, and the number of lost nodes.
 fn heading(nodes: &[Node]) -> String {
     let percent = |node: &Node| format!("{:.1} % ({})", node.share * 100.0, node.now.name);
     let by_share = |a: &&Node, b: &&Node| a.share.total_cmp(&b.share);

@@ -9,7 +9,7 @@ use crate::live::latencies::{Percentiles, Spread};
 use crate::live::phase::Phase;
 use crate::live::standing::{Check, State};
 
-/// What runs and how far it is, in two lines.
+/// Returns the title of the run and its progress, in two lines.
 pub(super) fn head(picture: &Picture<'_>, columns: u16) -> Vec<Line<'static>> {
     let columns = usize::from(columns);
     let title = picture.about.title();
@@ -23,7 +23,7 @@ pub(super) fn head(picture: &Picture<'_>, columns: u16) -> Vec<Line<'static>> {
     vec![Line::styled(first, picture.paint.head()), Line::styled(fitted(&sut, columns), picture.paint.quiet())]
 }
 
-/// How far a phase is: name, time, a bar.
+/// Returns the progress of a phase: name, time, a bar.
 fn progress(phase: &Phase) -> String {
     const BAR: usize = 16;
     let bar = |share: f64| {
@@ -81,7 +81,7 @@ fn row(found: Option<Percentiles>) -> String {
     values.map(|ns| format!("{:>10}", time(ns))).concat()
 }
 
-/// What is judged so far: the verdict as it stands, then the rules in so many columns.
+/// Returns the judgement so far: the verdict as it stands, then the rules in so many columns.
 pub(super) fn checks(picture: &Picture<'_>, width: u16, columns: usize) -> Vec<Line<'static>> {
     let (standing, paint) = (&picture.snapshot.standing, picture.paint);
     let width = usize::from(width);

@@ -4,7 +4,7 @@ use ratatui::style::{Color, Modifier, Style};
 
 use crate::live::standing::State;
 
-/// Whether colours are wanted.
+/// Styles of the dashboard, with colours or without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Paint {
     pub(super) has_colours: bool,

@@ -1,4 +1,4 @@
-//! What is drawn, and texts that fit.
+//! Content of the picture, and texts that fit.
 
 use ratatui::text::Span;
 

@@ -125,7 +125,8 @@ fn restore() {
     }
 }
 
-/// What is said of a panic, on any thread, is said on the terminal as it was.
+/// Restores the terminal before the message of a panic, on any thread. The message then appears on the terminal as it
+/// was.
 fn restore_before_panics_are_told() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,9 +1,9 @@
-//! How large a terminal must be.
+//! Smallest size of a terminal.
 
 /// Columns and rows of the smallest terminal.
 const SMALLEST: (u16, u16) = (60, 16);
 
-/// What is said of a terminal with so many columns and rows, if it is too small.
+/// Returns a message for a terminal with so many columns and rows, if it is too small.
 pub(super) fn too_small((columns, rows): (u16, u16)) -> Option<String> {
     let (least_columns, least_rows) = SMALLEST;
     let is_small = columns < least_columns || rows < least_rows;

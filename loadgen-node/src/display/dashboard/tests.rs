@@ -25,7 +25,7 @@ use lon_world::failures::Failed;
 
 const SIZES: [(u16, u16); 2] = [(80, 24), (200, 60)];
 
-/// What a terminal of this size shows.
+/// Returns the text on a terminal of this size.
 fn shown(picture: &Picture<'_>, (columns, rows): (u16, u16)) -> String {
     let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
     terminal.draw(|frame| draw(frame, picture)).unwrap();

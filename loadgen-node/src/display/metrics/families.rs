@@ -18,14 +18,15 @@ const fn histogram(name: &'static str, unit: &'static str, help: &'static str) -
     family(name, Kind::Histogram, unit, help)
 }
 
-pub(super) const BUILD: Family = family("lon_loadgen_build", Kind::Info, "", "What the program was built from.");
-pub(super) const RUN: Family = family("lon_loadgen_run", Kind::Info, "", "What is run, and against what.");
+pub(super) const BUILD: Family = family("lon_loadgen_build", Kind::Info, "", "Build of the program.");
+pub(super) const RUN: Family =
+    family("lon_loadgen_run", Kind::Info, "", "Benchmark and scenario of the run, its SUT and its transport.");
 pub(super) const PHASE: Family =
     gauge("lon_loadgen_phase", "", "Number of the phase that goes on, or of the last one; 0 before the first.");
 pub(super) const RULES: Family = gauge(
     "lon_loadgen_rule_state",
     "",
-    "How each rule stands that the result is held to: 0 kept so far, 1 not kept yet, 2 not kept so far, 3 broken.",
+    "State of each rule for a VALID result: 0 kept so far, 1 not kept yet, 2 not kept so far, 3 broken.",
 );
 pub(super) const FINISHED: Family = gauge("lon_loadgen_finished", "", "1 when the run is over and judged, else 0.");
 pub(super) const VALID: Family = gauge("lon_loadgen_valid", "", "1 when the result is VALID, 0 when it is not.");

@@ -10,15 +10,15 @@ use lon_shell::metrics::server::MetricsServer;
 
 use crate::live::board::Board;
 
-/// How often it is looked whether the time after a run is to end early.
+/// Interval between two checks whether the time after a run is to end early.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What is asked for. Nothing, by default.
+/// Metrics that are asked for. Nothing, by default.
 #[derive(Debug, Default)]
 pub(crate) struct MetricsOptions {
     /// The port on which metrics are served.
     pub(crate) port: Option<MetricsPort>,
-    /// How long it stays open after the end of the run.
+    /// Time for which the port stays open after the end of the run.
     pub(crate) grace: Duration,
     /// The file that has the metrics when the run is over.
     pub(crate) file: Option<PathBuf>,

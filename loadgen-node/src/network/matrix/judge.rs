@@ -11,7 +11,7 @@ const FEWEST_WAYS: usize = 3;
 /// The share of a host's ways that are slow when the host is.
 const NEARLY_ALL: f64 = 0.75;
 
-/// How many standard deviations below the usual are no chance any more.
+/// The number of standard deviations below the usual rate from which on a low rate is no chance any more.
 const SIGMAS: f64 = 3.0;
 
 /// The median of absolute deviations times this is the standard deviation, where values are normally distributed.
@@ -20,15 +20,16 @@ const SIGMA_OF_MEDIAN: f64 = 1.4826;
 /// A way that carries more than this times the usual is no link like the others: it stays inside a machine.
 const INSIDE: f64 = 2.0;
 
-/// What is below this share of what is usual, or typical of a slow host, is slow however much others scatter.
+/// The share of the usual rate, or of the rate typical of a slow host, below which a way is slow however much others
+/// scatter.
 const ALWAYS_SLOW: f64 = 0.5;
 
-/// What was found.
+/// The findings on the ways between the nodes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Judgement {
-    /// What a way usually carries, in bit/s; none when nothing was measured.
+    /// The usual rate of a way, bit/s; `None` when nothing was measured.
     pub(crate) usual_bits_per_s: Option<f64>,
-    /// What is less than this is slow, in bit/s.
+    /// The rate below which a way is slow, bit/s.
     pub(crate) least_bits_per_s: Option<f64>,
     /// There were enough nodes to tell a host from a link.
     pub(crate) tells_hosts: bool,
@@ -40,7 +41,7 @@ pub(crate) struct Judgement {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Suspect {
     pub(crate) place: Suspected,
-    /// What it carries, in bit/s: of a host the median of its slow directions, of a link the slower direction.
+    /// The rate that it carries, bit/s: of a host the median of its slow directions, of a link the slower direction.
     pub(crate) bits_per_s: f64,
 }
 
@@ -49,7 +50,7 @@ pub(crate) struct Suspect {
 pub(crate) enum Suspected {
     /// A host, in what it sends, in what it receives, or in both.
     Host { node: usize, sends: bool, receives: bool },
-    /// What lies between two nodes, from the one to the other, or both ways.
+    /// The link between two nodes, from the one to the other, or both ways.
     Link { from: usize, to: usize, both: bool },
     /// The same, where it may as well be one of the two hosts: there are too few ways to compare with.
     Unclear { from: usize, to: usize, both: bool },
@@ -97,8 +98,8 @@ pub(crate) fn judge(rates: &Rates, tolerance: f64) -> Judgement {
     Judgement { usual_bits_per_s: Some(usual), least_bits_per_s: Some(least), tells_hosts, suspects }
 }
 
-/// What is slow is below this. How much ways scatter is taken from those that are not below the usual, so that slow
-/// ones do not make each other look normal.
+/// Returns the rate below which a way is slow. The scatter is that of the ways that are not below the usual, so that
+/// slow ones do not make each other look normal.
 fn least(rates: &Rates, usual: f64, tolerance: f64) -> f64 {
     let is_link = |rate: &f64| (usual..=usual * INSIDE).contains(rate);
     let above = rates.known().map(|(.., rate)| rate).filter(is_link).map(|rate| rate - usual).collect();
@@ -108,7 +109,7 @@ fn least(rates: &Rates, usual: f64, tolerance: f64) -> f64 {
 
 /// The ways of one node.
 struct Host {
-    /// What it sends, in bit/s, when nearly all of it is slow.
+    /// The rate at which the node sends, bit/s, when nearly all of its ways out are slow.
     sends: Option<f64>,
     /// The same of what it receives.
     receives: Option<f64>,
@@ -141,7 +142,7 @@ impl Host {
 
 /// Ways that are slow beyond what a slow host explains. Two directions of one pair are one link.
 fn links(rates: &Rates, hosts: &[Host], least: f64) -> Vec<Suspect> {
-    // How much the ways of a slow host scatter is not known, so that there a link has to stand out more.
+    // The scatter of a slow host's ways is not known, so that there a link has to stand out more.
     let of_host = |typical: Option<f64>| typical.map_or(least, |typical| typical * ALWAYS_SLOW);
     let is_slow = |&(from, to, rate): &(usize, usize, f64)| {
         rate < least.min(of_host(hosts[from].sends)).min(of_host(hosts[to].receives))

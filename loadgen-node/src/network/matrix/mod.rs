@@ -1,4 +1,4 @@
-//! What the ways between the nodes carry, each way from a node to another one.
+//! The rates of the ways between the nodes, each way from a node to another one.
 //!
 //! - `judge`: which of them are slow, and whether that is a host's or a link's doing.
 
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use self::judge::{Judgement, Rates};
 
-/// What nodes have measured among each other.
+/// The measurements of nodes among each other.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Matrix {
     pub(crate) transport: &'static str,
@@ -77,7 +77,7 @@ impl Matrix {
         }
     }
 
-    /// What could not be measured, in words; none when all of it was.
+    /// Returns the count and the first of the ways that could not be measured, in words; `None` when all were measured.
     pub(crate) fn failure(&self) -> Option<String> {
         let failed: Vec<&Way> = self.ways.values().filter(|way| way.error.is_some()).collect();
         let first = failed.first()?;
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn many_nodes_take_no_time() {
         const NODES: usize = 512;
-        // What this thread spends does not grow when others have the cores.
+        // The processor time of this thread does not grow when others have the cores.
         let spent = || Duration::from(ClockId::CLOCK_THREAD_CPUTIME_ID.now().unwrap());
         let before = spent();
         let mut matrix = Matrix { names: vec![String::new(); NODES], ..Matrix::default() };

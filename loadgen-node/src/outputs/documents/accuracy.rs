@@ -1,5 +1,5 @@
-//! What `accuracy --json` prints: the score of a run folder. `result_summary.json` has it, too; for people it is a
-//! line. As a table it has a row for each metric.
+//! Document that `accuracy --json` prints: the score of a run folder. `result_summary.json` has it, too; for people it
+//! is a line. As a table it has a row for each metric.
 
 use lon_qsl::accuracy::{Other, Score, to_five_digits};
 use lon_qsl::benchmark::Target;
@@ -20,13 +20,13 @@ pub struct AccuracyDocument {
     pub value: f64,
     /// Unit of `value`, `target` and `at_most`: `%`, `1` for a number from 0 to 1, `characters` or `tokens`.
     pub unit: String,
-    /// What must be reached. Absent where only `at_most` counts.
+    /// Lowest value that passes. Absent where only `at_most` counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<f64>,
-    /// What must not be exceeded. Absent where only `target` counts.
+    /// Highest value that passes. Absent where only `target` counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<f64>,
-    /// Whether the value is between the two, and the others are there and between theirs.
+    /// True when the value is between `target` and `at_most`, and the other scores are there and between their bounds.
     pub passed: bool,
     /// Distinct samples that were scored.
     pub samples: usize,
@@ -92,12 +92,12 @@ pub(super) fn number(number: Option<f64>) -> String {
     number.map_or_else(String::new, |number| number.to_string())
 }
 
-/// Whether something holds, in a cell.
+/// Returns `yes` or `no` for a cell.
 pub(super) fn yes(holds: bool) -> &'static str {
     if holds { "yes" } else { "no" }
 }
 
-/// Whether all scores are there and between their bounds.
+/// Returns true when all scores are there and between their bounds.
 pub(crate) fn has_passed(score: &Score, target: Target) -> bool {
     target.is_reached_by(score) && score.others.iter().all(Other::is_reached)
 }

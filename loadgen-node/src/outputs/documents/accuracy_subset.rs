@@ -1,5 +1,5 @@
-//! What `accuracy --json` prints of a performance run that logged some of its answers, as compliance test 01 does. Such
-//! a score is held against no target: the target is for all samples of the dataset.
+//! Document that `accuracy --json` prints of a performance run that logged some of its answers, as compliance test 01
+//! does. Such a score is compared with no target, because the target is for all samples of the dataset.
 
 use lon_qsl::accuracy::{Metric, Score, to_five_digits};
 use serde::{Deserialize, Serialize};

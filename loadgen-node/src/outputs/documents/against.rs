@@ -2,17 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What differs from a stored probe.
+/// Differences from a stored probe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AgainstDocument {
     /// The file with the stored probe.
     pub file: String,
-    /// What goodput may be lower by, percent.
+    /// Loss of goodput that is allowed, percent.
     pub tolerance_percent: f64,
-    /// Whether nothing is worse than the tolerance allows, and the ends are configured as they were.
+    /// True when nothing is worse than the tolerance allows, and the ends are configured as in the stored probe.
     pub passed: bool,
-    /// What differs; what is as it was is not listed.
+    /// Differences from the stored probe. Quantities without a difference are not listed.
     pub changes: Vec<ChangeDocument>,
 }
 
@@ -26,22 +26,22 @@ pub struct ChangeDocument {
     pub node: Option<String>,
     /// The quantity, in words.
     pub quantity: String,
-    /// What it was, in words.
+    /// Value in the stored probe, in words.
     pub before: String,
-    /// What it is, in words.
+    /// Value in this probe, in words.
     pub now: String,
     /// The difference of the means, percent; null for what is no number.
     pub change_percent: Option<f64>,
     /// Where the difference is with a confidence of 95 %, lower and upper end, percent; null with fewer than three
     /// repeats on one of the sides.
     pub interval_percent: Option<[f64; 2]>,
-    /// What the difference is worth.
+    /// Rating of the difference.
     pub kind: ChangeKind,
     /// Where its cause most likely is; null where there is nothing to explain.
     pub likely: Option<LikelyDocument>,
 }
 
-/// What a difference is worth.
+/// Rating of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -79,7 +79,7 @@ pub struct LikelyDocument {
     pub name: Option<String>,
     /// The direction that suffers: up, down or both.
     pub direction: String,
-    /// What speaks for it, in words.
+    /// Evidence for this place, in words.
     pub why: String,
 }
 
@@ -92,7 +92,7 @@ pub enum Place {
     Host,
     /// A link: cable, port, or what limits the rate there.
     Link,
-    /// What all nodes share: the LoadGen node's own link, or a link between switches.
+    /// A link that all nodes share: the LoadGen node's own link, or a link between switches.
     SharedLink,
     /// It cannot be told.
     Unknown,

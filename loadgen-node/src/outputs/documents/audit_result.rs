@@ -30,11 +30,11 @@ pub struct AuditResult {
     pub unofficial: String,
     /// The scenario of the run that was audited.
     pub scenario: String,
-    /// What the official script says of these folders.
+    /// Outcome of the official script for these folders.
     pub official: CheckOutcome,
-    /// What comes out of all rows, those of this program included.
+    /// Outcome of all rows, those of this program included.
     pub verdict: CheckOutcome,
-    /// How many rows are unchecked.
+    /// Number of rows that are unchecked.
     pub unchecked: usize,
     /// Folder of the reference, as it was given; null where the test needs none.
     pub reference: Option<String>,
@@ -81,13 +81,13 @@ impl AuditResult {
         }
     }
 
-    /// Whether the verdict is a pass, and that of the script, where the test has one.
+    /// Returns true when the verdict is a pass, and so is the outcome of the official script, where the test has one.
     pub(crate) fn passed(&self) -> bool {
         let official = if self.has_script() { self.official } else { CheckOutcome::Passed };
         [official, self.verdict] == [CheckOutcome::Passed; 2]
     }
 
-    /// Whether there is an official script for the test.
+    /// Returns true when there is an official script for the test.
     fn has_script(&self) -> bool {
         self.checks.iter().any(|check| check.rule == CheckRule::Official)
     }

@@ -1,11 +1,11 @@
-//! What the network cost: the part of `result_summary.json` that compares a run with the file of `--baseline`.
+//! Cost of the network: the part of `result_summary.json` that compares a run with the file of `--baseline`.
 
 use lon_shell::documents::BenchOptions;
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::baseline::{Baseline, Tax};
 
-/// What the network cost.
+/// Cost of the network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BaselineDocument {
@@ -13,9 +13,9 @@ pub struct BaselineDocument {
     pub file: String,
     /// The program that measured it, and its version.
     pub software: String,
-    /// What its samples were.
+    /// Samples of the baseline, in words.
     pub samples: String,
-    /// How its backend was set up, for people to compare: a node does not tell its own options.
+    /// Options of the baseline's backend, for people to compare: a node does not report its own options.
     pub options: BenchOptions,
     /// Rate of the run over that of as many backends without a network; null in scenarios whose rate is what was asked.
     pub throughput_ratio: Option<f64>,

@@ -1,4 +1,4 @@
-//! What held a run back: a part of `result_summary.json`.
+//! Cause that limited a run: a part of `result_summary.json`.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub struct BoundDocument {
     /// `link`, `node`, `window` (the samples, or the bytes over HTTP/2, that a node takes at once), `loadgen_host` or
     /// `not_known`; null where nothing held the run back, or nothing was judged.
     pub cause: Option<String>,
-    /// What was measured of the cause, in words, with the number that would fit.
+    /// Measurement of the cause, in words, with the number that would fit.
     pub why: Option<String>,
     /// Share in which writes to a node waited for room.
     pub writes_blocked: f64,

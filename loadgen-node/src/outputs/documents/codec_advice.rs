@@ -1,4 +1,4 @@
-//! What `run --compression auto` prints with `--json`: what each codec would gain on a dataset.
+//! Document that `run --compression auto` prints with `--json`: the gain of each codec on a dataset.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ pub struct CodecAdvice {
     pub schema: u32,
     /// The dataset whose samples were encoded.
     pub dataset: String,
-    /// How many of its samples were encoded, spread evenly over it.
+    /// Number of the dataset's samples that were encoded, spread evenly over the dataset.
     pub samples: usize,
     /// The round whose rules say which codecs are allowed.
     pub round: String,
@@ -39,12 +39,13 @@ pub struct AdvisedCodec {
     /// With less bandwidth than this between the hosts, Gbit/s, an encoded sample arrives and is inflated sooner than
     /// it would arrive as it is. Null: it never does.
     pub wins_below_gbit_s: Option<f64>,
-    /// What the rules of the Network division say of the codec: allowed, refused, or that the benchmark is not in it.
+    /// Status of the codec under the rules of the Network division: allowed, refused, or that the benchmark is not in
+    /// the division.
     pub network_division: String,
 }
 
 impl CodecAdvice {
-    /// What was found of these codecs.
+    /// Makes the document of the figures of these codecs.
     pub(crate) fn new(dataset: &str, samples: usize, round: &str, codecs: Vec<AdvisedCodec>) -> CodecAdvice {
         CodecAdvice { schema: SCHEMA, dataset: dataset.to_owned(), samples, round: round.to_owned(), codecs }
     }

@@ -1,4 +1,4 @@
-//! What `compare --json` prints: two or more runs side by side.
+//! Document that `compare --json` prints: two or more runs side by side.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,15 +14,15 @@ pub struct Comparison {
     /// Version of this form: 1.
     #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: u32,
-    /// What was compared. All others are held against the first.
+    /// Sides of the comparison. All others are compared with the first.
     pub sides: Vec<SideDocument>,
     /// Why the sides cannot be compared; empty: they can. Then there are no differences.
     pub not_comparable: Vec<String>,
-    /// What limits the comparison.
+    /// Limits of the comparison, in words.
     pub notes: Vec<String>,
     /// Settings, hosts, versions and the like that are not the same on all sides.
     pub different: Vec<DifferentDocument>,
-    /// What was measured. Only what at least one side has.
+    /// Quantities that were measured on at least one side.
     pub metrics: Vec<MetricComparison>,
     /// The conditions of `--fail-if` that hold, in words.
     pub failed: Vec<String>,
@@ -52,7 +52,7 @@ pub struct ComparedRun {
     pub scenario: String,
     /// When it began, UTC.
     pub started_utc: String,
-    /// What the user noted of it; null: nothing.
+    /// Note of the user on the run; null when there is none.
     pub note: Option<String>,
 }
 
@@ -60,9 +60,9 @@ pub struct ComparedRun {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DifferentDocument {
-    /// What it is.
+    /// Name of the difference: a setting, a host, a version or the like.
     pub what: String,
-    /// What each side has; null: nothing.
+    /// Value on each side; null where a side has none.
     pub values: Vec<Option<String>>,
 }
 
@@ -72,7 +72,7 @@ pub struct DifferentDocument {
 pub struct MetricComparison {
     /// Its word in `--fail-if`.
     pub name: String,
-    /// What it is.
+    /// Description of the quantity.
     pub about: String,
     /// `ns`, `1/s`, `bytes`, `bit/s`, `cores`, or empty.
     pub unit: String,
@@ -105,13 +105,13 @@ pub struct DifferenceDocument {
     pub percent: f64,
     /// Where the difference is with a confidence of 95 %, percent; null where that is not known.
     pub interval_percent: Option<[f64; 2]>,
-    /// What the interval was found from; null without one.
+    /// Source of the interval; null without an interval.
     pub interval_of: Option<IntervalOf>,
-    /// What follows from these.
+    /// Conclusion from these figures.
     pub finding: Finding,
 }
 
-/// What an interval was found from.
+/// Source of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -122,7 +122,7 @@ pub enum IntervalOf {
     Repeats,
 }
 
-/// What a difference means.
+/// Meaning of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

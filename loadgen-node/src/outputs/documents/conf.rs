@@ -1,4 +1,5 @@
-//! What `conf --json` prints: the settings that config files and flags come to, and what a run with them would take.
+//! Document that `conf --json` prints: the settings that config files and flags come to, and a prediction of a run with
+//! them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,21 +16,21 @@ use loadgen::settings::{IntegerRule, Mode, Qsl};
 /// The version of [`ConfDocument`].
 const SCHEMA: u32 = 1;
 
-/// What the document is made of.
+/// Data that the document is made of.
 pub(crate) struct View {
     pub(crate) benchmark: String,
-    /// What a sample has for the model, where that is known.
+    /// Tensors that a sample has for the model, where they are known.
     pub(crate) inputs: Option<String>,
-    /// Whether a text may stand for the first of them.
+    /// True when a text may stand for the first of these tensors.
     pub(crate) takes_texts: bool,
     pub(crate) wanted: Layered,
     pub(crate) qsl: Qsl,
-    /// Whether samples are known; else what is predicted in bytes leaves them out.
+    /// True when samples are known; otherwise predicted bytes leave the samples out.
     pub(crate) has_samples: bool,
     pub(crate) plan: Result<Plan, PlanError>,
     pub(crate) prediction: Option<Prediction>,
     pub(crate) warnings: Vec<String>,
-    /// What is found of the rules of the Network division, where that is asked for.
+    /// Findings on the rules of the Network division, where they are asked for.
     pub(crate) findings: Option<Findings>,
 }
 
@@ -42,9 +43,9 @@ pub struct ConfDocument {
     pub schema: u32,
     /// The benchmark's name.
     pub benchmark: String,
-    /// What a sample has for the model: `name dtype[dims]`, separated by commas; null where it is not known.
+    /// Tensors that a sample has for the model: `name dtype[dims]`, separated by commas; null where they are not known.
     pub inputs: Option<String>,
-    /// Whether a text may stand for the first of these tensors.
+    /// True when a text may stand for the first of these tensors.
     pub takes_texts: bool,
     /// The scenario's official name.
     pub scenario: String,
@@ -52,24 +53,26 @@ pub struct ConfDocument {
     pub mode: String,
     /// The round of MLPerf whose rules apply.
     pub rules: String,
-    /// How a draw of the random engine becomes an integer, which decides which samples are asked and in which order.
+    /// Rule by which a draw of the random engine becomes an integer. This integer decides which samples are asked and
+    /// in which order.
     #[serde(default)]
     pub integers: IntegerRule,
     /// Samples of the library.
     pub qsl: Qsl,
-    /// Whether there is a dataset; else predicted bytes leave the samples themselves out.
+    /// True when there is a dataset; otherwise predicted bytes leave the samples themselves out.
     pub samples_known: bool,
     /// Each field of the official `TestSettings` by its name, in the order of that structure.
     #[serde(with = "in_order")]
     #[cfg_attr(test, schemars(with = "std::collections::BTreeMap<String, SettingDocument>"))]
     pub settings: Vec<(String, SettingDocument)>,
-    /// What the settings come to in the scenario; null where they cannot be run.
+    /// Effective settings in the scenario; null where the settings cannot be run.
     pub effective: Option<EffectiveDocument>,
-    /// What a run would take.
+    /// Prediction of the queries, time, memory and bytes of a run.
     pub predicted: PredictedDocument,
-    /// How many queries the usual percentiles need, and that of these settings; the lowest percentile first.
+    /// Numbers of queries that the usual percentiles need, and that the percentile of these settings needs; the lowest
+    /// percentile first.
     pub query_counts: Vec<QueryCountDocument>,
-    /// What is odd about these settings, in words.
+    /// Warnings of odd settings, in words.
     pub warnings: Vec<String>,
     /// The division that is asked for, and with `--division network` what can be seen of its rules before a run.
     #[serde(default)]
@@ -86,7 +89,7 @@ pub struct SettingDocument {
     pub origin: String,
 }
 
-/// What settings come to in their scenario.
+/// Effective settings in their scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EffectiveDocument {
@@ -112,7 +115,7 @@ pub struct EffectiveDocument {
     pub accuracy_sample_count: u64,
 }
 
-/// What a run would take. Every value is null where the settings cannot be run.
+/// Prediction of the queries, time, memory and bytes of a run. Every value is null where the settings cannot be run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PredictedDocument {
@@ -132,7 +135,7 @@ pub struct PredictedDocument {
     pub logged_answers: Option<u64>,
 }
 
-/// How many queries a percentile needs.
+/// Number of queries that a percentile needs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct QueryCountDocument {

@@ -1,4 +1,4 @@
-//! What `conformance --json` prints: how a node keeps the rules of the wire contract.
+//! Document that `conformance --json` prints: the conformance of a node with the rules of the wire contract.
 
 use qdl::conformance::{Conformance, Finding, Verdict};
 use serde::{Deserialize, Serialize};
@@ -19,15 +19,15 @@ pub struct ConformanceDocument {
     pub name: String,
     /// Its address, `host:port`.
     pub address: String,
-    /// What it says of its software; empty when it does not describe itself.
+    /// Software of the node, as the node describes it; empty when the node does not describe itself.
     pub software: String,
     /// The transport of its streams.
     pub transport: String,
-    /// How many rules it keeps.
+    /// Number of rules that the node keeps.
     pub kept: usize,
-    /// How many rules it breaks.
+    /// Number of rules that the node breaks.
     pub broken: usize,
-    /// How many rules there was nothing to judge by.
+    /// Number of rules for which there was nothing to judge by.
     pub not_seen: usize,
     /// Every rule, in the order of the checks.
     pub rules: Vec<RuleSeen>,
@@ -37,13 +37,13 @@ pub struct ConformanceDocument {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RuleSeen {
-    /// What the rule is called.
+    /// Name of the rule.
     pub id: String,
     /// The sentence of the contract.
     pub sentence: String,
     /// `kept`, `broken` or `not seen`.
     pub verdict: String,
-    /// What was seen.
+    /// Observation behind the verdict.
     pub why: String,
 }
 

@@ -1,4 +1,4 @@
-//! How many samples were issued and how they ended: part of `result_summary.json`.
+//! Counts of issued samples and of how they ended: part of `result_summary.json`.
 
 use loadgen::judge::Counts;
 use loadgen::run::RunOutcome;
@@ -31,7 +31,7 @@ impl CountsDocument {
         self.issued.saturating_sub(self.completed)
     }
 
-    /// What the engine and the QDL counted; `nan`: what the nodes did.
+    /// Makes the document from the counts of the engine and the QDL; `nan` is the count of the nodes.
     pub(super) fn new(outcome: &RunOutcome, reports: &[NodeReport], nan: Option<u64>) -> CountsDocument {
         let counts = outcome.counts();
         let sum = |count: fn(&NodeCounts) -> u64| reports.iter().map(|report| count(&report.counts)).sum::<u64>();
@@ -45,7 +45,7 @@ impl CountsDocument {
         }
     }
 
-    /// What the engine counted.
+    /// Makes the document from the counts of the engine.
     pub(super) fn of(counts: &Counts) -> CountsDocument {
         CountsDocument {
             issued: counts.issued,

@@ -1,4 +1,4 @@
-//! What `dataset verify --json` prints: what is wrong with the files of a dataset.
+//! Document that `dataset verify --json` prints: the faults in the files of a dataset.
 
 use std::fmt::Write as _;
 
@@ -24,15 +24,15 @@ pub struct DatasetVerified {
     pub benchmark: String,
     /// The round whose number of samples was promised.
     pub round: String,
-    /// How many samples it has; null when it cannot be opened.
+    /// Number of samples in the dataset; null when the dataset cannot be opened.
     pub samples: Option<usize>,
     /// Types and shapes of the first sample; null when it cannot be read.
     pub first_sample: Option<String>,
-    /// How many files were compared with a sum, one by one. Small files are compared when the dataset is opened.
+    /// Number of files that were compared with a sum, one by one. Small files are compared when the dataset is opened.
     pub files: usize,
     /// Faults of the dataset. Of many faults of one kind the first 100, and one that counts the others.
     pub faults: Vec<DatasetFault>,
-    /// What could not be looked at.
+    /// Parts that could not be checked.
     pub unchecked: Vec<String>,
 }
 
@@ -41,9 +41,9 @@ pub struct DatasetVerified {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DatasetFault {
-    /// What it is a fault of: `form`, `count`, `file`, `sample` or `answer`.
+    /// Subject of the fault: `form`, `count`, `file`, `sample` or `answer`.
     pub about: String,
-    /// What is wrong.
+    /// Description of the fault.
     pub what: String,
 }
 
@@ -69,7 +69,7 @@ impl DatasetVerified {
         }
     }
 
-    /// Whether nothing is wrong.
+    /// Returns true when there is no fault.
     pub(crate) fn is_good(&self) -> bool {
         self.faults.is_empty()
     }

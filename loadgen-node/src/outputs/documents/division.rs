@@ -36,11 +36,11 @@ pub struct RuleDocument {
     pub section: String,
     /// The rounds whose settings and tables it is held against.
     pub rounds: Vec<String>,
-    /// What the rule asks, in words.
+    /// Requirement of the rule, in words.
     pub asks: String,
     /// When it can be judged: `before` or `after` the run, or by the submitter's `word` alone.
     pub judged: String,
-    /// What was found: `kept`, `broken` or `not seen`.
+    /// Verdict on the rule: `kept`, `broken` or `not seen`.
     pub verdict: String,
     /// Why it is broken or not seen; null where it is kept.
     pub why: Option<String>,

@@ -15,7 +15,7 @@ pub const FILE: &str = "find_peak.json";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FindPeakDocument {
-    /// How the search ended.
+    /// Outcome of the search.
     pub end: SearchEnd,
     /// The highest rate that passed and the lowest that failed.
     pub bracket: Bracket,

@@ -1,4 +1,4 @@
-//! What `fleet` prints with `--json`: what was found at each node, or done to it.
+//! Document that `fleet` prints with `--json`: the findings at each node, or the changes made there.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,19 +12,19 @@ pub struct FleetReport {
     /// Version of this form: 1.
     #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: u32,
-    /// What was asked for: check, start, stop, status, logs or nodes.
+    /// Action that was asked for: check, start, stop, status, logs or nodes.
     pub action: String,
     /// The flags with which `loadgen-node run` reaches the nodes.
     pub run_flags: Vec<String>,
-    /// How many nodes are as they should be.
+    /// Number of nodes without faults.
     pub ok: usize,
-    /// How many are not.
+    /// Number of nodes with faults.
     pub failed: usize,
     /// The nodes, in the order of the file.
     pub nodes: Vec<FleetNode>,
 }
 
-/// What is known of one node.
+/// State of one node, as far as it is known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetNode {
@@ -34,20 +34,20 @@ pub struct FleetNode {
     pub host: String,
     /// Where it is dialled.
     pub address: String,
-    /// What is not as it should be; empty where all is.
+    /// Faults of the node; empty when there are none.
     pub faults: Vec<String>,
-    /// What an action has changed: started, ran already, ended, nothing to end (none runs that
-    /// fleet has started), copied; null: nothing.
+    /// Change by an action: started, ran already, ended, nothing to end (no process runs that fleet has started),
+    /// copied; null when there is none.
     pub done: Option<String>,
     /// Its process on its host; null: none runs that fleet has started, or it was not asked.
     pub pid: Option<u32>,
-    /// Whether somebody listens on its port; null: it was not asked.
+    /// True when a process listens on the node's port; null when the host was not asked.
     pub port_taken: Option<bool>,
     /// The program on its host; null: there is none, or it was not asked.
     pub program: Option<FleetProgram>,
     /// The clock of its host; null: it was not asked, or did not say.
     pub clock: Option<FleetClock>,
-    /// What answers at its address; null: nobody does, or it was not asked.
+    /// Answer from the node's address; null when nothing answers there, or when it was not asked.
     pub answer: Option<FleetAnswer>,
     /// The last lines of its log, where it did not start.
     pub log: Vec<String>,
@@ -71,19 +71,20 @@ pub struct FleetProgram {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetClock {
-    /// How far it is ahead, in ns.
+    /// Time by which the host's clock is ahead of the one here, ns.
     pub offset_ns: i64,
-    /// How wrong that may be either way, in ns: half a round trip, and what its `date` leaves out.
+    /// Uncertainty of the offset in either direction, ns: half a round trip, and the part that the host's `date` leaves
+    /// out.
     pub uncertainty_ns: u64,
 }
 
-/// What a node says of itself.
+/// Description of a node by the node itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetAnswer {
     /// The name that it gives itself.
     pub name: String,
-    /// What runs the model.
+    /// Engine that runs the model.
     pub engine: String,
     /// The name of the model; null where there is none.
     pub model: Option<String>,

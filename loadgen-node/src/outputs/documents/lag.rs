@@ -1,4 +1,4 @@
-//! How late samples were sent: part of `result_summary.json`.
+//! Lateness of samples: part of `result_summary.json`.
 
 use loadgen::recorder::LagCourse;
 use loadgen::run::LagStats;

@@ -18,7 +18,7 @@ pub struct LimitDocument {
     pub value_ns: Option<i64>,
     /// The limit, ns.
     pub limit_ns: u64,
-    /// Whether there is a value, and it does not exceed the limit. Early stopping may want more queries to be sure.
+    /// True when there is a value, and it does not exceed the limit. Early stopping may need more queries to be sure.
     pub kept: bool,
 }
 

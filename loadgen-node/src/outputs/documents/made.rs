@@ -1,4 +1,4 @@
-//! How a run was made: part of `result_summary.json`.
+//! Provenance of a run: part of `result_summary.json`.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::test_run::finished::Setup;
 
-/// How and when the run was made.
+/// Provenance of the run: its time, command and conditions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MadeDocument {
@@ -26,17 +26,18 @@ pub struct MadeDocument {
     pub environment: BTreeMap<String, String>,
     /// The git revision that this program was built from; null where that is not known.
     pub revision: Option<String>,
-    /// What the user noted (`--note`).
+    /// Note of the user (`--note`).
     pub note: Option<String>,
     /// The setting that a look at the nodes found because it was `auto`, as `KEY=VALUE`; null where none was.
     pub found: Option<String>,
-    /// How it was found, and what bounds it, in words; null where none was, and in results of earlier versions.
+    /// Explanation of how the setting was found, and of what bounds it, in words; null where none was found, and in
+    /// results of earlier versions.
     #[serde(default)]
     pub found_how: Option<String>,
-    /// Whether nodes were verified by certificates, and nobody could read along.
+    /// True when nodes were verified by certificates, and the connections were encrypted.
     #[serde(default)]
     pub tls: bool,
-    /// How long after it was sent a sample without an answer had failed, ns.
+    /// Time from when a sample was sent until it had failed without an answer, ns.
     #[serde(default)]
     pub response_timeout_ns: u64,
     /// The largest schedule lag (p99), and the longest stall, of a valid result, ns.

@@ -7,7 +7,7 @@ use crate::network::fabric::{gbit_s, rate};
 use crate::network::matrix::judge::{Judgement, Suspect, Suspected};
 use crate::network::matrix::{Matrix, Way};
 
-/// What SUT nodes have measured among each other.
+/// Measurements of SUT nodes among each other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MatrixDocument {
@@ -48,16 +48,16 @@ pub struct WayDocument {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MatrixJudgement {
-    /// What a way may be slower by than usual, percent; more where ways scatter more.
+    /// Share by which a way may be slower than usual, percent; more where ways scatter more.
     pub tolerance_percent: f64,
-    /// What a way usually carries, Gbit/s: the median of what each node typically sends and receives. Null when
+    /// Usual rate of a way, Gbit/s: the median of the rates that each node typically sends and receives at. Null when
     /// nothing was measured.
     pub usual_gbit_s: Option<f64>,
-    /// What is less than this is slow, Gbit/s.
+    /// Limit below which a way counts as slow, Gbit/s.
     pub least_gbit_s: Option<f64>,
     /// There were enough nodes to tell a bad host from a bad link: four of them, with links between all.
     pub tells_hosts_from_links: bool,
-    /// What is slow; empty when nothing is.
+    /// Places that are slow; empty when none is.
     pub suspects: Vec<SuspectDocument>,
 }
 
@@ -71,14 +71,14 @@ pub struct SuspectDocument {
     pub nodes: Vec<String>,
     /// Of a host `sends`, `receives` or `both`; of a link `one`, which is from the first node to the second, or `both`.
     pub direction: String,
-    /// What it carries, Gbit/s: of a host the median, of a link the slower direction.
+    /// Rate of the slow place, Gbit/s: of a host the median, of a link the slower direction.
     pub gbit_s: f64,
     /// All of it, in words.
     pub why: String,
 }
 
 impl MatrixDocument {
-    /// What was measured, and how it was judged with this tolerance.
+    /// Makes the document of the measurements, and of their judgement with this tolerance.
     pub(crate) fn new(matrix: &Matrix, judgement: &Judgement, tolerance: f64) -> MatrixDocument {
         let judgement = MatrixJudgement::new(judgement, &matrix.names, tolerance);
         MatrixDocument {

@@ -6,13 +6,13 @@ use super::parts::ByDirection;
 use crate::network::fabric::gbit_s;
 use crate::probe::needs::{Limit, LimitKind, Need, Rate};
 
-/// What required rates of samples need, all of them at once.
+/// Needs of the required rates of samples, all of them at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NeedsDocument {
-    /// What is required.
+    /// Rates that are required.
     pub rates: Vec<RateDocument>,
-    /// What that needs without a codec, and with each codec that one of the benchmarks may use.
+    /// Needs of these rates without a codec, and with each codec that one of the benchmarks may use.
     pub by_codec: Vec<NeedDocument>,
 }
 
@@ -26,7 +26,7 @@ pub struct RateDocument {
     pub samples_per_s: f64,
 }
 
-/// What the rates need with one codec.
+/// Needs of the rates with one codec.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NeedDocument {
@@ -34,15 +34,16 @@ pub struct NeedDocument {
     pub codec: String,
     /// Goodput that it takes, Gbit/s.
     pub goodput_gbit_s: ByDirection<f64>,
-    /// What links have to carry for it, heads of packets among it, Gbit/s.
+    /// Rate that links have to carry for this goodput, packet headers included, Gbit/s.
     pub link_rate_gbit_s: ByDirection<f64>,
     /// Number of links like the probed one; null when its goodput is not known both ways.
     pub links: Option<u64>,
     /// Number of connections to each node of each link; null when it is not known.
     pub connections: Option<u64>,
-    /// Whether the probed fabric carries the rates.
+    /// True when the probed fabric carries the rates.
     pub is_carried: bool,
-    /// What there is of everything that is needed, the scarcest first: the first one is the first limit.
+    /// Resources that the rates need, each with its available amount, the scarcest first. The first one is the first
+    /// limit.
     pub limits: Vec<NeedLimit>,
 }
 
@@ -52,9 +53,9 @@ pub struct NeedDocument {
 pub struct NeedLimit {
     /// The kind of thing.
     pub kind: NeedLimitKind,
-    /// What it is, and how much of it there is, in words.
+    /// Name of the resource, and its available amount, in words.
     pub what: String,
-    /// What is there, over what is needed; below 1 it is too little.
+    /// Available amount over the amount that is needed; below 1 it is too little.
     pub share: f64,
 }
 

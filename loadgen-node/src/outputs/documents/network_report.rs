@@ -30,9 +30,9 @@ pub struct NetworkReport {
     /// Version of this form: 1.
     #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: u32,
-    /// How samples and answers travelled: `grpc`, `tcp`, `quic` or `kserve`.
+    /// Transport of samples and answers: `grpc`, `tcp`, `quic` or `kserve`.
     pub transport: String,
-    /// Whether the nodes were verified by their certificates and nobody could read along.
+    /// True when the nodes were verified by their certificates and the connections were encrypted.
     pub tls: bool,
     /// Connections to each node.
     pub connections: u64,
@@ -53,23 +53,23 @@ pub struct NetworkReport {
     pub nodes: Vec<NodeTrafficDocument>,
     /// All nodes together.
     pub total: LayerBytes,
-    /// What the two ends do not agree on, in words.
+    /// Differences between the counts of the two ends, in words.
     pub differences: Vec<String>,
     /// The LoadGen node's interfaces that the run used; none on loopback.
     pub nics: Vec<NicDocument>,
     /// Bytes of the connections for control, which are no part of the run's. Warm-up happens inside the SUT nodes.
     pub control_bytes: ByDirection<u64>,
-    /// What a probe found before the run; null without `--probe`.
+    /// Findings of a probe before the run; null without `--probe`.
     pub probe: Option<FabricDocument>,
     /// Bytes over time.
     pub per_second: PerSecond,
     /// Where the latency went.
     pub latency_split_ns: LatencySplit,
-    /// What the rules require of the network, and what it gives.
+    /// Bandwidth that the rules require, and that the network gives.
     pub bandwidth_gbit_s: BandwidthDocument,
 }
 
-/// What crossed between the LoadGen node and one SUT node.
+/// Traffic between the LoadGen node and one SUT node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NodeTrafficDocument {
@@ -104,13 +104,13 @@ pub struct LayerBytes {
     pub tensor_bytes: ByDirection<u64>,
     /// Samples and answers after their codecs.
     pub encoded_bytes: ByDirection<u64>,
-    /// Serialized Dispatch messages; must be equal at both ends.
+    /// Bytes of serialized Dispatch messages; must be equal at both ends.
     pub message_bytes: ByDirection<ByEnd>,
-    /// What the kernel took and gave.
+    /// Bytes that the kernel took and gave.
     pub socket_bytes: ByDirection<ByEnd>,
 }
 
-/// What each end had to send again.
+/// Counts of TCP segments or QUIC packets that each end had to send again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Retransmits {

@@ -15,9 +15,9 @@ use crate::test_run::score;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct NetworkSummary {
-    /// How samples and answers travelled: `grpc`, `tcp`, `quic` or `kserve`.
+    /// Transport of samples and answers: `grpc`, `tcp`, `quic` or `kserve`.
     pub transport: String,
-    /// Whether the nodes were verified by their certificates and nobody could read along.
+    /// True when the nodes were verified by their certificates and the connections were encrypted.
     pub tls: bool,
     /// The codec of samples; `none` without.
     pub codec: String,
@@ -31,7 +31,7 @@ pub struct NetworkSummary {
     pub name_round_trips: Vec<NameRoundTrip>,
     /// Where the latency went.
     pub latency_split_ns: LatencySplit,
-    /// What the rules require of the network, and what it gives.
+    /// Bandwidth that the rules require, and that the network gives.
     pub bandwidth_gbit_s: BandwidthDocument,
 }
 
@@ -48,7 +48,7 @@ pub struct NodeSummary {
     pub hostname: String,
     /// Its program and version.
     pub software: String,
-    /// What runs its model, with its version.
+    /// Engine that runs the node's model, with its version.
     pub engine: String,
     /// Its model's name.
     pub model: String,
@@ -58,7 +58,7 @@ pub struct NodeSummary {
     pub outputs: String,
     /// Samples sent to it.
     pub samples: u64,
-    /// Serialized Dispatch messages.
+    /// Bytes of serialized Dispatch messages.
     pub message_bytes: ByDirection<ByEnd>,
     /// Why the node was lost; null: it was not.
     pub lost: Option<String>,
@@ -83,7 +83,7 @@ impl From<&Finished> for NetworkSummary {
 }
 
 impl NetworkSummary {
-    /// How the answers of all nodes are laid out; none where that is not known, or nodes differ.
+    /// Returns the layout of the answers of all nodes. `None` where it is not known, or nodes differ.
     pub(crate) fn rows(&self) -> Option<Rows> {
         score::agreed(self.nodes.iter().map(|node| Rows::from_text(&node.outputs)))
     }

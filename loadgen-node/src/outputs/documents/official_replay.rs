@@ -1,4 +1,5 @@
-//! What `replay --official --json` prints: the logs of an official LoadGen against this engine, quantity by quantity.
+//! Document that `replay --official --json` prints: the logs of an official LoadGen against this engine, quantity by
+//! quantity.
 
 use std::fmt::Write as _;
 
@@ -22,7 +23,7 @@ pub struct OfficialReplay {
     /// Version of this form: 1.
     #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: u32,
-    /// Whether nothing differs. What is unchecked is not counted.
+    /// True when nothing differs. Quantities that are unchecked do not count.
     pub same: bool,
     /// Name of the first quantity that differs; null when none does.
     pub first_difference: Option<String>,
@@ -36,13 +37,13 @@ pub struct OfficialReplay {
     pub official: Option<String>,
     /// The verdict of this engine by the official rules; null where it is unchecked.
     pub ours: Option<String>,
-    /// What the trace shows; null without a trace.
+    /// Findings from the trace; null without a trace.
     pub trace: Option<TraceSeen>,
-    /// How many quantities are the same.
+    /// Number of quantities that are the same.
     pub same_count: usize,
-    /// How many quantities differ.
+    /// Number of quantities that differ.
     pub differs_count: usize,
-    /// How many quantities are unchecked.
+    /// Number of quantities that are unchecked.
     pub unchecked_count: usize,
     /// Every quantity, in the order of the logs.
     pub quantities: Vec<Quantity>,

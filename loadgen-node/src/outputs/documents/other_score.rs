@@ -19,13 +19,13 @@ pub struct OtherScore {
     pub value: Option<f64>,
     /// Unit of `value`, `target` and `at_most`.
     pub unit: String,
-    /// What must be reached. Absent where nothing must be.
+    /// Lowest value that passes. Absent where there is no lower bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<f64>,
-    /// What must not be exceeded. Absent where anything may be.
+    /// Highest value that passes. Absent where there is no upper bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<f64>,
-    /// Whether there is a value, and it is between the two.
+    /// True when there is a value, and it is between `target` and `at_most`.
     pub passed: bool,
     /// Why there is no value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,7 +61,7 @@ impl From<&Other> for OtherScore {
     }
 }
 
-/// What a metric without bounds wants.
+/// Word for the target of a metric without bounds.
 const ANY: &str = "any";
 
 /// An other score for people.

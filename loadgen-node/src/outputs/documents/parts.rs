@@ -47,7 +47,7 @@ pub struct Percentiles {
     pub p99: u64,
 }
 
-/// How latencies are spread, ns. A sample that was never answered counts as slower than all others. What depends on
+/// Spread of latencies, ns. A sample that was never answered counts as slower than all others. A value that depends on
 /// such a sample was not measured, and is null.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -77,7 +77,7 @@ pub struct LatencySpread {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LatencySplit {
-    /// What the parts add up to: from when a sample was due to its answer whole. The mean of the samples at the
+    /// Sum of the parts: from when a sample was due to its answer whole. It is the mean of the samples at the
     /// percentile, which are less than a hundredth apart. 0 in results of earlier versions, whose parts have
     /// percentiles of their own.
     #[serde(default)]
@@ -85,7 +85,7 @@ pub struct LatencySplit {
     /// From when a sample was due until its last byte was given to the network.
     #[serde(default)]
     pub before_sending: Percentiles,
-    /// What is left of the round trip without the stages below: the network, and both ends' sending and receiving.
+    /// Rest of the round trip without the stages below: the network, and both ends' sending and receiving.
     pub outside_sut: Percentiles,
     /// From the parts of a sample to its tensors, codec included.
     pub decode: Percentiles,
@@ -113,11 +113,11 @@ pub struct NameRoundTrip {
     pub node: String,
     /// From sending to receiving, ns.
     pub rtt_ns: u64,
-    /// Whether the node returned the nonce of this request; null for servers of protocols without one.
+    /// True when the node returned the nonce of this request; null for servers of protocols without one.
     pub nonce_ok: Option<bool>,
 }
 
-/// What the rules require of the network, and what it gives. Rates are in Gbit/s and null where they are not known.
+/// Bandwidth that the rules require, and that the network gives. Rates are in Gbit/s and null where they are not known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BandwidthDocument {
@@ -129,27 +129,28 @@ pub struct BandwidthDocument {
     pub carried: ByDirection<Option<f64>>,
     /// Goodput that a probe found before the run.
     pub probed: ByDirection<Option<f64>>,
-    /// What the drivers of the interfaces claim, the slower end of both.
+    /// Rate that the drivers of the interfaces claim, the slower end of both.
     pub nic_claim: ByDirection<Option<f64>>,
-    /// How `required` came about; null for benchmarks without a formula.
+    /// Derivation of `required`; null for benchmarks without a formula.
     pub formula: Option<String>,
-    /// Whether the network meets the rules at this rate: what was probed is enough for what is required, in words.
+    /// Verdict of the rules on the network at this rate, in words. It says whether the probed goodput is enough for the
+    /// required one.
     pub verdict: String,
     /// The same in short: `enough`, `not probed` or `too little`, the worse direction; null where nothing is required.
     #[serde(default)]
     pub judged: Option<String>,
-    /// Whether the network was the limit of this run, codecs included; null where that is not known.
+    /// True when the network was the limit of this run, codecs included; null where that is not known.
     #[serde(default)]
     pub is_limit: Option<bool>,
     /// The same in words, with the link that was used most.
     #[serde(default)]
     pub limit: String,
-    /// How much of each link was used.
+    /// Utilisation of each link.
     #[serde(default)]
     pub links: Vec<LinkDocument>,
 }
 
-/// How much of a link was used.
+/// Utilisation of a link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LinkDocument {
@@ -168,7 +169,7 @@ pub struct LinkDocument {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NicDocument {
-    /// What it is.
+    /// Description of the interface.
     #[serde(flatten)]
     pub interface: InterfaceDocument,
     /// Bytes that crossed it during the run, those of other programs included.

@@ -1,4 +1,4 @@
-//! What `probe --json` prints: what a fabric carries. `network_report.json` has the first part, too.
+//! Document that `probe --json` prints: what a fabric carries. `network_report.json` has the first part, too.
 
 use std::collections::BTreeMap;
 
@@ -22,13 +22,13 @@ const SCHEMA: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProbeDocument {
-    /// What was found.
+    /// Findings of the probe.
     #[serde(flatten)]
     pub fabric: FabricDocument,
     /// With `--transport all`: what was found over the other transports.
     #[serde(default)]
     pub other_transports: Vec<FabricDocument>,
-    /// What the fabric allows each benchmark, without and with codecs; empty when goodput is not known both ways.
+    /// Rates that the fabric allows each benchmark, without and with codecs; empty when goodput is not known both ways.
     pub carries: Vec<CarriedDocument>,
     /// With `--require`: what the required rates need, without a codec and with each that may be used.
     #[serde(default)]
@@ -43,7 +43,7 @@ pub struct ProbeDocument {
     pub ended_early: Option<String>,
 }
 
-/// What a probe found.
+/// Findings of a probe over one transport.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FabricDocument {
@@ -60,7 +60,7 @@ pub struct FabricDocument {
     pub socket_bytes: ByDirection<u64>,
 }
 
-/// What a probe found of one node.
+/// Findings of a probe on one node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NodeFabricDocument {
@@ -120,7 +120,7 @@ pub struct AtConnectionsDocument {
     pub down_gbit_s: Option<f64>,
 }
 
-/// What one end of the connections to a node has spent and counted.
+/// Processor time and counters of one end of the connections to a node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EndDocument {
@@ -134,7 +134,8 @@ pub struct EndDocument {
     pub mtu_bytes: Option<u32>,
     /// Payload of one segment (over QUIC: of one datagram), bytes; null when it is not known.
     pub segment_bytes: Option<u32>,
-    /// How the sender finds out what the way carries, such as `cubic`; null when it is not known.
+    /// Congestion control, such as `cubic`: the sender's way to find out what the way to the node carries; null when it
+    /// is not known.
     pub congestion_control: Option<String>,
     /// The interface that the connections leave by; null on loopback.
     pub interface: Option<InterfaceDocument>,
@@ -158,7 +159,7 @@ pub struct RttDocument {
     pub trips: u64,
 }
 
-/// What a probe found of all nodes at once.
+/// Findings of a probe on all nodes at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TogetherDocument {
@@ -184,7 +185,7 @@ pub struct GoodputDocument {
     pub both: Option<f64>,
 }
 
-/// What the fabric allows one benchmark with one codec.
+/// Rate that the fabric allows one benchmark with one codec.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CarriedDocument {
@@ -206,7 +207,7 @@ pub struct CarriedDocument {
 }
 
 impl ProbeDocument {
-    /// What was found over each transport.
+    /// Returns the findings over each transport.
     pub(crate) fn fabrics(&self) -> impl Iterator<Item = &FabricDocument> {
         std::iter::once(&self.fabric).chain(&self.other_transports)
     }

@@ -27,9 +27,9 @@ pub struct QdlResult {
     /// Version of this form: 1.
     #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: u32,
-    /// Whether the logs of the engine that led the run can be used.
+    /// State of the logs of the engine that led the run: usable or unusable.
     pub state: QdlState,
-    /// Why not, in words; empty where they can.
+    /// Why the logs cannot be used, in words; empty where they can.
     pub reasons: Vec<String>,
     /// Says that this is no verdict, and no official result.
     pub unofficial: String,
@@ -47,17 +47,17 @@ pub struct QdlResult {
     pub dataset: String,
     /// SHA-256 of the dataset's list of sums, hexadecimal; null when it has none.
     pub dataset_sums_sha256: Option<String>,
-    /// What was done to images before they were sent, as `--preprocess` has it; null: nothing.
+    /// Processing of images before they were sent, as `--preprocess` names it; null when there was none.
     pub preprocess: Option<String>,
     /// The scenario's official name, as the library was told.
     pub scenario: String,
-    /// What the SUT called itself after the run.
+    /// Name that the SUT gave itself after the run.
     pub sut_name: String,
-    /// How many samples were issued and how they ended.
+    /// Counts of issued samples and of how they ended.
     pub counts: CountsDocument,
-    /// How and when the run was made.
+    /// Provenance of the run: its time, command and conditions.
     pub made: MadeDocument,
-    /// How each SUT node is set up, in the order of the nodes.
+    /// Set-up of each SUT node, in the order of the nodes.
     pub sut: Vec<SutNode>,
     /// The network side in short; `network_report.json` has it in full.
     pub network: NetworkSummary,
@@ -65,7 +65,7 @@ pub struct QdlResult {
     pub files: BTreeMap<String, FileDocument>,
 }
 
-/// Whether the logs of the engine that led the run can be used.
+/// State of the logs of the engine that led the run: usable or unusable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -106,7 +106,8 @@ impl From<&Finished> for QdlResult {
     }
 }
 
-/// What it shares with the result of a run of our own. There is no verdict, and nothing that is measured by the engine.
+/// Takes over the parts that the result of a run of our own has, too. There is no verdict, and nothing that is measured
+/// by the engine.
 impl From<QdlResult> for ResultSummary {
     fn from(led: QdlResult) -> ResultSummary {
         ResultSummary {

@@ -1,4 +1,4 @@
-//! What `run --repeat` prints, and leaves beside its run folders: the runs, and how far they differ.
+//! Document that `run --repeat` prints, and leaves beside its run folders: the runs, and how far they differ.
 
 use std::fmt::Write as _;
 
@@ -168,7 +168,7 @@ impl RepeatSpread {
     }
 }
 
-/// What a run has: name, unit and value.
+/// Returns the quantities of a run: name, unit and value.
 fn quantities(run: &ResultSummary) -> Vec<(String, String, f64)> {
     let metric = run.metric.as_ref().and_then(|metric| match metric {
         MetricDocument::Performance(metric) => Some((metric.name.clone(), metric.unit.clone(), metric.value?)),

@@ -52,10 +52,10 @@ pub struct ResultSummary {
     /// The verdict: the official rules, every sample answered once, and this program's own rules.
     #[serde(default)]
     pub result: Validity,
-    /// What the log files in the official formats say: the official rules, and every sample answered once; null where
+    /// Verdict of the log files in the official formats: the official rules, and every sample answered once; null where
     /// they judge nothing, as in accuracy runs.
     pub official_result: Option<Validity>,
-    /// Whether a signal ended the run early.
+    /// True when a signal ended the run early.
     #[serde(default)]
     pub interrupted: bool,
     /// Says that this is no official result.
@@ -73,7 +73,8 @@ pub struct ResultSummary {
     /// The round of MLPerf whose rules applied.
     #[serde(default)]
     pub rules: String,
-    /// How a draw of the random engine became an integer, which decides which samples are asked and in which order.
+    /// Rule by which a draw of the random engine became an integer. This integer decides which samples are asked and in
+    /// which order.
     #[serde(default)]
     pub integers: IntegerRule,
     /// The benchmark's name.
@@ -84,21 +85,21 @@ pub struct ResultSummary {
     pub dataset: String,
     /// SHA-256 of the dataset's list of sums, hexadecimal; null when it has none.
     pub dataset_sums_sha256: Option<String>,
-    /// What was done to images before they were sent, as `--preprocess` has it; null: nothing.
+    /// Processing of images before they were sent, as `--preprocess` names it; null when there was none.
     pub preprocess: Option<String>,
     /// The scenario's official name.
     #[serde(default)]
     pub scenario: String,
     /// The official name of the mode that was asked for.
     pub mode: String,
-    /// What the SUT called itself after the run.
+    /// Name that the SUT gave itself after the run.
     #[serde(default)]
     pub sut_name: String,
     /// The number that counts; null where nothing was measured.
     pub metric: Option<MetricDocument>,
     /// The search for the peak; null in runs of other modes.
     pub find_peak: Option<FindPeakDocument>,
-    /// How right the answers were; null where nothing was scored.
+    /// Accuracy of the answers; null where nothing was scored.
     pub accuracy: Option<AccuracyDocument>,
     /// Why an accuracy run has no score; null where it has one, and in runs of other modes.
     pub accuracy_note: Option<String>,
@@ -107,7 +108,7 @@ pub struct ResultSummary {
     /// Latencies beside the limits that the official rules judge them by; empty where the scenario has none.
     #[serde(default)]
     pub latency_limits: Vec<LimitDocument>,
-    /// How late samples were sent; null of a run that was killed, whose folder does not have it.
+    /// Lateness of samples; null of a run that was killed, whose folder does not have it.
     pub schedule_lag_ns: Option<LagDocument>,
     /// The largest lags over time, of the performance phase.
     #[serde(default)]
@@ -115,29 +116,29 @@ pub struct ResultSummary {
     /// When either end stood still for half a second or more while samples were timed, in order.
     #[serde(default)]
     pub stalls: Vec<StallDocument>,
-    /// How near to its limits the LoadGen node was; null of a run that was killed.
+    /// Load of the LoadGen node against its limits; null of a run that was killed.
     pub saturation: Option<SaturationDocument>,
-    /// What held the run back; null of a run that was killed, and in results of earlier versions.
+    /// Cause that limited the run; null of a run that was killed, and in results of earlier versions.
     #[serde(default)]
     pub bound: Option<BoundDocument>,
-    /// What the network cost against the same backend without one; null without `--baseline`.
+    /// Cost of the network against the same backend without one; null without `--baseline`.
     pub baseline: Option<BaselineDocument>,
-    /// How many samples were issued and how they ended.
+    /// Counts of issued samples and of how they ended.
     #[serde(default)]
     pub counts: CountsDocument,
     /// Why the verdict is INVALID, in words; empty: it is VALID.
     #[serde(default)]
     pub reasons: Vec<String>,
-    /// What to set instead where the run was too short, as `--set KEY=VALUE` with words around it.
+    /// Settings to use instead where the run was too short, as `--set KEY=VALUE` with words around it.
     #[serde(default)]
     pub hints: Vec<String>,
     /// The settings as requested.
     #[serde(default)]
     pub settings: TestSettings,
-    /// How and when the run was made.
+    /// Provenance of the run: its time, command and conditions.
     #[serde(default)]
     pub made: MadeDocument,
-    /// How each SUT node is set up, in the order of the nodes.
+    /// Set-up of each SUT node, in the order of the nodes.
     #[serde(default)]
     pub sut: Vec<SutNode>,
     /// Every other file of the run folder by its name. This file is written last.
@@ -162,7 +163,7 @@ pub struct FileDocument {
 }
 
 impl FileDocument {
-    /// Whether this is its content.
+    /// Returns true when `content` is the content of the file.
     pub(crate) fn holds(&self, content: &str) -> bool {
         hex::encode(Sha256::digest(content)) == self.sha256
     }
@@ -211,11 +212,11 @@ pub struct StallDocument {
     pub end: String,
     /// When it began, ns from the start of the run.
     pub start_ns: u64,
-    /// How long it lasted, ns.
+    /// Length of the stall, ns.
     pub duration_ns: u64,
 }
 
-/// What token runs measure besides latencies.
+/// Measurements of token runs besides latencies.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TokensDocument {
@@ -280,7 +281,7 @@ impl ResultSummary {
         Some(Profile { integers: self.integers, ..rules.profile })
     }
 
-    /// What stands in the folder until the run has ended, and for ever if the program is killed.
+    /// Returns the result that stands in the folder until the run has ended, and for ever if the program is killed.
     pub(crate) fn unfinished(setup: &Setup) -> ResultSummary {
         let reason = "the run has not ended: it is going on, or this program was killed (a kernel that runs out of \
                       memory does so, too) or could not write its results; loadgen-node recover makes a result of \
@@ -288,7 +289,7 @@ impl ResultSummary {
         ResultSummary { interrupted: true, reasons: vec![reason.to_owned()], ..ResultSummary::asked(setup) }
     }
 
-    /// What was asked for. Everything else is as of a run that has measured nothing.
+    /// Returns a result with the request alone. Everything else is as of a run that has measured nothing.
     fn asked(setup: &Setup) -> ResultSummary {
         let Setup { benchmark, plan, .. } = setup;
         ResultSummary {
@@ -311,7 +312,7 @@ impl ResultSummary {
         }
     }
 
-    /// What the rules of the Network division ask of an accuracy run, from its folder.
+    /// Returns the facts that the rules of the Network division ask of an accuracy run, from its folder.
     pub(crate) fn accuracy_run(&self, folder: &Path) -> AccuracyRun {
         let NetworkSummary { nodes, codec, response_codec, .. } = &self.network;
         let mut options: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -341,13 +342,13 @@ impl ResultSummary {
         }
     }
 
-    /// Whether this is what stands in the folder of a run until it has ended.
+    /// Returns true when this is the result that stands in the folder of a run until the run has ended.
     pub(crate) fn is_unfinished(&self) -> bool {
         self.interrupted && self.files.is_empty()
     }
 
-    /// What is known of a run that was killed: `judged` from the records of its samples, if there were any, and
-    /// `search` if it was a search for the peak of which a trial had ended.
+    /// Returns the result of a run that was killed, as far as it is known. `judged` comes from the records of its
+    /// samples, if there were any. `search` is there if it was a search for the peak of which a trial had ended.
     pub(crate) fn recovered(
         self,
         stored: Option<&StoredTimeline>,
@@ -389,7 +390,7 @@ impl FileDocument {
     }
 }
 
-/// What a node's machine is known by; none in results of earlier versions, which do not have it.
+/// Returns the identity of a node's machine. `None` in results of earlier versions, which do not have it.
 fn machine(host: &HostDocument) -> Option<String> {
     let devices = host.accelerators.iter().map(|accelerator| accelerator.device.as_str());
     (*host != HostDocument::default()).then(|| identity::machine(&host.cpu, devices))
@@ -434,7 +435,7 @@ impl From<&Stall> for StallDocument {
 }
 
 impl TokensDocument {
-    /// None unless the run is judged by its tokens.
+    /// Returns the token measurements. `None` unless the run is judged by its tokens.
     fn of(summary: &Summary) -> Option<TokensDocument> {
         let tokens = summary.tokens.as_ref()?;
         let spread = |stats| Some(LatencySpread::from(stats));

@@ -1,4 +1,4 @@
-//! What `list --json` prints: the runs below a folder.
+//! Document that `list --json` prints: the runs below a folder.
 
 use serde::{Deserialize, Serialize};
 
@@ -43,11 +43,11 @@ pub struct ListedRun {
     pub goes_on: bool,
     /// The number that counts; null where nothing was measured.
     pub metric: Option<MetricDocument>,
-    /// What the SUT called itself.
+    /// Name that the SUT gave itself.
     pub sut_name: String,
-    /// What the user noted of it; null: nothing.
+    /// Note of the user on the run; null when there is none.
     pub note: Option<String>,
-    /// Whether the folder has a page, report.html.
+    /// True when the folder has a page, report.html.
     pub has_page: bool,
 }
 

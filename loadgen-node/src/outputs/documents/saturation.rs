@@ -1,4 +1,4 @@
-//! How near to its limits the LoadGen node was: a part of `result_summary.json`.
+//! Load of the LoadGen node against its limits: a part of `result_summary.json`.
 
 use lon_net::slice::Priority;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use super::parts::to_thousandths;
 use crate::verdict::saturation::Saturation;
 use loadgen::run::RunOutcome;
 
-/// How near to its limits the LoadGen node was while it measured.
+/// Load of the LoadGen node against its limits while it measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SaturationDocument {
@@ -21,11 +21,11 @@ pub struct SaturationDocument {
     pub process_cores: f64,
     /// Threads for the network beside the issuing one; 0: that one does it all.
     pub io_threads: usize,
-    /// What priority the threads that issue and carry samples had: `realtime` or `normal`; empty in results of earlier
+    /// Priority of the threads that issue and carry samples: `realtime` or `normal`; empty in results of earlier
     /// versions.
     #[serde(default)]
     pub priority: String,
-    /// How long before a due time the issuing thread stops sleeping and spins, ns.
+    /// Time before a due time at which the issuing thread stops sleeping and spins, ns.
     pub spin_ns: u64,
 }
 
@@ -35,7 +35,7 @@ pub struct SaturationDocument {
 pub struct InFlightDocument {
     /// Most at any moment.
     pub max: u64,
-    /// How many all nodes together take.
+    /// Number of samples that all nodes together take.
     pub limit: u64,
 }
 

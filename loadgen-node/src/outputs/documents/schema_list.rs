@@ -1,4 +1,4 @@
-//! What `schema --json` prints: the kinds of documents that there are.
+//! Document that `schema --json` prints: the kinds of documents that there are.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
-//! What `accuracy --scorer --json` prints: the scores that a command of the user's gave, and the bounds that they have.
+//! Document that `accuracy --scorer --json` prints: the scores that a command of the user's gave, and the bounds that
+//! they have.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +22,7 @@ pub struct ScoresDocument {
     pub scores: Vec<ScoreDocument>,
     /// Metrics that have bounds, and of which the command gave no score.
     pub missing: Vec<String>,
-    /// Whether no score is missing and all are between their bounds. Absent where there are no bounds.
+    /// True when no score is missing and all are between their bounds. Absent where there are no bounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passed: Option<bool>,
 }
@@ -34,13 +35,13 @@ pub struct ScoreDocument {
     pub metric: String,
     /// The score that was printed.
     pub value: f64,
-    /// What must be reached. Absent where nothing must be.
+    /// Lowest value that passes. Absent where there is no lower bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
-    /// What must not be exceeded. Absent where anything may be.
+    /// Highest value that passes. Absent where there is no upper bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<f64>,
-    /// Whether the value is between the two. Absent where there is neither.
+    /// True when the value is between `at_least` and `at_most`. Absent where there is neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passed: Option<bool>,
 }

@@ -1,4 +1,4 @@
-//! What `submission check --json` prints: what is wrong with a tree of submissions.
+//! Document that `submission check --json` prints: the faults of a tree of submissions.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ pub(crate) const SCHEMA: u32 = 1;
 pub(crate) const NO_CLONE: &str = "give a clone of mlcommons/inference with --mlcommons";
 /// Why it is not asked of such a tree.
 pub(crate) const NO_FILES: &str = "it would wait for a pipe, or read a file that is far too long";
-/// What every check says of itself.
+/// Statement of every check about itself.
 pub(crate) const UNOFFICIAL: &str = "this check is not the official submission checker, which is the judge";
 
 /// The whole document.
@@ -29,18 +29,18 @@ pub struct SubmissionCheck {
     pub tree: String,
     /// The round by whose rules it was looked at: `v5.0`.
     pub round: String,
-    /// Whether the tree says that its runs were shortened: then lengths of runs and sizes of datasets are unchecked.
+    /// True when the tree says that its runs were shortened: then lengths of runs and sizes of datasets are unchecked.
     pub rehearsal: bool,
     /// Benchmarks and scenarios with a folder for results, of all systems.
     pub results: usize,
-    /// What is wrong; empty: nothing was found.
+    /// Faults of the tree; empty when none was found.
     pub findings: Vec<TreeFinding>,
-    /// What no official text forbids, and what may not be meant.
+    /// Advice on contents that no official text forbids, and that may not be meant.
     #[serde(default)]
     pub advice: Vec<TreeFinding>,
-    /// What could not be looked at.
+    /// Parts that could not be checked.
     pub unchecked: Vec<String>,
-    /// What the official checker says; null where it was not asked.
+    /// Outcome of the official checker; null where it was not asked.
     pub official: Option<OfficialChecker>,
     /// Why it was not asked; null where it was.
     #[serde(default)]
@@ -54,25 +54,25 @@ pub struct SubmissionCheck {
 pub struct TreeFinding {
     /// The file or folder, from the top of the tree.
     pub path: String,
-    /// What is to be said of it, as the end of a sentence that begins with its name.
+    /// Statement about the file or folder, as the end of a sentence that begins with its name.
     pub what: String,
 }
 
-/// What the official checker says of the same tree.
+/// Outcome of the official checker on the same tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OfficialChecker {
-    /// Whether it ends with "submission looks OK".
+    /// True when the checker ends with "submission looks OK".
     pub accepted: bool,
-    /// How many results it counted; null where it did not come so far.
+    /// Number of results that the checker counted; null where it did not come so far.
     pub results: Option<u64>,
     /// Its lines on errors, or its last lines where it has none.
     pub said: Vec<String>,
 }
 
 impl SubmissionCheck {
-    /// Whether nothing is wrong, by either checker.
+    /// Returns true when neither checker finds a fault.
     pub(crate) fn is_good(&self) -> bool {
         self.findings.is_empty() && self.official.as_ref().is_none_or(|official| official.accepted)
     }

@@ -1,4 +1,4 @@
-//! What `submission plan --json` prints: the runs that a submission needs, and the rules that they break.
+//! Document that `submission plan --json` prints: the runs that a submission needs, and the rules that they break.
 
 use std::fmt::Write as _;
 
@@ -20,7 +20,7 @@ pub struct SubmissionPlan {
     pub division: String,
     /// The round: `v5.0`.
     pub round: String,
-    /// Whether runs are shortened, so that nothing of it can be submitted.
+    /// True when runs are shortened, so that nothing of the plan can be submitted.
     pub rehearsal: bool,
     /// The runs in the order in which they are made.
     pub runs: Vec<PlannedRun>,
@@ -41,11 +41,12 @@ pub struct PlannedRun {
     pub folder: String,
     /// The words that make it: those behind this program's name, or of another program all.
     pub command: Vec<String>,
-    /// Whether there is a run that counts.
+    /// True when there is a run that counts.
     pub done: bool,
     /// Why the run that is there does not count, or what it lacks; null where none is there, or where it counts.
     pub why: Option<String>,
-    /// How long samples are issued for, s, as predicted; in Offline and in accuracy runs by the rate that is expected.
+    /// Time for which samples are issued, s, as predicted; in Offline and in accuracy runs by the rate that is
+    /// expected.
     pub duration_s: f64,
 }
 

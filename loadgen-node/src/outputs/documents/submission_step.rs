@@ -11,14 +11,14 @@ pub const FILE: &str = "submission_step.json";
 /// The version of [`StepRecord`].
 pub(crate) const SCHEMA: u32 = 1;
 
-/// What a run of a submission was made of.
+/// Inputs and command of a run of a submission.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepRecord {
     /// Version of this form: 1.
     #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: u32,
-    /// What the run is for: `accuracy`, `performance`, or the name of a compliance test.
+    /// Purpose of the run: `accuracy`, `performance`, or the name of a compliance test.
     pub kind: String,
     /// The words that made the run: those behind this program's name, or of another program all.
     pub command: Vec<String>,

@@ -1,4 +1,4 @@
-//! How a SUT node is set up: part of `result_summary.json` and of `system_desc.json`.
+//! Set-up of a SUT node: part of `result_summary.json` and of `system_desc.json`.
 
 use lon_shell::documents::HostDocument;
 use qdl::NodeDescription;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::in_order;
 
-/// How one SUT node is set up, as it told before the run.
+/// Set-up of one SUT node, as the node reported it before the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SutSetup {
@@ -14,9 +14,9 @@ pub struct SutSetup {
     pub name: String,
     /// The program and its version.
     pub software: String,
-    /// What the program was built from; null where the node does not tell.
+    /// Build of the program; null where the node does not report it.
     pub build: Option<BuildDocument>,
-    /// What runs the model, with its version.
+    /// Engine that runs the model, with its version.
     pub engine: String,
     /// The model's name.
     pub model: String,
@@ -24,9 +24,9 @@ pub struct SutSetup {
     pub model_sha256: Option<String>,
     /// Bytes of the model file; null when there is none.
     pub model_bytes: Option<u64>,
-    /// What a sample must have, with the precision of each tensor; empty when anything is taken.
+    /// Tensors that a sample must have, with the precision of each; empty when anything is taken.
     pub inputs: Vec<String>,
-    /// What an answer has; empty when the node does not say.
+    /// Tensors that an answer has; empty when the node does not say.
     pub outputs: Vec<String>,
     /// Options of the node and of its backend; empty where the node does not tell.
     #[serde(with = "in_order")]
@@ -38,7 +38,7 @@ pub struct SutSetup {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SutNode {
-    /// How it is set up.
+    /// Set-up of the node.
     #[serde(flatten)]
     pub setup: SutSetup,
     /// The machine that it runs on.
@@ -46,7 +46,7 @@ pub struct SutNode {
     pub host: HostDocument,
 }
 
-/// What a program was built from. Null: not told.
+/// Build of a program. A null field is one that the node does not report.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BuildDocument {
@@ -56,7 +56,7 @@ pub struct BuildDocument {
     pub revision: Option<String>,
     /// The digest of the container image that it ran in.
     pub image_digest: Option<String>,
-    /// What was built in beside the rest.
+    /// Features that were built in beside the rest.
     pub features: Vec<String>,
 }
 

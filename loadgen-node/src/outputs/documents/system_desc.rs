@@ -34,7 +34,7 @@ pub struct SystemDesc {
     #[serde(flatten)]
     #[cfg_attr(test, schemars(with = "std::collections::BTreeMap<String, String>"))]
     pub official: Map<String, Value>,
-    /// What belongs under each key that is empty, in words.
+    /// Explanation of what belongs under each key that is empty, in words.
     #[serde(with = "in_order")]
     #[cfg_attr(test, schemars(with = "std::collections::BTreeMap<String, String>"))]
     pub to_be_stated: Vec<(String, String)>,
@@ -42,7 +42,7 @@ pub struct SystemDesc {
     pub marks: Vec<String>,
     /// Says that this is no official description.
     pub unofficial: String,
-    /// How the bytes of a sample get from memory to memory, as far as it is known: one end in each text.
+    /// Path of a sample's bytes from memory to memory, as far as it is known: one end in each text.
     #[serde(default)]
     pub data_path: Vec<String>,
     /// The LoadGen node.
@@ -77,11 +77,11 @@ pub struct SutSystem {
     pub host: HostDocument,
     /// The program and its version.
     pub software: String,
-    /// What runs its model, with its version.
+    /// Engine that runs the node's model, with its version.
     pub engine: String,
     /// Name of the interface that the run used; empty on loopback and where the node did not tell.
     pub nics_used: Vec<String>,
-    /// How it is set up.
+    /// Set-up of the node.
     #[serde(default)]
     pub setup: SutSetup,
 }
@@ -93,7 +93,7 @@ impl From<&Finished> for SystemDesc {
 }
 
 impl SystemDesc {
-    /// What can be known without a run: by what nodes say of themselves, and this machine.
+    /// Returns the description that can be known without a run: from the nodes' own descriptions, and this machine.
     pub(crate) fn of_nodes(here: &Host, nodes: &[NodeDescription]) -> SystemDesc {
         let facts = Facts { here, nodes, reports: &[], link: None, ours: &[], theirs: Vec::new() };
         facts.document(std::iter::empty(), Vec::new())
@@ -118,12 +118,12 @@ impl SutSystem {
 /// This program and its version.
 const SOFTWARE: &str = concat!("loadgen-node ", env!("CARGO_PKG_VERSION"));
 
-/// What the description is made of.
+/// Facts that the description is made of.
 struct Facts<'a> {
     /// The LoadGen node's machine.
     here: &'a Host,
     nodes: &'a [NodeDescription],
-    /// What nodes said at the end of a run; none: there was no run.
+    /// Reports of the nodes at the end of a run; empty when there was no run.
     reports: &'a [NodeReport],
     link: Option<&'a Link>,
     /// Interfaces that the run used, here and at each node that told.
@@ -243,7 +243,7 @@ impl<'a> Facts<'a> {
         Some(format!("{transport}{tls}; layer 4: {layer_4}, layer 3: {layer_3}, layers 1 and 2: {below}"))
     }
 
-    /// How the bytes of a sample get from one memory to the other, one end in each text.
+    /// Returns the path of a sample's bytes from one memory to the other, one end in each text.
     fn data_path(&self) -> Vec<String> {
         let nics = |nics: &[String]| if nics.is_empty() { "no NIC (loopback)".to_owned() } else { nics.join(", ") };
         let ours: Vec<String> = self.ours.iter().map(|nic| nic.interface.name.clone()).collect();
@@ -273,7 +273,7 @@ fn layer_3(addresses: &[IpAddr]) -> &'static str {
     }
 }
 
-/// What carries the packets, by the interfaces that were used.
+/// Returns the link layer that carries the packets, by the interfaces that were used.
 fn link_layer<'a>(facts: &Facts<'_>, nics: impl Iterator<Item = &'a Interface>) -> String {
     let local = facts.reports.iter().filter_map(|report| report.local);
     let is_loopback = facts.ours.is_empty() && local.into_iter().any(|address| address.to_canonical().is_loopback());
@@ -286,7 +286,7 @@ fn link_rates<'a>(nics: impl Iterator<Item = &'a Interface>) -> Option<String> {
     listed(rates?.into_iter().map(|speed| rate(speed as f64 * 1e6)))
 }
 
-/// What all links are, if that is one thing.
+/// Returns the kind of all links, if that is one kind.
 fn link<'a>(nics: impl Iterator<Item = &'a Interface>) -> Option<String> {
     let links: BTreeSet<&str> = nics.map(|nic| nic.link.as_str()).collect();
     match links.into_iter().collect::<Vec<_>>()[..] {

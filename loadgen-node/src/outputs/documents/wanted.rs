@@ -1,6 +1,6 @@
-//! What belongs under the official keys of a system description that a run cannot fill, in words.
+//! Explanations of what belongs under the official keys of a system description that a run cannot fill, in words.
 
-/// What belongs under `key`, and why a run may not know it.
+/// Returns the text on what belongs under `key`, and why a run may not know it.
 pub(crate) fn wanted(key: &str) -> &'static str {
     let of_key = WANTED.iter().find(|(known, _)| *known == key);
     of_key.map_or("this run could not tell", |(_, text)| text)

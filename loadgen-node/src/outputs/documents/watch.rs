@@ -1,4 +1,4 @@
-//! What `probe --watch --json` prints: a line for each interval, and the sum in the last line.
+//! Document that `probe --watch --json` prints: a line for each interval, and the sum in the last line.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ pub struct WatchDocument {
 pub struct SlowestDocument {
     /// The node's name.
     pub node: String,
-    /// What it got, Gbit/s.
+    /// Payload that the node got, Gbit/s.
     pub gbit_s: f64,
 }
 
@@ -70,7 +70,7 @@ pub struct WatchSum {
     pub ended_early: Option<String>,
 }
 
-/// How intervals are spread.
+/// Spread of the intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WatchSpread {

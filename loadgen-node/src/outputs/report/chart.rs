@@ -48,7 +48,7 @@ const LIMITS: [RGBColor; 5] = [
 pub(crate) struct Axis {
     pub(crate) title: &'static str,
     pub(crate) is_log: bool,
-    /// Whether values are whole numbers.
+    /// True when values are whole numbers.
     pub(crate) is_whole: bool,
     pub(crate) text: fn(f64) -> String,
 }
@@ -64,7 +64,7 @@ pub(crate) struct Chart {
     /// Stands in the page's links.
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
-    /// What can be seen in it, in a sentence.
+    /// Sentence that says what the chart shows.
     pub(crate) about: String,
     pub(crate) x: Axis,
     pub(crate) y: Axis,

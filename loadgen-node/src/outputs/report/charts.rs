@@ -123,7 +123,7 @@ pub(crate) fn of_percentiles(
     }
 }
 
-/// How many samples there are for each that is above the percentile.
+/// Returns the number of samples for each sample that is above the percentile.
 fn rest(percentile: f64) -> f64 {
     100.0 / (100.0 - percentile).max(1e-6)
 }
@@ -171,7 +171,7 @@ fn rate_over_time(series: &Series) -> Chart {
     Chart {
         id: "rate",
         title: "Answers per second over time",
-        about: "How many samples were answered in each step of time.".to_owned(),
+        about: "Samples that were answered in each step of time, per second.".to_owned(),
         x: seconds("time since the first sample", series.step_s),
         y: rate(),
         places: ends(series),
@@ -188,7 +188,7 @@ fn outstanding(series: &Series) -> Chart {
     Chart {
         id: "outstanding",
         title: "Samples without an answer over time",
-        about: "How many samples had begun and were not answered at the end of each step of time.".to_owned(),
+        about: "Samples that had begun and were not answered at the end of each step of time.".to_owned(),
         x: seconds("time since the first sample", series.step_s),
         y: Axis { title: "samples", is_log: false, is_whole: true, text: |count| format!("{count:.0}") },
         places: ends(series),
@@ -201,7 +201,7 @@ fn outstanding(series: &Series) -> Chart {
     }
 }
 
-/// How late samples were sent. In Offline all of them are due at once, and there is no course.
+/// Returns the chart of the lateness of samples. In Offline all of them are due at once, and there is no course.
 fn lag(source: &Source) -> Option<Chart> {
     let course = &source.result.schedule_lag_course;
     if course.largest_ns.len() < 2 {
@@ -227,7 +227,8 @@ fn lag(source: &Source) -> Option<Chart> {
     })
 }
 
-/// What crossed the sockets, with what is required of the network, and what it gives.
+/// Returns the chart of the bytes that crossed the sockets, with the bandwidth that the rules require and that the
+/// network gives.
 fn bytes(source: &Source) -> Option<Chart> {
     let network = source.network.as_ref()?;
     let steps = &network.per_second;

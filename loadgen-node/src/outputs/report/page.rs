@@ -68,7 +68,7 @@ pub(crate) fn framed(title: &str, header: &Markup, main: &Markup, unofficial: &s
     .into_string()
 }
 
-/// What was run, and its verdict.
+/// Returns the title of the page: the test and its verdict.
 pub(super) fn title(source: &Source) -> String {
     let result = &source.result;
     format!("{} {}: {}", result.benchmark, result.scenario, verdict(source))
@@ -144,10 +144,10 @@ fn answer(source: &Source) -> Markup {
 pub(super) fn answers(source: &Source) -> Vec<(&'static str, String)> {
     let result = &source.result;
     let all = [
-        ("How fast", speed(result)),
+        ("Speed", speed(result)),
         ("Limit", limit(result)),
         ("Why not faster", slow(source)),
-        ("What the network carried", carried(source)),
+        ("Network traffic", carried(source)),
         ("Is the network the limit", is_limit(source)),
         ("Does it meet the rules", meets_rules(source)),
         ("Samples", samples(result)),
@@ -205,7 +205,7 @@ fn is_limit(source: &Source) -> Option<String> {
     (!limit.is_empty()).then(|| limit.clone())
 }
 
-/// What the rules ask of a network for this rate, whatever was sent.
+/// Returns the verdict on the network by the rules for this rate, whatever was sent.
 fn meets_rules(source: &Source) -> Option<String> {
     let of = &source.network.as_ref()?.bandwidth_gbit_s;
     of.formula.as_ref().map(|_| format!("{} (Appendix B)", of.verdict))

@@ -11,7 +11,7 @@ const DIGITS: u8 = 3;
 /// The percentiles of the distribution: each further one leaves out a third of the rest.
 const TAIL_STEPS: usize = 22;
 
-/// What happened in a step of time.
+/// Latencies and counts of samples in one step of time.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     /// Latencies of samples that started in it, ns.
@@ -36,7 +36,7 @@ pub(crate) struct Series {
     pub(super) tokens: Option<TokenTimes>,
 }
 
-/// How long tokens took.
+/// Latencies of tokens.
 #[derive(Clone, Debug)]
 pub(super) struct TokenTimes {
     /// Time to the first token, ns.
@@ -89,19 +89,19 @@ impl Series {
         Ok(series)
     }
 
-    /// Whether a sample began.
+    /// Returns true when a sample began.
     pub(super) fn has_begun(&self) -> bool {
         self.steps.iter().any(|step| step.started > 0)
     }
 
-    /// How long it all took, s.
+    /// Returns the length of all steps together, s.
     pub(crate) fn length_s(&self) -> f64 {
         self.step_s * self.steps.len() as f64
     }
 }
 
 impl TokenTimes {
-    /// None: tokens were not timed.
+    /// Returns the token latencies of a timeline. `None` when tokens were not timed.
     fn of(timeline: &Timeline) -> anyhow::Result<Option<TokenTimes>> {
         let (mut first, mut each) = (Histogram::new(DIGITS)?, Histogram::new(DIGITS)?);
         for (end, (first_ns, count)) in timeline.samples().zip(timeline.tokens()) {
@@ -126,7 +126,7 @@ pub(super) fn known_shares(values: u64) -> Vec<f64> {
     known
 }
 
-/// Whether so many values have one above the percentile.
+/// Returns true when so many values have one above the percentile.
 pub(super) fn is_known(share: f64, values: u64) -> bool {
     (1.0 - share) * values as f64 >= 1.0
 }

@@ -1,4 +1,4 @@
-//! What a page is made of: a run that is over, or its folder, read again.
+//! Source of a page: a run that is over, or its folder, read again.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use crate::outputs::documents::system_desc::{self, SystemDesc};
 use crate::outputs::{diagram, logs, own_result, stored_timeline};
 use crate::test_run::Finished;
 
-/// What is known of a run.
+/// Data of a run for its page.
 pub(crate) struct Source {
     pub(crate) result: ResultSummary,
     /// Of a run that another engine led: whether its logs can be used. The result has no verdict and no latencies then.
@@ -28,7 +28,7 @@ pub(crate) struct Source {
     pub(crate) diagram: Option<String>,
     /// The curves of the measured phase.
     pub(crate) series: Option<Series>,
-    /// What is not shown, and why.
+    /// Parts that are not shown, each with the reason.
     pub(crate) missing: Vec<String>,
     /// Documents that the run did not come to write.
     pub(crate) never_written: Vec<&'static str>,

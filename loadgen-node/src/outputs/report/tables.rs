@@ -1,4 +1,4 @@
-//! What of a run stands in tables: where the time went, the nodes, the network, the rules, settings and systems.
+//! Tables of a run: where the time went, the nodes, the network, the rules, settings and systems.
 
 use std::collections::BTreeSet;
 
@@ -64,7 +64,7 @@ pub(super) fn split(source: &Source) -> Markup {
         html! { span class="bar" style=(format!("width:{width:.1}%")) {} }
     };
     if longest == 0 {
-        return html! { p { "Where the time went is not known: no sample was answered." } };
+        return html! { p { "The parts of the latency are not known: no sample was answered." } };
     }
     let cells = |of: Percentiles, bar| vec![ns(of.p50), ns(of.p90), ns(of.p99), bar];
     let rows = all.into_iter().filter(|(_, part)| part.p99 > 0 || part.p50 > 0);
@@ -72,7 +72,7 @@ pub(super) fn split(source: &Source) -> Markup {
     // Results of earlier versions have no sum.
     let sum = (of.latency.p50 > 0).then(|| ("latency".to_owned(), cells(of.latency, html! {})));
     let rows: Vec<_> = rows.chain(sum).collect();
-    table("split", "Where the time went", &["part of the latency", "at p50", "at p90", "at p99", "p50 as a bar"], &rows)
+    table("split", "Latency by part", &["part of the latency", "at p50", "at p90", "at p99", "p50 as a bar"], &rows)
 }
 
 /// All nodes; of many the first, the slowest, and the one with the fewest samples, in the order of the run.
@@ -103,7 +103,7 @@ pub(super) fn split_by_node(source: &Source) -> Markup {
     let rows: Vec<(String, Vec<Markup>)> = shown(&network.nodes).into_iter().filter_map(row).collect();
     html! {
         details {
-            summary { "Where the time went, node by node" }
+            summary { "Latency by part, node by node" }
             (table("split-by-node", "Each part of the latency, at its p50 and p99", &head, &rows))
         }
     }
@@ -167,7 +167,7 @@ fn all_nodes(network: &NetworkReport, samples: u64) -> (String, Vec<Markup>) {
     (format!("all {}", network.nodes.len()), cells)
 }
 
-/// What the rules require of the network, and what it gives.
+/// Returns the table of the bandwidth that the rules require and that the network gives.
 pub(super) fn network(source: &Source) -> Markup {
     let Some(network) = &source.network else { return html! {} };
     let of = &network.bandwidth_gbit_s;
@@ -205,7 +205,7 @@ pub(super) fn network(source: &Source) -> Markup {
     }
 }
 
-/// How much of each link was used; of many the fullest.
+/// Returns the table of the share of each link that was used. Of many links it has the fullest.
 fn links(of: &BandwidthDocument) -> Markup {
     let most = |link: &LinkDocument| link.used.ingress.unwrap_or(0.0).max(link.used.egress.unwrap_or(0.0));
     let mut shown: Vec<&LinkDocument> = of.links.iter().filter(|link| most(link) > 0.0).collect();
@@ -220,7 +220,7 @@ fn links(of: &BandwidthDocument) -> Markup {
     html! { @if !rows.is_empty() { (table("links", "Links used", &["node", "to the SUT", "back"], &rows)) } }
 }
 
-/// Whether both ends counted the same bytes, as far as they were compared.
+/// Describes whether both ends counted the same bytes, as far as they were compared.
 fn ends(network: &NetworkReport) -> String {
     let silent = network.nodes.iter().filter(|node| node.layers.message_bytes.ingress.sut.is_none()).count();
     match (&network.sut_counters, silent, network.differences.len()) {
@@ -292,7 +292,7 @@ pub(super) fn rules(source: &Source) -> Markup {
     }
 }
 
-/// How the run was made.
+/// Returns the tables of how the run was made, and of its settings.
 pub(super) fn made(source: &Source) -> Markup {
     let result = &source.result;
     let made = &result.made;
@@ -316,7 +316,7 @@ pub(super) fn made(source: &Source) -> Markup {
     rows.extend(is_own.then(|| row("largest lag allowed", &lag())));
     rows.extend(made.note.as_deref().map(|note| row("note", note)));
     html! {
-        (table("made", "How it was made", &["what", "value"], &rows))
+        (table("made", "Origin of the run", &["what", "value"], &rows))
         @if is_own {
             details { summary { "Settings" } (table("settings", "Settings", &["key", "value"], &settings)) }
         }

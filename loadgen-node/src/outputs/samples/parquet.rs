@@ -42,7 +42,7 @@ pub(crate) fn write(recording: &mut Recording, out: &mut dyn Write) -> io::Resul
     file.end()
 }
 
-/// What the rows of this recording have.
+/// Returns the columns of this recording.
 fn columns(recording: &Recording) -> Vec<Column> {
     let always = |name: &str, kind| Column { is_optional: false, ..Column::new(name, kind) };
     let mut columns = vec![
@@ -135,7 +135,7 @@ impl Column {
         }
     }
 
-    /// What the page has: which values are there, as one run of bits, and the values.
+    /// Returns the content of the page: which values are there, as one run of bits, and the values.
     fn page(&self) -> Vec<u8> {
         let mut page = Vec::with_capacity(self.values.len() + self.is_there.len() + 16);
         if self.is_optional {
@@ -256,7 +256,7 @@ impl<'a> Parquet<'a> {
     }
 }
 
-/// What stands before a page of so many bytes, which zstd has made so many of.
+/// Returns the header of a page of `bytes` bytes, which zstd has compressed to `packed` bytes.
 fn header(rows: usize, bytes: usize, packed: usize) -> Vec<u8> {
     Thrift::of(|header| {
         header.i32(1, word::DATA_PAGE);

@@ -13,7 +13,7 @@ use crate::outputs::stages::stored::{self, SampleStages, StoredStages};
 use crate::outputs::{logs, stages, stored_timeline};
 use lon_world::tally::{BEFORE_SENDING, STAGES};
 
-/// What is recorded of the samples of a run.
+/// Records of the samples of a run.
 pub(crate) struct Recording {
     path: PathBuf,
     plan: Plan,
@@ -21,7 +21,7 @@ pub(crate) struct Recording {
     stages: Option<StoredStages>,
 }
 
-/// What is recorded of one sample.
+/// Record of one sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
     /// Its number, from 0, in the order in which samples were issued.
@@ -32,7 +32,7 @@ pub(crate) struct Sample {
     pub(crate) start_ns: u64,
     /// Its latency, ns; none where it was not answered.
     pub(crate) latency_ns: Option<u64>,
-    /// How it ended.
+    /// Outcome of the sample: `answered`, `failed` or `lost`.
     pub(crate) end: &'static str,
     /// Latency of its first token, ns; none where none came, and without token latencies.
     pub(crate) first_token_ns: Option<u64>,
@@ -40,7 +40,7 @@ pub(crate) struct Sample {
     pub(crate) tokens: u32,
     /// The place of its node in the list; none where it is not known.
     pub(crate) node: Option<usize>,
-    /// What each part of its latency took, ns; none where it is not known.
+    /// Duration of each part of its latency, ns; `None` where it is not known.
     pub(crate) parts_ns: Option<[u64; PARTS.len()]>,
 }
 
@@ -51,7 +51,8 @@ pub(crate) const PARTS: [&str; 1 + STAGES.len()] = {
     parts
 };
 
-/// What the stages of a round trip leave of a latency was before the sample was sent.
+/// Returns the duration of each part of a latency, ns. The stages of a round trip leave a rest of the latency: the time
+/// before the sample was sent.
 fn parts_ns(latency_ns: u64, stages_ns: [u64; STAGES.len()]) -> [u64; PARTS.len()] {
     let mut parts_ns = [latency_ns.saturating_sub(stages_ns.iter().sum()); PARTS.len()];
     parts_ns[1..].copy_from_slice(&stages_ns);
@@ -79,7 +80,7 @@ impl Recording {
         Ok(Recording { path, plan, timeline, stages })
     }
 
-    /// Whether samples have tokens.
+    /// Returns true when samples have tokens.
     pub(crate) fn has_tokens(&self) -> bool {
         self.timeline.has_tokens()
     }

@@ -1,4 +1,4 @@
-//! What Parquet files say of themselves: structures in Thrift's compact protocol, written field by field.
+//! Metadata of Parquet files: structures in Thrift's compact protocol, written field by field.
 
 const I32: u8 = 5;
 const I64: u8 = 6;

@@ -16,7 +16,7 @@ use super::part::Part;
 use crate::outputs::folder::{FolderError, RunFolder};
 use lon_world::stage_rows::{StageReader, StageSwitch};
 
-/// How often rows are looked for.
+/// Interval at which the thread looks for rows.
 const LOOK: Duration = Duration::from_millis(50);
 /// Rows that are written together.
 const BLOCK: usize = 1 << 14;

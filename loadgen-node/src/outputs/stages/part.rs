@@ -60,7 +60,7 @@ impl Part {
     }
 }
 
-/// What a part has of one sample.
+/// Row of a part: the node and the stages of one sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PartRow {
     /// Place of the node in the list, plus one; 0: not known.

@@ -27,7 +27,7 @@ const MAX_HEADER: u32 = 1 << 20;
 /// Length of a sum, bytes.
 const SUM: u64 = 32;
 
-/// What the rows are of.
+/// Description of the rows: nodes, stages and counts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Header {
@@ -94,12 +94,12 @@ pub(crate) struct StoredStages {
     bytes: Vec<u8>,
 }
 
-/// What is known of one sample.
+/// Node and stages of one sample, as far as they are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SampleStages {
     /// The place of its node in the header's list; none where it is not known.
     pub(crate) node: Option<usize>,
-    /// How long each stage took, ns, in the order of [`STAGES`].
+    /// Duration of each stage, ns, in the order of [`STAGES`].
     pub(crate) durations_ns: [u64; STAGES.len()],
 }
 

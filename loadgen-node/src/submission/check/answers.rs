@@ -13,12 +13,12 @@ use crate::outputs::accuracy_log::GAP;
 /// The largest log of an accuracy run that the official checker takes.
 const LARGEST_BYTES: usize = 10_240;
 
-/// How many answers that the seeds do not pick are named.
+/// The most answers that findings name, of those that the seeds do not pick.
 const SHOWN: usize = 3;
 /// Stands before the digits of an answer.
 const DATA: &str = ", \"data\" : \"";
 
-/// What the script of TEST01 counts, and there must be none of.
+/// Differences that the script of TEST01 counts. Each count has to be zero.
 const DIFFERENCES: [&str; 2] = [DIFFERENT, "num_missing_qsl_idxs"];
 /// Answers that are others than those of the accuracy run.
 const DIFFERENT: &str = "num_perf_log_data_mismatch";
@@ -52,7 +52,8 @@ pub(super) fn check_all(tree: &mut Tree, folder: &Path, detail: &Detail) {
     }
 }
 
-/// How many samples an accuracy run asks for: all, and in MultiStream so many more that its last query is full.
+/// Returns the number of samples that an accuracy run asks for: all samples, and in MultiStream so many more that its
+/// last query is full.
 fn asked(total: u64, detail: &Detail) -> u64 {
     let is_multi_stream = detail.text("effective_scenario") == Some("MultiStream");
     let per_query = detail.whole("effective_samples_per_query").filter(|count| is_multi_stream && *count > 0);
@@ -62,9 +63,9 @@ fn asked(total: u64, detail: &Detail) -> u64 {
 /// A run of TEST01.
 pub(super) struct Test<'a> {
     pub(super) run: &'a AuditedRun,
-    /// What the script has written.
+    /// The text that the script wrote.
     pub(super) verified: Option<&'a str>,
-    /// Whether answers may differ from those of the accuracy run, since the scores have decided.
+    /// True when answers may differ from those of the accuracy run, since the scores have decided.
     pub(super) may_differ: bool,
 }
 

@@ -76,7 +76,7 @@ fn second_chance(tree: &mut Tree, place: &Place, folder: &Path, verified: Option
     }
     let (Some(baseline), Some(compliance)) = (tree.text(&baseline_path), tree.text(&compliance_path)) else { return };
     let scores = official_scores(&compliance);
-    // That it is missing is said elsewhere.
+    // Another check reports a missing file.
     let of_test = files::text(&folder.join(ACCURACY).join(score::FILE), LARGEST).ok();
     let of_test = of_test.map(|text| official_scores(&text));
     let differs = |bound: &&Bound| {
@@ -162,7 +162,7 @@ fn test07(tree: &mut Tree, place: &Place, folder: &Path) {
     }
     tree.unchecked("TEST07: its score is read, and not worked out again from the answers");
     let Some(run) = logged(tree, place, AuditTest::Test07) else { return };
-    // What the official file asked in earlier rounds is less than in later ones.
+    // The official file asked for less in earlier rounds than in later ones.
     let asks_once = place.rules.round.name >= ASKS_ONCE;
     if let (true, Some(_), Some(_)) = (asks_once, &run.answers, text) {
         let findings = audit::test07::judge(&run, score.unwrap_or(f64::NAN), at_least);
@@ -256,7 +256,8 @@ mod tests {
     use super::super::place::closed;
     use super::*;
 
-    /// What is found of a test in a tree of v6.0 with these files in its folder, and what is left unchecked.
+    /// Returns the findings on a test in a tree of v6.0 with these files in its folder, and the notes on things left
+    /// unchecked.
     fn told(benchmark: &str, name: &str, files: &[(&str, &str)]) -> (String, Vec<String>) {
         let root = tempfile::tempdir().unwrap();
         let place = closed(root.path(), "v6.0", benchmark, "Offline");

@@ -11,7 +11,7 @@ use crate::audit::Detail;
 const SUMS: &str = include_str!("loadgen_files.txt");
 /// The file that each release changes. A sum of it that is not known is that of a release that is not known.
 const RELEASE: &str = "/VERSION.txt";
-/// Made by the build.
+/// A file that the build makes.
 const GENERATED: &str = "/mlperf_conf.h";
 /// Ends of names of files that become part of LoadGen.
 const SOURCES: [&str; 3] = [".cc", ".h", "/mlperf.conf"];

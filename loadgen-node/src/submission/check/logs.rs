@@ -14,7 +14,7 @@ use super::tree::Tree;
 use super::tree_division::TreeDivision;
 use crate::audit::{AuditedRun, Detail};
 
-/// How many contradictions of a pair of logs are named.
+/// The most contradictions that findings name of a pair of logs.
 const SHOWN: usize = 3;
 /// The words that the name of a SUT over a network has (rules v5, Network division).
 const NETWORK_SUT: &str = "Network SUT";
@@ -75,7 +75,7 @@ fn check(tree: &mut Tree, place: &Place, kind: Kind, run: &AuditedRun) {
     judged_again(tree, &path, run);
 }
 
-/// What a log says of its run.
+/// Returns the faults in the facts of a run that its log states: scenario, test mode, seeds, name of the SUT and date.
 fn said(place: &Place, kind: Kind, detail: &Detail) -> Vec<String> {
     let mut faults = Vec::new();
     let mode = if kind == Kind::Accuracy { "AccuracyOnly" } else { "PerformanceOnly" };
@@ -105,7 +105,7 @@ fn said(place: &Place, kind: Kind, detail: &Detail) -> Vec<String> {
     faults
 }
 
-/// How many samples the run was about.
+/// Returns the faults in the numbers of samples of the run.
 fn counts(place: &Place, kind: Kind, detail: &Detail) -> Vec<String> {
     let mut faults = Vec::new();
     let mut least = |key: &str, least: Option<u64>| {
@@ -146,7 +146,7 @@ fn errors(detail: &Detail) -> Option<String> {
     has_errors.then(|| format!("the run had errors: num_errors is {count}, lines that are errors: {lines}"))
 }
 
-/// What the logs of a measured run conclude.
+/// Returns the faults in the conclusions of the logs of a measured run.
 fn verdict(detail: &Detail) -> Vec<String> {
     let mut faults = Vec::new();
     if !detail.is_valid() {

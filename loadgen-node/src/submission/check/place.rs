@@ -32,9 +32,9 @@ pub(super) struct Place {
     pub(super) scenario: Scenario,
     /// True where the SUT is reached over a network, as the division or the system says.
     pub(super) is_networked: bool,
-    /// Whether the system is one of the edge suite, in which results may follow from runs of other scenarios.
+    /// True when the system is one of the edge suite, in which results may follow from runs of other scenarios.
     pub(super) is_edge: bool,
-    /// Whether performance runs were shortened and the dataset may be a small one, as the tree says.
+    /// True when performance runs were shortened and the dataset may be a small one, as the tree says.
     pub(super) is_rehearsal: bool,
 }
 
@@ -87,8 +87,8 @@ const GUESSES: [(&str, &str); 6] = [
     ("llama3_1-405b", "llama3.1-405b"),
 ];
 
-/// What the round holds of the benchmark with this folder, by its official name, another one, that of the submitter, or
-/// by a guess.
+/// Returns the round's entry for the benchmark with this folder. The folder has its official name, another one, that of
+/// the submitter, or one from which the benchmark is a guess.
 pub(super) fn official(folder: &str, mapping: &Mapping, round: &str) -> Option<&'static Official> {
     let other = OTHER_NAMES.into_iter().find(|(name, _)| *name == folder).map(|(_, checker)| checker);
     let own = mapping.get(folder).map(String::as_str);

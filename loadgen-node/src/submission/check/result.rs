@@ -8,8 +8,8 @@ use super::tree::Tree;
 use super::{answers, compliance, logs, texts};
 use crate::audit::{self, AuditedRun};
 
-/// What an accuracy run has other settings than the performance run in, beside how long and how fast it asks. How many
-/// samples are in memory at a time does not matter to it, and seeds of each run are held to the round.
+/// Settings in which an accuracy run may differ from the performance run, beside how long and how fast it asks. The
+/// number of samples in memory at a time does not matter to it. The seeds of each run are checked against the round.
 const ACCURACY_CHANGES: [&str; 6] = [
     "test_mode",
     "performance_sample_count",
@@ -18,7 +18,7 @@ const ACCURACY_CHANGES: [&str; 6] = [
     "sample_index_rng_seed",
     "schedule_rng_seed",
 ];
-/// What it has other settings in where its dataset is another one.
+/// Settings in which an accuracy run may also differ where its dataset is another one.
 const DATASET: [&str; 2] = ["qsl_reported_total_count", "accuracy_sample_count"];
 /// Files that the checkers allow beside the logs of any run.
 const OPTIONAL: [&str; 3] = ["mlperf_log_trace.json", "mlperf_log_accuracy.json", "results.json"];

@@ -1,5 +1,5 @@
-//! What a run asked for, against what the round prescribes: rates are free, limits may be lower and runs longer,
-//! everything else is as the round has it.
+//! Checks the settings that a run asked for against those that the round prescribes. Rates are free, limits may be
+//! lower and runs longer, everything else is as the round has it.
 
 use loadgen::official;
 use loadgen::settings::TestSettings;
@@ -27,7 +27,7 @@ const FREE: [&str; 14] = [
     "performance_sample_count_override",
     "print_timestamps",
 ];
-/// What an `audit.config` changes. That it did is seen by the audit itself.
+/// Settings that an `audit.config` changes. The audit itself checks that it changed them.
 const AUDITED: [&str; 6] = [
     "accuracy_log_rng_seed",
     "accuracy_log_probability",
@@ -36,15 +36,15 @@ const AUDITED: [&str; 6] = [
     "performance_issue_same",
     "performance_issue_same_index",
 ];
-/// What it changes, too, where it says how long the run is.
+/// Settings that an `audit.config` also changes where it says how long the run is.
 const LENGTH: [&str; 3] = [DURATION, "min_query_count", "sample_concatenate_permutation"];
 /// Settings of one's own, which no official text forbids. A run that a limit of these ended has an error in its log.
 const OWN: [&str; 3] = ["max_duration_ms", "max_query_count", "server_coalesce_queries"];
-/// What may be larger than prescribed.
+/// Settings that may be larger than prescribed.
 const AT_LEAST: [&str; 2] = [DURATION, QUERIES];
-/// What may be smaller than prescribed.
+/// Settings that may be smaller than prescribed.
 const AT_MOST: [&str; 3] = ["server_target_latency_ns", "server_ttft_latency", "server_tpot_latency"];
-/// What a rehearsal shortens.
+/// The setting that a rehearsal shortens.
 const DURATION: &str = "min_duration_ms";
 /// In Offline, whose one query has the samples of all, it is the number of samples.
 const QUERIES: &str = "min_query_count";
@@ -64,7 +64,7 @@ pub(super) fn unlike(place: &Place, kind: Kind, detail: &Detail) -> Result<Unlik
     if !place.rules.knows(name) {
         return Err(format!("settings of {name}: round {round} has none of its own"));
     }
-    // What is wrong with the log itself is said elsewhere.
+    // Another check reports faults of the log itself.
     let Some(wanted) = requested(detail) else { return Ok(Unlike::default()) };
     let scenario = place.scenario_of(detail);
     let mut official = TestSettings { scenario, ..TestSettings::default() };
@@ -115,7 +115,7 @@ pub(super) fn requested(detail: &Detail) -> Option<TestSettings> {
     Some(official::requested(detail.log().ok()?).ok()?.settings)
 }
 
-/// Whether both values are the same. Logs have six digits of a number.
+/// Returns true when both values are the same. Logs have six digits of a number.
 pub(super) fn is_equal(one: &Value, other: &Value) -> bool {
     match (one.as_f64(), other.as_f64()) {
         (Some(one), Some(other)) => (one - other).abs() <= 1e-5 * one.abs().max(other.abs()),

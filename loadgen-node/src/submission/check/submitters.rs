@@ -216,12 +216,12 @@ mod tests {
         }
     }
 
-    /// What is found in a tree with a folder of this name for a result of round v5.1.
+    /// Returns the findings on a tree with a folder of this name for a result of round v5.1.
     fn found(folder: &str) -> (usize, String) {
         with_files(&[(&format!("{folder}/note.txt"), "x")])
     }
 
-    /// What is found in a tree of these files.
+    /// Returns the findings on a tree of these files.
     fn with_files(files: &[(&str, &str)]) -> (usize, String) {
         let (results, told) = of_files(files);
         let lines = told.findings.iter().map(|finding| format!("{} {}\n", finding.path, finding.what));

@@ -23,7 +23,7 @@ const TYPES: [(&str, &[Suite]); 4] = [
     ("edge,datacenter", &[Suite::Datacenter, Suite::Edge]),
 ];
 
-/// What a description says of its system.
+/// The facts that a description states of its system.
 #[derive(Default)]
 pub(super) struct Described {
     /// The suites that the system is submitted to; empty where that is not said.

@@ -1,4 +1,4 @@
-//! What stands beside the logs: scores, measurements and the submitter's settings.
+//! Checks the texts beside the logs: scores, measurements and the submitter's settings.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ use crate::audit::AuditedRun;
 use crate::division::fields;
 use crate::outputs::audit_folder::ACCURACY;
 
-/// How the script for classifiers begins its line.
+/// The beginning of the line of the script for classifiers.
 const COUNTED: &str = "accuracy=";
 /// Digits of a SHA-256.
 const SUM_DIGITS: usize = 64;

@@ -40,13 +40,13 @@ pub(super) struct Tree {
     has_endless: bool,
 }
 
-/// What is said of a tree.
+/// The outcome of the check of a tree.
 pub(super) struct Told {
-    /// What is wrong, in the order in which it was found.
+    /// The faults, in the order in which the check found them.
     pub(super) findings: Vec<TreeFinding>,
-    /// What no official text forbids, and what may not be meant.
+    /// Points that no official text forbids, and that the submitter may not intend.
     pub(super) advice: Vec<TreeFinding>,
-    /// What could not be looked at.
+    /// The things that the check could not look at.
     pub(super) unchecked: Vec<String>,
     /// A program without a guard of its own could wait for one of the files, or read it, for ever.
     pub(super) has_endless: bool,
@@ -113,7 +113,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Whether this is a link to a file or folder of the tree. No official text forbids one.
+    /// Returns true when this is a link to a file or folder of the tree. No official text forbids one.
     fn is_inner_link(&self, path: &Path) -> bool {
         let (root, to) = (self.root.canonicalize(), path.canonicalize());
         path.is_symlink() && root.is_ok_and(|root| to.is_ok_and(|to| to.starts_with(root)))
@@ -124,7 +124,7 @@ impl Tree {
         &self.root
     }
 
-    /// Whether the tree says that its runs were shortened.
+    /// Returns true when the tree says that its runs were shortened.
     pub(super) fn is_rehearsal(&self) -> bool {
         self.root.join(REHEARSAL).is_file()
     }
@@ -185,7 +185,7 @@ impl Tree {
             Some(Err(error)) => format!("cannot be read: {error}"),
             None if path.symlink_metadata().is_err() => "is missing".to_owned(),
             None if path.is_symlink() => "is a link: a file has to be here".to_owned(),
-            // Said already.
+            // An earlier finding reports it already.
             None => return None,
         };
         self.found(path, why);
@@ -212,7 +212,7 @@ impl Tree {
         of_folder.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())).collect()
     }
 
-    /// What was found, with the files that nobody has asked for in this round.
+    /// Returns the outcome, with the files that no check has asked for in this round.
     pub(super) fn end(mut self, round: &str) -> Told {
         for path in std::mem::take(&mut self.left) {
             let inner = path.strip_prefix(&self.root).unwrap_or(&path);
@@ -233,8 +233,8 @@ fn is_endless(data: &fs::Metadata) -> bool {
     !data.is_dir() && (!data.is_file() || data.len() > ENDLESS_BYTES)
 }
 
-/// Whether the checker of a round has a list of the files that may lie beside a file: at the top, and in folders of
-/// `DIVISION/SUBMITTER/results/SYSTEM/BENCHMARK/SCENARIO`. From v6.0 on those of both runs have none.
+/// Returns true when the checker of a round has a list of the files that may lie beside a file: at the top, and in
+/// folders of `DIVISION/SUBMITTER/results/SYSTEM/BENCHMARK/SCENARIO`. From v6.0 on those of both runs have none.
 fn has_list(inner: &Path, round: &str) -> bool {
     let parts: Vec<&str> = inner.iter().filter_map(|part| part.to_str()).collect();
     let [_, _, part @ ("results" | "compliance"), _, _, _, within @ ..] = &parts[..] else {
@@ -247,7 +247,7 @@ fn has_list(inner: &Path, round: &str) -> bool {
     }
 }
 
-/// What is wrong with the name of a file or folder.
+/// Returns the fault in the name of a file or folder.
 fn wrong_name(path: &Path) -> Option<String> {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
         return Some("has a name that is no text".to_owned());

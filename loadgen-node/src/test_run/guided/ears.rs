@@ -1,4 +1,4 @@
-//! What arrives in a run that another engine leads: counted, then handed on.
+//! Counts the replies that arrive in a run that another engine leads, then hands them on.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -38,7 +38,7 @@ pub(super) struct Ears {
     changed: Condvar,
 }
 
-/// What changes seldom.
+/// The part of the state that changes seldom.
 #[derive(Default)]
 struct State {
     /// Why the run is unusable: the first cause.
@@ -79,12 +79,12 @@ impl Ears {
         self.state().lost.push(id);
     }
 
-    /// Whether nothing is sent any more.
+    /// Returns true when nothing is sent any more.
     pub(super) fn is_broken(&self) -> bool {
         self.broken.load(SeqCst)
     }
 
-    /// Whether the run is over.
+    /// Returns true when the run is over.
     pub(super) fn is_closed(&self) -> bool {
         self.closed.load(SeqCst)
     }
@@ -139,7 +139,7 @@ impl Ears {
         std::mem::take(&mut self.state().lost)
     }
 
-    /// What the replies took so far; afterwards it is empty.
+    /// Takes the tally of the replies so far; afterwards it is empty.
     pub(super) fn take_tally(&self) -> Tally {
         std::mem::take(&mut *self.tally())
     }

@@ -30,18 +30,18 @@ use loadgen::trace::PhaseMode;
 use loadgen::world::TimeNs;
 use lon_world::pace::{self, Pacing};
 
-/// How long samples under way may still be answered after the run has become unusable; as in runs of our own.
+/// The time in which samples under way may still be answered after the run has become unusable; as in runs of our own.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// How long an issuing thread sleeps at most before it looks again whether the nodes have room.
+/// The longest sleep of an issuing thread before it looks again for room at the nodes.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Nodes that are claimed for another engine. All functions may be called from several threads at the same time.
 pub struct Guided {
     ears: Arc<Ears>,
-    /// None once the run is over.
+    /// The nodes and the run. `None` once the run is over.
     held: RwLock<Option<Held>>,
-    /// Held while samples are handed to the QDL, so that there is still room when they arrive there.
+    /// The lock of the thread that hands samples to the QDL, so that there is still room when they arrive there.
     issuing: Mutex<()>,
     describes: Vec<NodeDescription>,
     title: String,
@@ -79,7 +79,7 @@ impl Connected {
 }
 
 impl Guided {
-    /// What the nodes said of themselves, in the order given.
+    /// Returns the descriptions that the nodes gave of themselves, in the given order.
     pub fn nodes(&self) -> &[NodeDescription] {
         &self.describes
     }
@@ -114,7 +114,7 @@ impl Guided {
                         usize::MAX => 0,
                         room => room.saturating_sub(1),
                     };
-                    // Made before the QDL's locks are taken: samples may be copied here.
+                    // The samples are collected before the QDL's locks are taken: samples may be copied here.
                     let together: Vec<Sample> = std::iter::once(sample).chain(samples.by_ref().take(more)).collect();
                     held.run.issue(together.into_iter(), Instant::now());
                 }

@@ -38,7 +38,7 @@ fn values_are_scaled_shifted_and_divided() {
     let halves: Vec<f32> = halves.data().as_chunks::<2>().0.iter().map(|b| f16::from_le_bytes(*b).to_f32()).collect();
     assert_eq!(halves, [254.5, 99.5, -0.5]);
     let signed = applied("crop=1,dtype=i8,mean=120.4/100/150", &image);
-    // Rounded, and cut off at -128 and 127.
+    // The values are rounded, and cut off at -128 and 127.
     assert_eq!(signed.data()[..].iter().map(|&byte| byte as i8).collect::<Vec<_>>(), [127, 0, -128]);
 }
 

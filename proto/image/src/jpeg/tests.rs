@@ -11,7 +11,7 @@ fn encoded(data: &[u8], width: u16, height: u16, kind: ColorType, progressive: b
     file
 }
 
-/// Left half one colour, right half another.
+/// Returns pixels: the left half has one colour, the right half another.
 fn halves(width: u16, height: u16, left: &[u8], right: &[u8]) -> Vec<u8> {
     let row = (0..width).flat_map(|x| if x < width / 2 { left } else { right }).copied();
     let row: Vec<u8> = row.collect();

@@ -1,4 +1,4 @@
-//! What a frame begins with: a flag byte and a length of four bytes (big endian).
+//! The prefix of a frame: a flag byte and a length of four bytes (big endian).
 
 /// Flag byte and length.
 pub const PREFIX_BYTES: usize = 5;

@@ -15,7 +15,7 @@ const READ_BYTES: usize = 64 << 10;
 /// and how few while a buffer is used up.
 const LEAST_READ_BYTES: usize = 8 << 10;
 
-/// What [`Inbound::next_message`] finds.
+/// The result of [`Inbound::next_message`].
 #[derive(Debug, PartialEq)]
 pub enum Incoming<M> {
     /// A whole message and its bytes without prefix.

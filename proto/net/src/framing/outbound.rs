@@ -46,11 +46,11 @@ impl Head {
     }
 }
 
-/// Framed messages on their way out, as chunks in their order.
+/// Messages in frames on their way out, as chunks in their order.
 #[derive(Debug, Default)]
 pub struct Outbound {
     chunks: VecDeque<Bytes>,
-    /// What comes after the chunks: heads and small payloads.
+    /// The bytes behind the chunks: heads and small payloads.
     gathered: BytesMut,
     len: usize,
     total: u64,
@@ -62,7 +62,7 @@ impl Outbound {
         self.len
     }
 
-    /// Whether no bytes wait to leave.
+    /// Returns true when no bytes wait to leave.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -149,7 +149,7 @@ impl Outbound {
         self.total += bytes as u64;
     }
 
-    /// What was gathered becomes a chunk.
+    /// Makes a chunk of the gathered bytes.
     fn seal(&mut self) {
         if !self.gathered.is_empty() {
             self.chunks.push_back(self.gathered.split().freeze());

@@ -38,7 +38,7 @@ fn all(out: &mut Outbound) -> Vec<u8> {
     std::iter::from_fn(|| out.pop()).flatten().collect()
 }
 
-/// What leaves is, byte for byte, what prost would have written, and the sizes told are those of the messages.
+/// Compares the bytes with those that prost writes, and the returned sizes with those of the messages.
 #[test]
 fn messages_are_those_of_protobuf() {
     let mut out = Outbound::default();

@@ -7,7 +7,7 @@ use nix::sys::socket::{getsockopt, setsockopt, sockopt};
 /// Some 5 ms at 12 Gbit/s. The kernel's default, 212 KB, is less than two bursts of segmentation offload.
 const WANTED_BYTES: usize = 8 << 20;
 
-/// What the kernel granted, in its own count (twice the payload, for its bookkeeping).
+/// The buffer sizes that the kernel granted, in its own count (twice the payload, for its bookkeeping).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpBuffers {
     /// The socket that sends.

@@ -213,7 +213,7 @@ mod tests {
             certificate.signed_by(&KeyPair::generate().unwrap(), &self.issuer).unwrap().der().clone()
         }
 
-        /// What a node with this certificate says to clients.
+        /// Returns the verifier of clients at a node with this certificate.
         fn node(&self, own: &CertificateDer<'_>, allowed: &[&str]) -> Clients {
             let allowed: Vec<ClientName> = allowed.iter().map(|name| name.parse().unwrap()).collect();
             Clients::new(Arc::clone(&self.roots), provider(), public_key(own).unwrap(), &allowed).unwrap()

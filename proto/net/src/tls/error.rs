@@ -22,7 +22,7 @@ pub enum TlsError {
     OpenKey {
         /// The file that was given.
         path: PathBuf,
-        /// Who can read it, and what to do.
+        /// The reason: who can read the file, and the remedy.
         source: KeyFileError,
     },
     /// Names of clients at a node that asks for no certificates.
@@ -37,7 +37,7 @@ pub enum TlsError {
         origin: String,
         /// Certificate or key.
         wanted: &'static str,
-        /// How PEM calls it.
+        /// The name of the wanted section in PEM.
         label: &'static str,
     },
     /// A file is damaged.
@@ -47,7 +47,7 @@ pub enum TlsError {
         flag: &'static str,
         /// The file, or where else the text came from.
         origin: String,
-        /// What is wrong with it.
+        /// The fault in the file.
         why: String,
     },
     /// One of a pair.
@@ -85,7 +85,7 @@ pub enum TlsError {
         flag: &'static str,
         /// The file, or where else the text came from.
         origin: String,
-        /// What the TLS library says.
+        /// The error of the TLS library.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }

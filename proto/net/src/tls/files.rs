@@ -12,7 +12,7 @@ use super::TlsError;
 use super::clients::public_key;
 use crate::key_file::{self, KeyFileError};
 
-/// What `--tls-ca`, `--tls-cert` and `--tls-key` said.
+/// The values of `--tls-ca`, `--tls-cert` and `--tls-key`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsFiles {
     /// PEM: whom to trust. At a server: whose certificate clients must show.
@@ -21,7 +21,7 @@ pub struct TlsFiles {
     pub cert: Option<PathBuf>,
     /// PEM: its private key.
     pub key: Option<PathBuf>,
-    /// Whether the key is read though others can read it, too; see [`crate::key_file`].
+    /// True when the key is read though others can read it, too; see [`crate::key_file`].
     pub allows_open_key: bool,
 }
 
@@ -132,7 +132,7 @@ impl Pair {
     }
 }
 
-/// How a key names its curve P-521: the object identifier 1.3.132.0.35 in DER.
+/// The name of the curve P-521 in a key: the object identifier 1.3.132.0.35 in DER.
 const P521: &[u8] = &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x23];
 
 /// Kinds of keys that can be used.

@@ -1,4 +1,5 @@
-//! What a backend does without a network: written by `sut-node bench --json`, read by `loadgen-node run --baseline`.
+//! The performance of a backend without a network. `sut-node bench --json` writes the document, and
+//! `loadgen-node run --baseline` reads it.
 //!
 //! Unknown keys are refused: a file that holds more than its reader knows may mean something else.
 
@@ -36,15 +37,15 @@ pub struct BenchReport {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BenchBackend {
-    /// What runs the model, with its version.
+    /// Engine that runs the model, with its version.
     pub engine: String,
     /// The model's name.
     pub model: String,
     /// SHA-256 of the model file, hexadecimal; empty where there is no file.
     pub model_sha256: String,
-    /// What a sample must have, one tensor each: `name dtype[dims]`.
+    /// Tensors that a sample must have, one in each entry: `name dtype[dims]`.
     pub inputs: Vec<String>,
-    /// What an answer has, one tensor each: `name dtype[dims]`.
+    /// Tensors that an answer has, one in each entry: `name dtype[dims]`.
     pub outputs: Vec<String>,
 }
 
@@ -61,11 +62,11 @@ pub struct BenchOptions {
     pub workers: u64,
     /// Threads of each worker.
     pub threads: u64,
-    /// What is done to images before the model; null: nothing.
+    /// Preprocessing of images before the model; null when there is none.
     pub preprocess: Option<String>,
-    /// What is done to the model's outputs; `none`: nothing.
+    /// Postprocessing of the model's outputs; `none` when there is none.
     pub postprocess: String,
-    /// How long each of the two measurements was meant to last, ns.
+    /// Target duration of each of the two measurements, ns.
     pub phase_ns: u64,
 }
 
@@ -74,7 +75,7 @@ pub struct BenchOptions {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BenchSamples {
-    /// What they are, in words.
+    /// Description of the samples, in words.
     pub what: String,
     /// Number of different samples.
     pub count: u64,
@@ -93,7 +94,7 @@ pub struct BenchThroughput {
     pub samples: u64,
     /// Samples that failed.
     pub failed: u64,
-    /// How long it lasted, ns.
+    /// Duration of the measurement, ns.
     pub duration_ns: u64,
     /// Samples in flight.
     pub in_flight: u64,

@@ -1,4 +1,4 @@
-//! What `sut-node describe` prints: a node that does not serve, and its backend.
+//! The output of `sut-node describe`: a node that does not serve, and its backend.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub struct DescribeDocument {
     pub software: String,
     /// The version of the wire contract.
     pub wire_version: u32,
-    /// What answers the samples.
+    /// The backend that answers the samples.
     pub backend: BackendDocument,
     /// The codecs that the node knows, by name.
     pub codecs: Vec<String>,
@@ -45,11 +45,11 @@ pub struct TriedEngine {
     pub reason: Option<String>,
 }
 
-/// What answers the samples.
+/// The backend that answers the samples.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BackendDocument {
-    /// What runs the model, with its version.
+    /// Engine that runs the model, with its version.
     pub engine: String,
     /// The model's file name; empty when there is none.
     pub model: String,
@@ -59,8 +59,8 @@ pub struct BackendDocument {
     pub model_bytes: Option<u64>,
     /// The backend's options by name.
     pub settings: BTreeMap<String, String>,
-    /// What a sample must have, one tensor each.
+    /// Tensors that a sample must have, one in each entry.
     pub inputs: Vec<String>,
-    /// What an answer has, one tensor each.
+    /// Tensors that an answer has, one in each entry.
     pub outputs: Vec<String>,
 }

@@ -61,7 +61,7 @@ pub struct ProcessorsDocument {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StorageDocument {
-    /// What they hold, bytes; 0 where the system shows none.
+    /// Total size of the disks, bytes; 0 where the system shows none.
     pub bytes: u64,
     /// Of which kinds they are, each once: `NVMe SSD`, `SSD`, `HDD`, `virtual disk`.
     pub kinds: String,
@@ -91,7 +91,7 @@ pub struct InterfaceDocument {
     pub speed_mbit_s: Option<u64>,
     /// Largest packet, bytes.
     pub mtu_bytes: u32,
-    /// What its links carry, where the rules have a word for it: `Ethernet`, `InfiniBand`, `IEEE 802.11`, `3GPP`; else
+    /// Type of its links, where the rules have a word for it: `Ethernet`, `InfiniBand`, `IEEE 802.11`, `3GPP`; else
     /// empty.
     pub link: String,
     /// Bus and ids (vendor, device) of its device, for example `pci 15b3:101d`; empty for interfaces without one.

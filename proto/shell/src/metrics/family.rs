@@ -17,7 +17,7 @@ pub struct Family {
     pub kind: Kind,
     /// The unit, in the plural; empty for numbers of things.
     pub unit: &'static str,
-    /// What it counts: one sentence.
+    /// The description of the counted things: one sentence.
     pub help: &'static str,
 }
 
@@ -28,7 +28,7 @@ pub enum Kind {
     Counter,
     /// A number that goes up and down.
     Gauge,
-    /// How often values fell into which range.
+    /// The number of values in each range.
     Histogram,
     /// Labels that say something of the program; the value is always 1.
     Info,
@@ -41,7 +41,7 @@ pub enum Value<'a> {
     Number(u64),
     /// A number with a fraction, for counters and gauges.
     Real(f64),
-    /// What a histogram holds.
+    /// The content of a histogram.
     Buckets(&'a Buckets),
     /// For kind [`Kind::Info`].
     Present,

@@ -20,8 +20,8 @@ pub const DURATION_BOUNDS_NS: [u64; 25] = {
     bounds
 };
 
-/// How many durations fell into which bucket. One thread at a time adds, without a lock and without a locked
-/// instruction; any thread reads.
+/// The number of durations in each bucket. One thread at a time adds, without a lock and without a locked instruction;
+/// any thread reads.
 #[derive(Debug)]
 pub struct Durations {
     /// One more than there are bounds: the last holds what is longer than all of them.
@@ -53,7 +53,7 @@ impl Durations {
         grow(&self.sum_ns, duration_ns);
     }
 
-    /// What was counted until now. A duration that is being added may be in the sum and not yet in its bucket, or the
+    /// Returns the counts until now. A duration that is being added may be in the sum and not yet in its bucket, or the
     /// other way round.
     pub fn buckets(&self) -> Buckets {
         let counts = self.counts.each_ref().map(|count| count.load(Relaxed));
@@ -70,7 +70,7 @@ impl Durations {
     }
 }
 
-/// What one thread alone writes needs no locked instruction.
+/// Adds to a number that one thread alone writes, so that it needs no locked instruction.
 fn grow(number: &AtomicU64, by: u64) {
     number.store(number.load(Relaxed).wrapping_add(by), Relaxed);
 }
@@ -80,7 +80,7 @@ fn seconds(duration_ns: u64) -> f64 {
     duration_ns as f64 / 1e9
 }
 
-/// What a histogram holds: how many values are in each range, each range with its upper end.
+/// The content of a histogram: the number of values in each range, each range with its upper end.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Buckets {
     ranges: Vec<(f64, u64)>,
@@ -123,7 +123,7 @@ impl Buckets {
         self.sum
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.ranges.iter().map(|(_, count)| count).sum()
     }

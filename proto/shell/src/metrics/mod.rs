@@ -1,5 +1,5 @@
-//! What `--metrics-listen` opens: the counters of a program as text, for Prometheus and others that ask every few
-//! seconds.
+//! The port that `--metrics-listen` opens: the counters of a program as text, for Prometheus and others that ask every
+//! few seconds.
 //!
 //! ```text
 //! Metrics (the program's Source reads its counters) ──> server ── one reply a connection ──> GET /metrics

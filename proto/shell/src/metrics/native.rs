@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// The resolution, in Prometheus's words: buckets end at 2^(i/2^3) s.
 pub(super) const SCHEMA: i32 = 3;
 
-/// What is below counts as nothing, s; the number that Prometheus's own libraries take.
+/// The limit below which a duration counts as nothing, s; the number that Prometheus's own libraries take.
 pub(super) const ZERO_THRESHOLD: f64 = 2.938_735_877_055_719e-39;
 
 const PARTS: i32 = 1 << SCHEMA;
@@ -22,7 +22,7 @@ const ENDS: [f64; PARTS as usize] = [
     1.834_008_086_409_342_4,
 ];
 
-/// How many durations are in which bucket.
+/// The number of durations in each bucket.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Native {
     zeros: u64,

@@ -1,4 +1,4 @@
-//! What one request is answered with. No socket, no clock.
+//! The reply to one request. No socket, no clock.
 
 use std::fmt;
 
@@ -47,7 +47,7 @@ impl Format {
         }
     }
 
-    /// How HTTP calls the format.
+    /// Returns the name of the format in HTTP.
     pub fn content_type(self) -> &'static str {
         match self {
             Format::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",

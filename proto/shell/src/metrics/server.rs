@@ -30,16 +30,16 @@ use super::source::Metrics;
 /// The most connections at one time.
 const MAX_CONNECTIONS: usize = 16;
 
-/// How long a connection may last, from the first byte of its handshake to the last of its answer.
+/// The longest time of a connection, from the first byte of its handshake to the last of its answer.
 const CONNECTION_TIME: Duration = Duration::from_secs(10);
 
 /// The most bytes of a request that are kept.
 const MAX_REQUEST_BYTES: usize = 16 << 10;
 
-/// How long accepting pauses when the operating system has no descriptors left, or fails otherwise.
+/// The pause in accepting when the operating system has no descriptors left, or fails otherwise.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// How long connections get to end when the server does.
+/// The time that connections get to end when the server ends.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// A server on a thread of its own. It ends when this is dropped, within a second.
@@ -144,7 +144,7 @@ impl Visits {
     }
 }
 
-/// What every connection is served with.
+/// The values that the server needs for every connection.
 struct Visit {
     metrics: Metrics,
     tls: Option<lon_net::tls::ServerTls>,
@@ -249,7 +249,7 @@ mod tests {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
         let mut config = config.with_root_certificates(roots).with_no_client_auth();
-        // What Prometheus offers.
+        // Prometheus offers these two protocols.
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         let name = ServerName::try_from("127.0.0.1").unwrap();
         let connection = ClientConnection::new(Arc::new(config), name).unwrap();

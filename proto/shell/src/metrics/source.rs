@@ -23,7 +23,7 @@ pub trait Source: fmt::Debug + Send + Sync + 'static {
 #[derive(Debug)]
 pub struct Teller<'a>(How<'a>);
 
-/// What a teller makes.
+/// The output of a teller.
 #[derive(Debug)]
 enum How<'a> {
     /// Lines of text.

@@ -7,7 +7,7 @@ use super::family::{Family, Kind, Labels, Value};
 use super::histogram::Buckets;
 use super::native::{SCHEMA, ZERO_THRESHOLD};
 
-/// How HTTP calls it.
+/// The name of this format in HTTP.
 pub(super) const CONTENT_TYPE: &str =
     "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited";
 

@@ -33,7 +33,7 @@ exit codes: 0 every sample was answered once (whether the result is valid is in 
 
 
 class UsageError(Exception):
-    """What the caller is to change, in one sentence."""
+    """A mistake in the call: one sentence that says what to change."""
 
 
 def main() -> int:

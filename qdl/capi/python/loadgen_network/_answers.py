@@ -14,7 +14,7 @@ from ._library import COMPLETED, NETWORK, OK, LonError, Response, last_error, li
 # Answers of one call at most. LoadGen stamps them when the whole batch is Python objects: about half a microsecond for
 # each.
 _BATCH = 1024
-# How long one call waits, in ms: a thread that is to stop does so in that time.
+# Longest wait of one call, in ms: a thread that is to stop does so in that time.
 _WAIT_MS = 50
 # lon_response, without padding.
 _LAYOUT = struct.Struct("=QQQq")
@@ -79,7 +79,7 @@ class Answers:
                     batch = list(itertools.starmap(make, unpack(memory[:count.value * size])))
                     (complete if kind.value == COMPLETED else first_tokens)(batch)
             elif code == NETWORK:
-                # Said once. What has no answer is completed without data from now on.
+                # The loss is reported once. Samples without an answer are completed without data from now on.
                 self._lost(last_error())
             elif not self._is_stopped:
                 raise LonError(code, last_error())

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 ABI = 1
-# What functions return; 1 to 4 are also exit codes of loadgen-node.
+# Status that functions return; 1 to 4 are also exit codes of loadgen-node.
 OK = 0
 BUG = 1
 USAGE = 2
@@ -123,7 +123,7 @@ def version() -> str:
 
 
 def last_error() -> str:
-    """What the last call on this thread that failed said."""
+    """Returns the error of the last call on this thread that failed."""
     return bytes(library().lon_last_error()).decode(errors="replace")
 
 
@@ -134,7 +134,7 @@ def check(code: int) -> None:
 
 
 def text_of(function: Callable[..., int], handle: int) -> str:
-    """What a function with a buffer writes, whole."""
+    """Returns the whole text that a function writes into a buffer."""
     capacity, length = _FIRST_CAPACITY, ctypes.c_size_t()
     while True:
         buffer = ctypes.create_string_buffer(capacity)

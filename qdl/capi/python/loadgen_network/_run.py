@@ -23,7 +23,7 @@ _SAMPLE = struct.Struct("=QQ")
 _TAKEN = 256
 # Queries after which the thread that issues hands over what was answered.
 _HAND_OVER_AFTER = 32
-# How long one call of lon_take waits at most, in ms.
+# Longest wait of one call of lon_take, in ms.
 _STEP_MS = 50
 
 
@@ -49,7 +49,7 @@ class _Handle:
     def __init__(self, value: int) -> None:
         self.value = value
         self._closing = threading.Lock()
-        # Held while bytes of the library are read, which it may free on closing, unloading or fetching.
+        # The lock while bytes of the library are read, which it may free on closing, unloading or fetching.
         self.borrowed = threading.Lock()
 
     def close(self, folder: str | os.PathLike[str] | None) -> None:
@@ -126,7 +126,7 @@ class Qsl:
             return ctypes.string_at(data.value or 0, size.value) if size.value else b""
 
     def describe(self) -> dict[str, Any]:
-        """What is known of benchmark and dataset, and in a run of the nodes."""
+        """Returns the description of benchmark and dataset, and in a run of the nodes."""
         described: dict[str, Any] = json.loads(text_of(library().lon_describe, self._handle.value))
         return described
 
@@ -232,7 +232,7 @@ class Run:
         self._handle = _Handle(handle.value)
         self._out = options.get("out")
         self._on_lost = on_lost
-        # Who ends the run has it; who ends the process keeps it.
+        # The lock of the thread that ends the run; a thread that ends the process keeps it.
         self._ending = threading.Lock()
         self._answers: Answers | None = None
         self.qsl = Qsl(self._handle, is_alone=False)
@@ -246,18 +246,18 @@ class Run:
         try:
             self.close()
         except LonError:
-            # What went wrong first is what the caller is told.
+            # The caller gets the first error.
             if kind is None:
                 raise
 
     def describe(self) -> dict[str, Any]:
-        """What is known of benchmark, dataset and nodes."""
+        """Returns the description of benchmark, dataset and nodes."""
         return self.qsl.describe()
 
     @contextlib.contextmanager
     def official(self, loadgen: Any = None) -> Iterator[tuple[int, int]]:
-        """What mlperf_loadgen.StartTest takes: the SUT (a QDL) and the QSL. A thread hands answers to LoadGen inside of
-        the `with`. Fails with ModuleNotFoundError where the package mlcommons-loadgen is missing.
+        """Yields the arguments of mlperf_loadgen.StartTest: the SUT (a QDL) and the QSL. A thread hands answers to
+        LoadGen inside of the `with`. Fails with ModuleNotFoundError where the package mlcommons-loadgen is missing.
 
         LoadGen cannot go on when what it calls fails, and crashes when the error passes through it. So such an error
         ends the process, with its code: see `abort`.

@@ -16,7 +16,7 @@ use lon_proto::text::printable;
 
 use crate::dispatch::{AROUND_BYTES, Expected, Held};
 
-/// How a call ended.
+/// End of a call.
 #[derive(Debug)]
 pub(super) enum End {
     /// The server answered with this message.

@@ -83,13 +83,13 @@ pub(super) struct CallConnection {
     departed: Arc<Departed>,
     calls: FuturesUnordered<Call>,
     begun: u32,
-    /// How the connection ended; `None` before that.
+    /// Outcome of the connection; `None` while it is open.
     over: Option<Result<(), h2::Error>>,
     /// Why a call could not begin.
     refused: Option<h2::Error>,
 }
 
-/// Whether calls may begin.
+/// Readiness of the connection for another call.
 #[derive(Debug)]
 pub(super) enum Readiness {
     /// A call may begin now.

@@ -29,7 +29,7 @@ use crate::types::{Answer, Failure, NodeFailure, Outcome, Reply};
 /// Calls that begin before the connection gets its turn to write.
 const BURST_CALLS: usize = 64;
 
-/// How many connections in a row a server may ask to be left before any call has ended.
+/// Most connections in a row that a server may ask to be left before any call has ended.
 const MAX_MOVES: u32 = 8;
 
 /// A connection that is being made.
@@ -39,7 +39,7 @@ type Dialling = Pin<Box<dyn Future<Output = Result<CallConnection, NodeFailure>>
 pub(super) struct Session {
     dispatcher: Arc<Dispatcher>,
     dialler: Dialler,
-    /// What answers are held against.
+    /// Outputs that the server has declared. Answers are checked against them.
     promise: Arc<Promise>,
     /// The head of every request.
     head: Request<()>,
@@ -86,7 +86,7 @@ impl Session {
     /// # Errors
     /// The server is of no use any more.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), NodeFailure>> {
-        // Registered before looking, so that a sample pushed in between is not missed.
+        // The writer registers before it looks, so that it misses no sample pushed in between.
         self.dialler.lane.register_writer(cx.waker());
         if self.dialler.lane.is_closing() {
             return self.poll_close(cx).map(Ok);

@@ -20,7 +20,7 @@ use crate::types::{Answer, Failure, NodeFailure, Outcome, Reply};
 /// Replies settled under one lock at most.
 const MAX_BURST: usize = 512;
 
-/// What the reader should do after [`Lane::accept`].
+/// Next step of the reader after [`Lane::accept`].
 #[derive(Debug, PartialEq)]
 pub(crate) enum Accepted {
     /// Read on: no whole message is left.

@@ -1,5 +1,5 @@
-//! What a lane holds: samples to send, samples in flight, and how a sample becomes parts and parts an answer. Pure; the
-//! lane locks.
+//! State of a lane: samples to send, samples in flight, and the division of a sample into parts and the assembly of
+//! parts into an answer. Pure; the lane locks.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hasher as _};
@@ -31,7 +31,7 @@ pub(super) struct Queued {
     pub(super) since: Instant,
 }
 
-/// What the stream's own thread works on.
+/// State that the stream's own thread works on.
 pub(super) struct State {
     /// Samples in the order in which they go out.
     pub(super) unsent: VecDeque<Queued>,
@@ -87,7 +87,7 @@ pub(super) struct Unfinished {
     held: Held,
 }
 
-/// What is kept of a first token, so that the answer can be held against it: not its bytes, which would keep the whole
+/// Length and hash of a first token, against which the answer is checked. The bytes of the token would keep the whole
 /// buffer that they came in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct FirstToken {
@@ -103,7 +103,7 @@ impl FirstToken {
         FirstToken { bytes: token.len(), hash: hasher.finish() }
     }
 
-    /// Whether an answer begins with it. Nothing begins with a token of no bytes.
+    /// Returns true when `answer` begins with this token. Nothing begins with a token of no bytes.
     pub(super) fn begins(&self, answer: &[u8]) -> bool {
         let token = answer.get(..self.bytes).filter(|token| !token.is_empty());
         token.is_some_and(|token| FirstToken::new(token) == *self)

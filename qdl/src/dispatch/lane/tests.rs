@@ -1,4 +1,4 @@
-//! What must hold for one stream on any transport.
+//! Requirements on one stream over any transport.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ fn push(lane: &Lane, id: u64) -> bool {
     lane.push(sample(id, Bytes::from_static(b"payload")), clock::now()).unwrap()
 }
 
-/// What the lane sends now.
+/// Returns the messages that the lane sends now.
 fn sent(lane: &Lane) -> Vec<DispatchRequest> {
     let mut out = Outbound::default();
     lane.fill(&mut out);

@@ -26,10 +26,10 @@ use tonic::{Request, Response, Status, Streaming};
 /// A sample that begins with this is answered with what no encoder made.
 pub(crate) const CORRUPT: u8 = 0xFF;
 
-/// What the node was asked and what it did.
+/// Requests to the node, and its actions.
 #[derive(Default)]
 pub(crate) struct Heard {
-    /// What a run was claimed with.
+    /// Requests that claimed a run.
     pub(crate) starts: Vec<StartRunRequest>,
     /// Claims to probe.
     pub(crate) probes: u64,
@@ -76,7 +76,7 @@ impl Peer {
         Peer { address, heard }
     }
 
-    /// What it heard until now.
+    /// Returns the record of requests until now.
     pub(crate) fn heard(&self) -> MutexGuard<'_, Heard> {
         self.heard.lock().unwrap()
     }

@@ -49,7 +49,7 @@ const MAX_RESET_STREAMS: usize = 64;
 /// The most bytes of the request of a call. Samples do not come as calls.
 const MAX_CALL_BYTES: usize = 8 << 10;
 
-/// How long the request of a call may take to come in. The answer may take longer: Flush waits for samples.
+/// Time limit for the arrival of a call's request. The answer may take longer: Flush waits for samples.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The calls that claim the node.

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use crate::run::state::Run;
 
-/// How long a client may take, from its first byte on, until it has asked for something.
+/// Time limit for a client's first call, from its first byte on.
 const FIRST_CALL: Duration = Duration::from_secs(10);
 
 /// The most calls of one stranger at one time.
@@ -49,7 +49,7 @@ struct Inner {
     gone: Box<dyn Fn() + Send + Sync>,
 }
 
-/// What the list of all connections knows of one.
+/// State of one connection in the list of all connections.
 #[derive(Debug)]
 pub(crate) struct Seat {
     pub(crate) address: IpAddr,
@@ -66,13 +66,13 @@ struct Standing {
     calls: usize,
     /// Calls that were ever begun.
     begun: u64,
-    /// How many calls must have begun before a stranger's next bytes are read.
+    /// Number of calls that must have begun before the node reads a stranger's next bytes.
     next_ration_at: u64,
     /// Whom to wake when more may be read.
     reader: Option<Waker>,
 }
 
-/// How many bytes may be read from a connection.
+/// Number of bytes that the node may read from a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ration {
     /// So many, and not one more.
@@ -86,7 +86,7 @@ impl Seat {
         Seat { address, since: clock::now(), standing: Mutex::default(), leave: Notify::new() }
     }
 
-    /// Whether no run that goes on has anything to do with the connection.
+    /// Returns true when the connection belongs to no current run.
     pub(crate) fn is_stranger(&self) -> bool {
         self.lock().is_stranger()
     }
@@ -153,7 +153,7 @@ impl Guest {
         standing.wake_reader();
     }
 
-    /// Whether no run that goes on has anything to do with the connection.
+    /// Returns true when the connection belongs to no current run.
     pub(crate) fn is_stranger(&self) -> bool {
         self.0.seat.is_stranger()
     }
@@ -170,7 +170,8 @@ impl Guest {
         Some(Call(self.clone()))
     }
 
-    /// How many bytes may be read next. Pending while a stranger has had what one call may have.
+    /// Returns the number of bytes that the node may read next. Pending while a stranger has used up the bytes of one
+    /// call.
     pub(crate) fn poll_ration(&self, cx: &Context<'_>) -> Poll<Ration> {
         let mut standing = self.0.seat.lock();
         if !standing.is_stranger() {

@@ -1,4 +1,4 @@
-//! Who is connected to a node, and who has to leave when there are too many.
+//! Connections of a node, and the choice of the one to close when there are too many.
 //!
 //! A connection is a stranger's until a run is claimed or carried over it, and again when that run has ended. A node
 //! has few strangers at one time. When one more comes than there may be, one leaves: of the address that has the most
@@ -20,12 +20,12 @@ const MAX_STRANGERS: usize = 384;
 /// strangers' until each has said which run it belongs to; the rest is for 63 others behind the same address.
 const MAX_STRANGERS_OF_ADDRESS: usize = 320;
 
-/// Whoever came less than this ago is not sent away when there are no descriptors left: a run's connections are
+/// Least age of a connection that the node closes when there are no descriptors left. A run's connections count as
 /// strangers' at first.
 const SETTLED: Duration = Duration::from_secs(1);
 
-/// Whoever came less than this ago has hardly had the time to say what it wants. Others wait at the door rather than
-/// have it leave. A node that was itself held up finds hundreds at its door at once.
+/// Age up to which a connection has hardly had the time to say what it wants. Until then further connections wait, and
+/// do not replace it. A node that was itself held up finds hundreds of them waiting at once.
 const NEWCOMER: Duration = Duration::from_millis(100);
 
 /// File descriptors that are left for everything but connections.
@@ -56,7 +56,7 @@ struct Strangers {
 }
 
 impl Guests {
-    /// Nobody yet. Bounded by the files that this program may have open.
+    /// Returns an empty list, bounded by the number of files that this program may have open.
     pub(crate) fn new() -> Guests {
         let limit = descriptors::limit();
         let most = limit - KEPT_DESCRIPTORS.min(limit / 2);
@@ -67,7 +67,7 @@ impl Guests {
         })))
     }
 
-    /// Whether somebody who has just come would have to leave if one came from `address`.
+    /// Returns true when a connection from `address` would replace one that has only just come.
     pub(crate) fn is_crowded(&self, address: IpAddr) -> bool {
         self.is_crowded_at(address, clock::now())
     }
@@ -111,7 +111,7 @@ impl Book {
         while self.is_full_for(place) && self.have_one_leave(Duration::ZERO) {}
     }
 
-    /// Whether somebody has to leave when one comes from `place`.
+    /// Returns true when a connection from `place` would replace another.
     fn is_full_for(&self, place: Place) -> bool {
         // Without a look at each while there are few.
         if self.seats.len() < MAX_STRANGERS_OF_ADDRESS.min(self.most) {
@@ -132,11 +132,11 @@ impl Book {
         })
     }
 
-    /// Who leaves next, of the strangers that have been here for `at_least`.
+    /// Returns the next stranger to close, of those that have been connected for `at_least`.
     fn leaver(&self, at_least: Duration) -> Option<u64> {
         let of_run = self.seats.values().find(|seat| !seat.is_stranger()).map(|seat| Place::of(seat.address));
         let strangers = self.strangers(at_least).into_iter();
-        // Who opens the connections of a run comes from where the run does, so that place is the last.
+        // A run opens its further connections from its own place, so the node closes strangers from that place last.
         let last = strangers.max_by_key(|(place, strangers)| {
             let may_leave = Some(*place) != of_run || strangers.count >= MAX_STRANGERS_OF_ADDRESS;
             (may_leave, strangers.count, std::cmp::Reverse(strangers.first))
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(many.iter().filter(|guest| has_left(guest)).count(), surplus);
         let more: Vec<Guest> = (3..=63).flat_map(|from| enter(&guests, from, 2)).collect();
         assert!(few.iter().chain(&more).all(|guest| !has_left(guest)));
-        // Told once, a guest that left is not told again.
+        // A connection gets the notice to leave once, and no second one.
         let left = many[surplus..].iter().take_while(|guest| has_left(guest)).count();
         assert_eq!(left, 3 + MAX_STRANGERS_OF_ADDRESS + 2 * 61 - MAX_STRANGERS);
         assert!(!has_left(&many[surplus + left]));

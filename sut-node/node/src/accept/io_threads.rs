@@ -22,13 +22,13 @@ use crate::error::{ServeError, os};
 use crate::service::claim::Claim;
 use crate::stop::{Stop, Stopper, stop};
 
-/// How often a thread that is to stay awake during runs looks whether there is one.
+/// Interval at which a thread that stays awake during runs checks for a run.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What every I/O thread needs.
+/// Everything that an I/O thread needs.
 #[derive(Clone)]
 pub(crate) struct IoThread {
-    /// What transports give their streams to.
+    /// Receiver of the transports' streams.
     pub(crate) streams: Streams,
     /// The connections of all threads.
     pub(crate) guests: Guests,
@@ -64,7 +64,7 @@ impl IoThread {
         elsewhere
     }
 
-    /// What is done with this thread's share of the TCP connections.
+    /// Returns the handshake and the transports for this thread's share of the TCP connections.
     fn tcp_port(&self) -> (Handshake, Vec<Box<dyn Transport>>) {
         let (then, transports): (ByProtocol, _) = registry::of_tcp_port(self.services.clone());
         (Handshake { tls: self.tls.clone(), then }, transports)

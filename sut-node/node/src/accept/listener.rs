@@ -22,13 +22,13 @@ use super::guest::Guest;
 use super::guests::Guests;
 use super::sockets::{Brought, Port};
 
-/// How long accepting pauses while those who have just come would have to leave for the next one.
+/// Pause in accepting while the next connection would replace one that has only just come.
 const CROWDED_PAUSE: Duration = Duration::from_millis(2);
 
-/// How long accepting pauses when the operating system has no descriptors left: until one is closed, it fails at once.
+/// Pause in accepting when the operating system has no descriptors left: until one is closed, it fails at once.
 const OUT_OF_DESCRIPTORS_PAUSE: Duration = Duration::from_millis(20);
 
-/// How many connections may be on their way to one I/O thread.
+/// Number of connections that may be on their way to one I/O thread.
 pub(crate) const MAX_ON_THE_WAY: usize = 512;
 
 /// The log says so once in this time at most.
@@ -95,7 +95,7 @@ impl ByProtocol {
     }
 }
 
-/// How the connections of one I/O thread make their handshake, and where they go then.
+/// Handshake of the connections of one I/O thread, and their destinations after it.
 #[derive(Clone, Debug)]
 pub(crate) struct Handshake {
     /// TLS for every connection; none: plain text.
@@ -156,7 +156,7 @@ pub(crate) async fn listen(
                         }
                         (None, ..) => tracing::debug!(%client, "connection closed: the run has all there may be"),
                     }
-                    // Whoever was taken in gets a turn before the next one is.
+                    // The new connection's task gets a turn before the loop accepts the next connection.
                     tokio::task::yield_now().await;
                 }
                 Err(error) if is_out_of_descriptors(&error) => {
@@ -233,7 +233,7 @@ fn send_elsewhere(thread: &mpsc::Sender<NewConnection>, tcp: TcpStream, client: 
     }
 }
 
-/// Whether this process, or the whole machine, has as many files open as it may.
+/// Returns true when this process, or the whole machine, has as many files open as it may.
 fn is_out_of_descriptors(error: &io::Error) -> bool {
     use nix::libc::{EMFILE, ENFILE};
     matches!(error.raw_os_error(), Some(EMFILE | ENFILE))
@@ -246,7 +246,7 @@ struct WarningLimit {
 }
 
 impl WarningLimit {
-    /// Whether the warning may be logged at `now`.
+    /// Returns true when the log may have the warning at `now`.
     fn is_due(&mut self, now: Instant) -> bool {
         let due = self.last.is_none_or(|last| now.duration_since(last) >= WARNING_INTERVAL);
         if due {

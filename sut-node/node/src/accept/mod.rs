@@ -1,4 +1,5 @@
-//! How clients reach a node: the ports it listens on, the threads that serve connections, and one file per transport.
+//! Access of clients to a node: the ports it listens on, the threads that serve connections, and one file per
+//! transport.
 //!
 //! - [`sockets`]: what one `--listen HOST:PORT` opens;
 //! - [`transport`]: what a transport is, and what it gives its streams to;

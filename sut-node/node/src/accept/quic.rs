@@ -27,7 +27,7 @@ use crate::run::connections::{Connection, SocketTraffic};
 /// from. Further ones are told to show it first, which costs them a round trip and the node nothing to remember.
 const MAX_UNPROVEN: usize = 32;
 
-/// How long connections get for the last packets when the node ends.
+/// Time that connections get for the last packets when the node ends.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The QUIC endpoint of a node.
@@ -149,7 +149,7 @@ async fn serve_connection(streams: Streams, connection: quinn::Connection, guest
                     let of = (connection.clone(), guest.clone(), Arc::clone(&counted));
                     carried.spawn(carry(streams.clone(), of, sending, reading));
                 }
-                // Closed by the client, or lost: its streams notice that, too.
+                // The client closed the connection, or the connection was lost: its streams notice that, too.
                 Err(_) => break,
             },
         }
@@ -157,7 +157,7 @@ async fn serve_connection(streams: Streams, connection: quinn::Connection, guest
     while carried.join_next().await.is_some() {}
 }
 
-/// What a stream is carried by.
+/// Carrier of a stream: the QUIC connection, its `Guest`, and its counters.
 type Carrier = (quinn::Connection, Guest, Arc<dyn Connection>);
 
 /// Carries one stream to its end.

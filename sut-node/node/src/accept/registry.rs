@@ -14,7 +14,7 @@ use super::tcp::Tcp;
 use super::transport::Transport;
 use crate::error::ServeError;
 
-/// How many connections may wait for a transport of the TCP port on one I/O thread.
+/// Number of connections that may wait for a transport of the TCP port on one I/O thread.
 const MAX_WAITING: usize = 64;
 
 /// The transports that have a port of their own. They serve on the first I/O thread. Must be called on its runtime.

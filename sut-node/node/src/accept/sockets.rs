@@ -1,4 +1,4 @@
-//! What a node listens on: one `--listen HOST:PORT` opens a TCP port, and the UDP port of the same number.
+//! Sockets of a node: one `--listen HOST:PORT` opens a TCP port, and the UDP port of the same number.
 
 use std::fmt;
 use std::io;
@@ -10,10 +10,10 @@ use tokio::sync::mpsc;
 
 use super::transport::Transport;
 
-/// How many free TCP ports are tried until one is free for UDP as well.
+/// Number of free TCP ports that are tried until one is free for UDP as well.
 const ATTEMPTS: usize = 16;
 
-/// What a node that is about to serve listens on. Clients can connect from here on.
+/// Sockets of a node that is about to serve. Clients can connect from here on.
 pub struct Sockets {
     pub(crate) tcp: Port,
     /// Where QUIC is served; none on a network that was brought.
@@ -67,7 +67,7 @@ pub enum ListenError {
     },
 }
 
-/// What to do: what is missing of `HOST:PORT`, or that somebody has the port.
+/// Returns advice for the user: the missing part of `HOST:PORT`, or that another program has the port.
 fn advice(listen: &str, source: &io::Error) -> String {
     match source.kind() {
         io::ErrorKind::AddrInUse => "; another program listens there: end it, or choose another port".to_owned(),
@@ -75,7 +75,7 @@ fn advice(listen: &str, source: &io::Error) -> String {
     }
 }
 
-/// What is missing of `HOST:PORT`.
+/// Returns a hint on the missing part of `HOST:PORT`.
 fn form(listen: &str) -> String {
     match listen.rsplit_once(':') {
         Some((host, _)) if !host.is_empty() => String::new(),
@@ -94,7 +94,7 @@ impl Sockets {
     /// The port cannot be had.
     pub fn bind(listen: &str) -> Result<Sockets, ListenError> {
         let attempts = if listen.ends_with(":0") { ATTEMPTS } else { 1 };
-        // Kept until the end, or the system would offer the same port again.
+        // These ports stay open until the end, or the system would offer the same port again.
         let mut half_taken = Vec::new();
         loop {
             let of_tcp = |source| ListenError::Tcp { listen: listen.to_owned(), source };

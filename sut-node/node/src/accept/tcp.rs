@@ -24,10 +24,10 @@ use super::rationed::Rationed;
 use super::transport::{Serving, Streams, Transport};
 use crate::run::connections::Connection;
 
-/// How long the last messages on a connection may be on their way before it is closed.
+/// Time that the last messages on a connection may be on their way before the node closes it.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// How many probes a connection may leave unanswered; each takes a third of the timeout at most.
+/// Number of probes that a connection may leave unanswered; each takes a third of the timeout at most.
 const KEEPALIVE_PROBES: u32 = 3;
 
 /// The plain TCP connections of one I/O thread.
@@ -121,7 +121,7 @@ impl Source for Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         if let (Some(source), Some(give_back)) = (self.source.take(), self.give_back.take()) {
-            // Nobody waits for it when the connection is gone.
+            // The send fails when the connection is gone: then no task waits for the source.
             let _ = give_back.send(source);
         }
     }

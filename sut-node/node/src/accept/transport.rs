@@ -1,4 +1,4 @@
-//! What a transport is: a way in which Dispatch streams reach a node.
+//! A transport: a way in which Dispatch streams reach a node.
 //!
 //! A transport accepts connections and gives each stream on them to [`Streams`], which opens it and returns the
 //! messages that go back. It knows bytes, not samples. Control calls do not come this way: they are gRPC.
@@ -26,8 +26,8 @@ pub trait Transport: Send + 'static {
     /// tokio runtime, together with other transports.
     fn serve(self: Box<Self>, streams: Streams) -> Serving;
 
-    /// What is left to do once serving is over, or was given up because the time for it was up: for example to tell
-    /// clients. Asked for before [`Transport::serve`]; nothing unless a transport says otherwise.
+    /// Returns the work that is left once serving is over, or was given up because its time was up: for example to tell
+    /// clients. The node asks for it before [`Transport::serve`]. The default does nothing.
     fn closing(&self) -> Closing {
         Box::pin(std::future::ready(()))
     }
@@ -37,10 +37,10 @@ pub trait Transport: Send + 'static {
 /// ends that connection.
 pub type Serving = Pin<Box<dyn Future<Output = Result<(), ServeError>> + Send>>;
 
-/// What a transport does last. It must not take longer than a moment.
+/// Last work of a transport. It must not take longer than a moment.
 pub type Closing = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What transports give their streams to. Clones are the same node.
+/// Receiver of the transports' streams. Clones are the same node.
 #[derive(Clone)]
 pub struct Streams {
     service: Arc<Service>,
@@ -94,7 +94,7 @@ impl Streams {
     }
 }
 
-/// What is written on a stream.
+/// Messages that the node writes on a stream.
 enum Answers {
     Accepted(Box<LaneOutput>),
     Refused(Status),

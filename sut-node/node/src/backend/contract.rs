@@ -1,4 +1,5 @@
-//! What a backend is, and what one does that answers batches. One that answers token by token: see [`super::stream`].
+//! Contract of a backend, and of its half that answers batches. For one that answers token by token see
+//! [`super::stream`].
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -15,21 +16,22 @@ use bytes::Bytes;
 /// Split from [`Worker`] so that the state an inference needs (buffers, plans, sessions) belongs to one thread and
 /// needs no lock, while weights and descriptions are shared.
 pub trait Backend: Send + Sync + 'static {
-    /// What answers, for `Describe`, the logs and the results.
+    /// Returns the description of the engine and its model, for `Describe`, the logs and the results.
     fn info(&self) -> &BackendInfo;
 
     /// Where [`Worker::infer`] may be called.
     fn execution(&self) -> Execution;
 
-    /// What of a sample [`Worker::infer`] looks at.
+    /// Returns the part of a sample that [`Worker::infer`] looks at.
     fn input(&self) -> Input;
 
-    /// How many cores one inference keeps busy; 0 when it only waits.
+    /// Returns the number of cores that one inference keeps busy; 0 when it only waits.
     fn cores_per_inference(&self) -> usize {
         1
     }
 
-    /// How many samples one [`Streamer`] of this backend holds at one time; `None` for a backend that answers batches.
+    /// Returns the number of samples that one [`Streamer`] of this backend holds at one time; `None` for a backend that
+    /// answers batches.
     fn slots(&self) -> Option<NonZeroUsize> {
         None
     }
@@ -39,9 +41,9 @@ pub trait Backend: Send + Sync + 'static {
         None
     }
 
-    /// Whether its workers only pretend to work, for simulations. They take the time that [`Worker::pretended`] says,
-    /// and need no threads: they are tasks on the first I/O thread. Only for batches where [`Backend::execution`] is
-    /// [`Execution::Workers`].
+    /// Returns true when the workers only pretend to work, for simulations. They take the time that
+    /// [`Worker::pretended`] says, and need no threads: they are tasks on the first I/O thread. Only for batches where
+    /// [`Backend::execution`] is [`Execution::Workers`].
     fn pretends(&self) -> bool {
         false
     }
@@ -51,8 +53,8 @@ pub trait Backend: Send + Sync + 'static {
         None
     }
 
-    /// The state of one worker thread, warm: the batch sizes it will be asked for have been run on zeros, so that the
-    /// first sample of a run is not the one that pays for planning and first touches. May take seconds.
+    /// The state of one worker thread, warm. It has run the batch sizes that it will be asked for on zeros, so that the
+    /// first sample of a run does not pay for planning and first touches. May take seconds.
     ///
     /// # Errors
     /// The backend cannot run here; see [`BackendError`].
@@ -95,19 +97,20 @@ pub trait Worker: Send {
     /// no such batch was warmed up.
     fn infer(&mut self, batch: &[Sample]) -> Vec<Result<Bytes, InferError>>;
 
-    /// How long the last [`Worker::infer`] would have taken, where the backend only [pretends](Backend::pretends).
+    /// Returns the time that the last [`Worker::infer`] would have taken, where the backend only
+    /// [pretends](Backend::pretends).
     fn pretended(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// What the last [`Worker::infer`] found out besides its answers.
+    /// Returns the findings of the last [`Worker::infer`] besides its answers.
     fn aside(&self) -> &Aside {
         static NOTHING: Aside = Aside { postprocess: Duration::ZERO, nan: Vec::new() };
         &NOTHING
     }
 }
 
-/// What a worker found out about a batch besides its answers.
+/// Findings of a worker about a batch besides its answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Aside {
     /// The part of the time that was spent on post-processing, not on inference.
@@ -125,7 +128,7 @@ pub enum Execution {
     Workers,
 }
 
-/// What of a sample a backend looks at.
+/// Part of a sample that a backend looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
     /// Nothing. The payload need not be decoded, and need not be decodable.
@@ -134,10 +137,11 @@ pub enum Input {
     Tensors,
 }
 
-/// What answers: the engine, its model, and what goes in and out.
+/// Description of a backend: the engine, its model, and its inputs and outputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackendInfo {
-    /// What runs the model, with its version: `onnxruntime 1.31.1`, `tract 0.23.9`, `null`, `synthetic:constant=2ms`.
+    /// Software that runs the model, with its version: `onnxruntime 1.31.1`, `tract 0.23.9`, `null`,
+    /// `synthetic:constant=2ms`.
     pub engine: String,
     /// The model's file name; empty when there is none.
     pub model: String,
@@ -147,9 +151,9 @@ pub struct BackendInfo {
     pub model_bytes: Option<u64>,
     /// The options of the backend that matter to it, with their values.
     pub settings: Vec<Setting>,
-    /// What a sample must hold. Empty: anything.
+    /// Tensors that a sample must hold. Empty: anything.
     pub inputs: Signature,
-    /// What an answer holds. Empty: nobody knows, and answers cannot be held against it.
+    /// Tensors of an answer. Empty: they are not known, and answers cannot be checked against them.
     pub outputs: Signature,
 }
 

@@ -11,9 +11,9 @@ pub enum BackendError {
     /// The text of `--backend` names no backend.
     #[error("'{text}' is not a backend: give {known}")]
     Unknown {
-        /// What was given.
+        /// Text that was given.
         text: String,
-        /// What may be given.
+        /// Texts that may be given.
         known: String,
     },
     /// A flag was given that another kind of backend has a use for.
@@ -21,9 +21,9 @@ pub enum BackendError {
     OfOtherKind {
         /// The flag, with its dashes.
         flag: &'static str,
-        /// What `--backend` looks like for the kind that the flag is for.
+        /// Form of `--backend` for the kind that the flag is for.
         form: &'static str,
-        /// What `--backend` is.
+        /// Text of `--backend`.
         text: String,
     },
     /// The SPEC of `synthetic:SPEC` cannot be read.
@@ -70,7 +70,7 @@ pub enum InferError {
     Engine {
         /// The engine that runs the model.
         engine: String,
-        /// How many samples the batch had.
+        /// Number of samples in the batch.
         batch: usize,
         /// The reason, in the engine's words.
         reason: String,

@@ -1,4 +1,5 @@
-//! What answers the samples: two contracts, three backends, and the list of backends, to which a program adds others.
+//! Backends, which answer the samples: two contracts, three backends, and the list of backends, to which a program adds
+//! others.
 //!
 //! The backends:
 //! - [`null`]: answers at once, to measure everything but inference;

@@ -1,4 +1,4 @@
-//! How a backend is to run: what the flags of `sut-node` say, as values.
+//! Options of a backend: the flags of `sut-node`, as values.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -10,7 +10,7 @@ use crate::memory::Memory;
 use crate::pipeline::post::Postprocess;
 use crate::setting::Setting;
 
-/// How a backend is to run.
+/// Options of a backend.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BackendOptions {
     /// Threads inside one inference. ONNX Runtime heeds it; tract always runs an inference on the worker's own thread
@@ -22,11 +22,11 @@ pub struct BackendOptions {
     pub workers: NonZeroUsize,
     /// The engine that runs ONNX models.
     pub engine: OnnxEngine,
-    /// How a server of `openai:URL` is asked.
+    /// Options for requests to the server of `openai:URL`.
     pub openai: OpenAiOptions,
-    /// What ONNX Runtime computes on. `None`: its CPU provider.
+    /// Execution provider of ONNX Runtime. `None`: its CPU provider.
     pub provider: Option<Provider>,
-    /// What is made of the outputs of an ONNX model.
+    /// Post-processing of the outputs of an ONNX model.
     pub postprocess: Postprocess,
     /// The model's inputs by name, in the order in which samples have them. Empty: in the model's own order.
     pub inputs: Vec<String>,
@@ -41,14 +41,14 @@ pub struct BackendOptions {
     pub dims: Vec<GivenDim>,
     /// The most bytes of memory that one run of a model with free sizes may take: a sample that needs more fails.
     pub max_run_bytes: u64,
-    /// How answers are streamed, by backends that answer token by token.
+    /// Options of streamed answers, for backends that answer token by token.
     pub tokens: TokenOptions,
 }
 
-/// How a backend answers token by token.
+/// Options of a backend that answers token by token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenOptions {
-    /// How many samples a worker answers at one time.
+    /// Number of samples that a worker answers at one time.
     pub slots: NonZeroUsize,
     /// The most tokens of an answer. A sample may ask for fewer.
     pub max_tokens: NonZeroUsize,
@@ -99,7 +99,7 @@ impl Default for TokenOptions {
 }
 
 impl TokenOptions {
-    /// How many beginnings of answers go on at one time.
+    /// Returns the number of beginnings of answers that go on at one time.
     pub fn lanes(&self) -> usize {
         self.slots.get().saturating_mul(self.beams.get())
     }
@@ -125,7 +125,7 @@ pub enum BatchDim {
     Leading,
     /// The leading one of each, which has this name wherever it has one.
     Named(String),
-    /// None: samples run one by one.
+    /// No dimension: samples run one by one.
     None,
 }
 
@@ -167,7 +167,7 @@ pub struct GivenDim {
 }
 
 impl GivenDim {
-    /// Whether it is this dimension of the tensor of this name.
+    /// Returns true when this is the dimension `axis` of the tensor of this name.
     pub fn is(&self, tensor: &str, axis: usize, symbol: Option<&str>) -> bool {
         symbol == Some(&self.name) || self.name == format!("{tensor}:{axis}")
     }

@@ -10,10 +10,9 @@ pub type Open = fn(&str, &BackendOptions) -> Result<Arc<dyn Backend>, BackendErr
 /// One kind of backend, as `--backend` names it.
 #[derive(Clone, Copy, Debug)]
 pub struct BackendKind {
-    /// What `--backend` has before the colon.
+    /// Text of `--backend` before the colon.
     pub scheme: &'static str,
-    /// What `--backend` looks like, for people: `onnx:MODEL.onnx`. Without a colon, nothing may stand behind the
-    /// scheme.
+    /// Form of `--backend`, for people: `onnx:MODEL.onnx`. Without a colon, nothing may stand behind the scheme.
     pub form: &'static str,
     /// The flags that no other kind has a use for.
     pub flags: &'static [&'static str],
@@ -37,7 +36,7 @@ impl BackendKind {
         open: |spec, options| Ok(Arc::new(synthetic::Synthetic::new(&spec.parse()?, &options.tokens))),
     };
 
-    /// What stands behind the colon of `text`, if this kind is the one that it names.
+    /// Returns the part of `text` behind the colon, when `text` names this kind.
     fn rest<'t>(&self, text: &'t str) -> Option<&'t str> {
         let rest = text.strip_prefix(self.scheme)?;
         match rest.strip_prefix(':') {

@@ -43,16 +43,16 @@ pub trait Streamer: Send {
     fn cancel(&mut self, slot: usize);
 }
 
-/// What happened to the sample in a slot.
+/// Event of the sample in a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The slot of the sample.
     pub slot: usize,
-    /// What happened to the sample.
+    /// Kind of the event.
     pub what: What,
 }
 
-/// What can happen to a sample.
+/// Kind of an event of a sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// The first token is there, with its bytes. Comes at most once for a sample, and before its end.
@@ -68,6 +68,6 @@ pub enum What {
 pub struct Output {
     /// All tokens, the first among them: i64 little-endian where they have numbers, else UTF-8 text.
     pub bytes: Bytes,
-    /// How many tokens the answer has; 0 when that is not known.
+    /// Number of tokens of the answer; 0 when it is not known.
     pub n_tokens: u64,
 }

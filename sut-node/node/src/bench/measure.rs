@@ -29,7 +29,7 @@ use crate::work::lane::{Answer, Lane};
 use crate::work::threads::{ComputeThreads, busy_samples, inline_worker};
 use crate::work::ticket::Ticket;
 
-/// What both phases found.
+/// Results of both phases.
 #[derive(Debug)]
 pub struct Measured {
     /// The first phase.
@@ -44,12 +44,12 @@ pub struct Measured {
     pub failure: Option<String>,
 }
 
-/// What the first phase found.
+/// Result of the first phase.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Saturation {
     /// Samples that were answered. Failed ones are not among them.
     pub samples: u64,
-    /// How many samples failed.
+    /// Number of samples that failed.
     pub failed: u64,
     /// Tokens of their answers; 0 unless the backend answers token by token.
     pub tokens: u64,
@@ -200,7 +200,7 @@ impl<'a> Client<'a> {
             let ticket = Ticket::new(id, bytes.len() as u64);
             Job { lane: Arc::clone(&self.lane), ticket, sample: sample(bytes, input), queued_at, place: None }
         };
-        // Made before the lock of a queue is taken.
+        // All jobs exist before `push` takes the lock of a queue.
         let jobs: Vec<Job> = (first..first + count).map(job).collect();
         if is_decoded_later {
             self.threads.queues.decode.push(jobs.into_iter());

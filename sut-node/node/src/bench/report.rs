@@ -1,4 +1,4 @@
-//! What `bench` found, for people and for `loadgen-node run --baseline`.
+//! Results of `bench`, for people and for `loadgen-node run --baseline`.
 
 use std::time::Duration;
 
@@ -14,21 +14,21 @@ use crate::backend::BackendInfo;
 use crate::config::ServeConfig;
 use crate::service::describe::{SOFTWARE, inputs, texts};
 
-/// What was measured, and on what.
+/// Results of `bench`, with the backend, the configuration and the samples of the measurement.
 pub struct Report<'a> {
     /// The backend that was asked.
     pub info: &'a BackendInfo,
-    /// How it was asked.
+    /// Configuration of the measurement.
     pub config: &'a ServeConfig,
     /// Threads inside one inference.
     pub threads: usize,
-    /// What was made of the model's outputs.
+    /// Post-processing of the model's outputs.
     pub postprocess: String,
-    /// What it was asked.
+    /// Samples that the backend was asked with.
     pub samples: &'a Samples,
-    /// How long each phase was to last.
+    /// Time that each phase was to last.
     pub phase: Duration,
-    /// What was found.
+    /// Results of both phases.
     pub measured: &'a Measured,
 }
 

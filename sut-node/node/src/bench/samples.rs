@@ -16,9 +16,9 @@ use crate::tensor::{self, DType, SampleError, Signature, Tensor, TensorSpec};
 #[derive(Debug)]
 pub struct Samples {
     payloads: Vec<Bytes>,
-    /// Whether they are files as they lie in a dataset, as in codec `original`.
+    /// True when the samples are files as they lie in a dataset, as in codec `original`.
     pub are_files: bool,
-    /// What they are, in words.
+    /// Description of the samples, in words.
     pub what: String,
 }
 
@@ -139,7 +139,7 @@ impl Samples {
         self.payloads[at].clone()
     }
 
-    /// How many samples differ.
+    /// Returns the number of samples that differ.
     pub fn count(&self) -> usize {
         self.payloads.len()
     }

@@ -71,7 +71,7 @@ fn accelerators(host: &Host) -> Option<String> {
     let ask = move || {
         let words = ["--query-gpu=ecc.mode.current", "--format=csv,noheader"];
         let done = Command::new("nvidia-smi").args(words).output().ok().filter(|done| done.status.success());
-        // Nobody waits for an answer that comes too late.
+        // The send fails when the answer comes too late: then no receiver waits for it.
         let _ = sender.send(done.map(|done| String::from_utf8_lossy(&done.stdout).into_owned()));
     };
     thread::Builder::new().name("ecc".to_owned()).spawn(ask).ok()?;

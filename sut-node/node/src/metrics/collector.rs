@@ -29,7 +29,7 @@ pub(crate) struct NodeMetrics {
     pub(crate) ledger: Arc<Ledger>,
 }
 
-/// What does not change while the node serves.
+/// Properties that do not change while the node serves.
 pub(crate) struct NodeInfo {
     node: NodeName,
     build: Build,
@@ -39,7 +39,7 @@ pub(crate) struct NodeInfo {
 }
 
 impl NodeInfo {
-    /// What a node of this configuration says of itself and of its backend.
+    /// Collects the properties of a node of this configuration, and those of its backend.
     pub(crate) fn new(config: &ServeConfig, backend: &BackendInfo) -> NodeInfo {
         let BackendInfo { engine, model, model_sha256, .. } = backend;
         let model_sha256 = model_sha256.clone().unwrap_or_default();
@@ -49,7 +49,7 @@ impl NodeInfo {
 }
 
 impl NodeMetrics {
-    /// What tells these. Every metric has the name of the node.
+    /// Returns the metrics with these values. Every metric has the name of the node.
     pub(crate) fn metrics(self) -> Metrics {
         let node = self.info.node.to_string();
         Metrics::new([("node", &node)], self)
@@ -64,7 +64,7 @@ impl NodeMetrics {
         families::MODEL.encode(teller, [(&model[..], Value::Present)])
     }
 
-    /// What the node is at just now.
+    /// Encodes the state of the node at this moment.
     fn encode_state(&self, teller: &mut Teller<'_>) -> fmt::Result {
         let run = self.claim.current();
         let claimed = |probe: bool| Value::Number(run.as_ref().is_some_and(|run| run.is_probe == probe).into());
@@ -108,10 +108,10 @@ impl fmt::Debug for NodeMetrics {
     }
 }
 
-/// What the node can be claimed for.
+/// Purposes that the node can be claimed for.
 const PURPOSES: [&str; 2] = ["run", "probe"];
 
-/// What runs and probes have added up to.
+/// Encodes the sums over all runs and over all probes.
 fn encode_sums(teller: &mut Teller<'_>, sums: &Sums) -> fmt::Result {
     let both = PURPOSES.into_iter().zip([sums.runs, sums.probes]);
     let each = |number: fn(&Sum) -> u64| {

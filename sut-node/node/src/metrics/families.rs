@@ -18,8 +18,9 @@ const fn info(name: &'static str, help: &'static str) -> Family {
     Family { name, kind: Kind::Info, unit: "", help }
 }
 
-pub(super) const BUILD: Family = info("lon_sut_build", "What the program was built from.");
-pub(super) const MODEL: Family = info("lon_sut_model", "What answers the samples; empty where there is no model.");
+pub(super) const BUILD: Family = info("lon_sut_build", "Build of the program.");
+pub(super) const MODEL: Family =
+    info("lon_sut_model", "Model that answers the samples, and its engine; empty where there is no model.");
 
 pub(super) const CLAIMED: Family = gauge("lon_sut_claimed", "", "1 while a run or a probe has the node, else 0.");
 pub(super) const STREAMS: Family = gauge("lon_sut_streams", "", "Dispatch streams that are open.");

@@ -1,5 +1,4 @@
-//! What the node tells those who ask for metrics. Everything is read from counters that are there anyway, at the moment
-//! in which somebody asks.
+//! Metrics of the node. All values come from counters that exist anyway, at the moment in which somebody asks.
 //!
 //! - [`families`]: the metrics by name;
 //! - [`collector`]: their values.

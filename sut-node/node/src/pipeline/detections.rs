@@ -22,7 +22,7 @@ const SIDES: [f32; 5] = [32.0, 64.0, 128.0, 256.0, 512.0];
 const RATIOS: [f32; 3] = [0.5, 1.0, 2.0];
 /// Anchors at each place: three sizes in three shapes.
 const ANCHORS: usize = 9;
-/// How often the image is halved before the first level.
+/// Number of times that the image is halved before the first level.
 const HALVED: u32 = 3;
 /// The largest number that becomes a side by `exp`: ln(1000 / 16).
 const LARGEST_EXPONENT: f32 = 4.135_166_6;
@@ -41,7 +41,7 @@ pub struct ImageSize {
 /// A box that was found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Found {
-    /// Left, top, right and bottom, in pixels.
+    /// Edges of the box: left, top, right and bottom, in pixels.
     corners: [f32; 4],
     score: f32,
     class: usize,

@@ -15,7 +15,7 @@ pub(crate) const MAX_SAMPLE_BYTES: u64 = 3 * MAX_PIXELS + (1 << 10);
 /// The codec whose samples are files.
 pub(crate) const ORIGINAL: &str = "original";
 
-/// Whether a model of these inputs takes what pre-processing makes. Empty inputs take anything.
+/// Returns true when a model of these inputs takes the output of pre-processing. Empty inputs take anything.
 pub(super) fn makes(preprocess: &Preprocess, inputs: &Signature) -> bool {
     let (dtype, dims) = preprocess.output();
     let fits = |spec: &TensorSpec| {
@@ -26,13 +26,13 @@ pub(super) fn makes(preprocess: &Preprocess, inputs: &Signature) -> bool {
     inputs.is_empty() || (inputs.len() == 1 && inputs.iter().all(fits))
 }
 
-/// What pre-processing makes, for messages.
+/// Returns the type and shape of the output of pre-processing, for messages.
 pub(super) fn made(preprocess: &Preprocess) -> String {
     let (dtype, [a, b, c]) = preprocess.output();
     format!("{dtype}[{a},{b},{c}]")
 }
 
-/// What has to be sent to a node that pre-processes, in any codec but `original`.
+/// Returns the inputs to send to a node that pre-processes, in any codec but `original`.
 pub(crate) fn inputs() -> Signature {
     let dims = vec![None, None, None, Some(3)];
     Signature::new(vec![TensorSpec::new("image", DType::U8, dims)])
@@ -49,8 +49,8 @@ pub(crate) enum Form {
     Coded(u64),
 }
 
-/// How much longer than high, or higher than long, an image may be of which nothing is known but its bytes: resizing
-/// its shorter side makes it as many times larger than what the model takes.
+/// Largest ratio of the longer side to the shorter one, for an image of which nothing is known but its bytes. Resizing
+/// the shorter side makes the image as many times larger than the model's input.
 const ELONGATED: u64 = 16;
 
 /// The most bytes of memory that an image takes while the model's input is made of it, beside `sample`, the bytes that
@@ -172,7 +172,7 @@ mod tests {
         let error = pixels(&file, Form::Files, u64::MAX).unwrap_err();
         assert!(error.contains("not a JPEG"), "{error}");
     }
-    /// What is set aside for an image must be enough for it, and is known from what came alone.
+    /// Memory that is set aside for an image must be enough for it, and is known from the sample's bytes alone.
     #[test]
     fn an_image_takes_what_is_set_aside_for_it_or_is_refused() {
         let spec: Preprocess = "resize=64,crop=64,dtype=u8".parse().unwrap();

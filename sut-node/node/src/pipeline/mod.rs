@@ -1,5 +1,5 @@
-//! What is done before and after inference: pre-processing and post-processing. Pure: tensors go in, tensors come out;
-//! no threads, queues or clocks.
+//! Pre-processing before inference, and post-processing after it. Pure: tensors go in, tensors come out; no threads,
+//! queues or clocks.
 //!
 //! - [`preprocessing`]: what `--preprocess` asks for, one of the next two;
 //! - [`images`]: pixels or JPEG files become what the model takes;
@@ -17,7 +17,7 @@ pub use preprocessing::Preprocessing;
 
 use crate::tensor::Signature;
 
-/// Whether samples of a model with these inputs can differ in shape.
+/// Returns true when samples of a model with these inputs can differ in shape.
 pub(crate) fn varies(inputs: &Signature) -> bool {
     inputs.iter().any(|spec| spec.dims.iter().skip(1).any(Option::is_none))
 }

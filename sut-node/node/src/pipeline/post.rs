@@ -27,7 +27,7 @@ use half::{bf16, f16};
 use super::detections::{BOX, ImageSize};
 use crate::tensor::{DType, Signature, TensorSpec};
 
-/// What is made of a model's outputs. The module has the list.
+/// Post-processing of a model's outputs. The module has the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Postprocess {
     /// Nothing: the outputs as they are.
@@ -112,7 +112,7 @@ impl fmt::Display for Postprocess {
 }
 
 impl Postprocess {
-    /// What comes out of a model that gives `outputs`.
+    /// Returns the outputs after post-processing, for a model that gives `outputs`.
     ///
     /// # Errors
     /// These outputs do not allow it.
@@ -130,7 +130,7 @@ impl Postprocess {
         })
     }
 
-    /// What one output is made into, where each is looked at alone.
+    /// Returns the result for one output, where each is looked at alone.
     ///
     /// # Errors
     /// A clause that says why this output does not allow it.
@@ -186,7 +186,7 @@ impl Postprocess {
         split(outputs, batch)
     }
 
-    /// Whether an answer without a byte says something: that nothing was found.
+    /// Returns true when an answer without a byte is valid: it says that nothing was found.
     pub fn may_be_empty(self) -> bool {
         matches!(self, Postprocess::Threshold(_) | Postprocess::RetinaNet(_))
     }
@@ -228,7 +228,7 @@ impl Postprocess {
 fn largest(row: impl Iterator<Item = f64>, count: usize) -> impl Iterator<Item = i64> {
     let mut best: Vec<(f64, i64)> = Vec::with_capacity(count + 1);
     for (value, place) in row.zip(0..) {
-        // Compared with >, a NaN would win against every later value.
+        // With a comparison by >, a NaN would win against every later value.
         let value = if value.is_nan() { f64::NEG_INFINITY } else { value };
         let at = best.partition_point(|&(better, _)| better >= value);
         if at < count {
@@ -258,7 +258,7 @@ const MOST_PIXELS: u32 = 16_384;
 /// Which of a model's outputs are which, by their places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Heads {
-    /// What the heads of RetinaNet give.
+    /// Outputs of the heads of RetinaNet.
     Raw { logits: usize, offsets: usize },
     /// Boxes that the model itself has chosen.
     Finished { boxes: usize, scores: usize, labels: usize },
@@ -288,7 +288,7 @@ fn heads(outputs: &[TensorSpec]) -> Result<Heads, String> {
         .to_owned())
 }
 
-/// What comes out of [`Postprocess::RetinaNet`].
+/// Returns the outputs of [`Postprocess::RetinaNet`].
 fn found_boxes(outputs: &[TensorSpec], size: ImageSize) -> Result<Vec<TensorSpec>, String> {
     if let Heads::Raw { logits, offsets } = heads(outputs)? {
         let anchors = u32::try_from(size.anchors()).ok();
@@ -413,7 +413,8 @@ pub fn mark_nan(output: &Output, nan: &mut [bool]) {
     }
 }
 
-/// How to read a value of this type, which has `dtype.size()` bytes; none for what is no floating point number.
+/// Returns the function that reads a value of this type, which has `dtype.size()` bytes; none for a type that is no
+/// floating point number.
 pub fn floats(dtype: DType) -> Option<fn(&[u8]) -> f64> {
     fn bytes<const N: usize>(value: &[u8]) -> [u8; N] {
         value.first_chunk().copied().unwrap_or([0; N])

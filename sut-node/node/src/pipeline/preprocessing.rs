@@ -1,4 +1,4 @@
-//! What a node does to samples before its model sees them, as `--preprocess` asks for it.
+//! Pre-processing of samples before a node's model sees them, as `--preprocess` asks for it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use super::images;
 use super::token_ids::TokenIds;
 use crate::tensor::Signature;
 
-/// What a node does to samples before its model sees them.
+/// Pre-processing of samples before a node's model sees them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Preprocessing {
     /// Images become the model's input.
@@ -59,7 +59,7 @@ impl Preprocessing {
         Err(PreprocessError { spec: self.to_string(), gives, takes: inputs.to_string() })
     }
 
-    /// What has to be sent for a model of these inputs; of images in any codec but `original`.
+    /// Returns the inputs to send for a model of these inputs; of images in any codec but `original`.
     pub(crate) fn sent(&self, inputs: &Signature) -> Signature {
         match self {
             Preprocessing::Images(_) => images::inputs(),
@@ -67,7 +67,7 @@ impl Preprocessing {
         }
     }
 
-    /// Whether samples can be the dataset's own files.
+    /// Returns true when samples can be the dataset's own files.
     pub fn takes_files(&self) -> bool {
         matches!(self, Preprocessing::Images(_))
     }

@@ -9,7 +9,7 @@ use lon_proto::sample::Role;
 
 use crate::tensor::{DType, Signature, Tensor, TensorSpec};
 
-/// How a node makes inputs of token ids.
+/// Pre-processing that makes a model's inputs from token ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenIds {
     /// The id that ends a text; 102 in the vocabularies of BERT.

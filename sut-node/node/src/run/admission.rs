@@ -1,4 +1,5 @@
-//! How much of a run the node holds at one time: samples are admitted while there is room for them.
+//! Admission of samples: how much of a run the node holds at one time. Samples are admitted while there is room for
+//! them.
 //!
 //! A sample takes its room when its first part is read, and gives it back when its answer has been handed to the
 //! network. `work::reader` asks for it.
@@ -14,7 +15,7 @@ pub(crate) struct Admission {
     max_samples: u64,
     max_bytes: u64,
     held: Mutex<Held>,
-    /// Told when room was given back that somebody waited for.
+    /// Signal for returned room that a reader waited for.
     room: Notify,
 }
 
@@ -49,7 +50,7 @@ impl Admission {
     /// Waits for room and admits a sample of `bytes`. Returns false when `is_over` said so meanwhile.
     pub(crate) async fn admit(&self, bytes: u64, is_over: impl Fn() -> bool) -> bool {
         loop {
-            // Registered before looking, so that room that is given back in between is not missed.
+            // The registration precedes the check, so that room that is given back in between is not missed.
             let room = self.room.notified();
             if self.try_admit(bytes) {
                 return true;
@@ -88,7 +89,7 @@ impl Admission {
         (held.samples, held.bytes)
     }
 
-    /// Whether no room is taken.
+    /// Returns true when no room is taken.
     pub(crate) fn is_empty(&self) -> bool {
         self.held() == (0, 0)
     }

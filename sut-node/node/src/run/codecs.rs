@@ -1,4 +1,4 @@
-//! What a run's samples and answers are wrapped in, as agreed on in `StartRun`.
+//! Codecs of a run's samples and answers, as agreed on in `StartRun`.
 //!
 //! The threads that undo and apply them have a coder each (`work::coder`).
 
@@ -17,7 +17,7 @@ pub(crate) struct Codecs {
     pub(crate) samples: Codec,
     /// The codec of answers.
     pub(crate) answers: Codec,
-    /// What the encoder of answers may know of their content.
+    /// Layout of the answers' content, as far as their encoder may know it.
     pub(crate) answer_layout: Layout,
 }
 
@@ -48,7 +48,7 @@ impl Codecs {
         Ok(Codecs { samples, answers: named(&request.response_codec, node, false)?, answer_layout })
     }
 
-    /// Whether neither samples nor answers have a codec.
+    /// Returns true when neither samples nor answers have a codec.
     pub(crate) fn is_none(&self) -> bool {
         self.samples.is_none() && self.answers.is_none()
     }

@@ -8,16 +8,16 @@ use lon_net::path::Path;
 
 /// One connection that carries streams of a run, asked for its counters alone.
 pub trait Connection: Debug + Send + Sync + 'static {
-    /// What the connection has carried since its first byte.
+    /// Returns the traffic of the connection since its first byte.
     fn traffic(&self) -> SocketTraffic;
 
-    /// How the connection sends; none when that is not known, or not yet.
+    /// Returns the path that the connection sends by; none when that is not known, or not yet.
     fn path(&self) -> Option<Path> {
         None
     }
 }
 
-/// What the sockets of connections have carried since their first byte.
+/// Traffic of the sockets of connections since their first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SocketTraffic {
     /// Bytes taken from the kernel, below TLS.
@@ -47,7 +47,7 @@ const MAX_CONNECTIONS: usize = 1024;
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
     open: Vec<Arc<dyn Connection>>,
-    /// What they had carried when counting ended.
+    /// Traffic of the connections when counting ended.
     closed: Option<SocketTraffic>,
 }
 
@@ -73,7 +73,7 @@ impl Connections {
         self.open.clear();
     }
 
-    /// How the first of them sends whose way is known.
+    /// Returns the path of the first connection whose path is known.
     pub(crate) fn path(&self) -> Option<Path> {
         self.open.iter().find_map(|connection| connection.path())
     }

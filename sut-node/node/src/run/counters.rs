@@ -1,4 +1,4 @@
-//! What a node counts of a run. `EndRun` returns it, and the LoadGen node compares it with its own counts.
+//! Counters of a run at a node. `EndRun` returns them, and the LoadGen node compares them with its own counts.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
@@ -34,17 +34,17 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// How many samples came in whole.
+    /// Returns the number of samples that came in whole.
     pub(crate) fn received(&self) -> u64 {
         self.received.load(SeqCst)
     }
 
-    /// How many samples have been answered, failed ones among them.
+    /// Returns the number of samples that have been answered, failed ones among them.
     pub(crate) fn answered(&self) -> u64 {
         self.answered.load(SeqCst)
     }
 
-    /// How many samples were answered with an error, by its kind.
+    /// Returns the number of samples that were answered with an error, by its kind.
     pub(crate) fn failed_by_kind(&self) -> FailureCounts {
         self.failed.each_ref().map(|count| count.load(Relaxed))
     }

@@ -1,4 +1,4 @@
-//! How long samples took in the node, stage by stage, for those who ask for metrics.
+//! Durations of samples in the node, stage by stage, for those who ask for metrics.
 //!
 //! Each stream that is answered counts for itself, so that no sample waits for another thread and nothing is locked.
 
@@ -42,7 +42,7 @@ impl DurationShares {
     /// next stream adds to it: there are never more of them than streams at one time.
     pub(crate) fn lend(&self) -> Arc<StageDurations> {
         let mut shares = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Nobody else has it, and what was written to it is seen from here on.
+        // A share without another owner is free, and all that was written to it is seen from here on.
         let free = shares.iter_mut().position(|share| Arc::get_mut(share).is_some());
         let place = free.unwrap_or_else(|| {
             shares.push(Arc::default());

@@ -54,7 +54,7 @@ impl FailureKind {
     }
 }
 
-/// How many samples failed, by [`FailureKind`].
+/// Number of failed samples, by [`FailureKind`].
 pub(crate) type FailureCounts = [u64; FailureKind::ALL.len()];
 
 impl Failure {

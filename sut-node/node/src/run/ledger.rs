@@ -1,4 +1,4 @@
-//! What all runs of the node have added up to, for those who ask for metrics.
+//! Sums over all runs of the node, for those who ask for metrics.
 //!
 //! Runs count for themselves, as they do for `EndRun`. The ledger keeps each run until nobody else does, and then its
 //! sums: no sample costs more because there is a ledger.
@@ -17,7 +17,7 @@ use super::state::Run;
 #[derive(Default)]
 pub(crate) struct Ledger {
     books: Mutex<Books>,
-    /// How long the samples of runs took.
+    /// Durations of the samples of runs.
     pub(crate) durations: DurationShares,
 }
 
@@ -29,14 +29,14 @@ struct Books {
     refused: u64,
 }
 
-/// What the node has done until now.
+/// Sums over the node's runs and probes until now.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sums {
     pub(crate) runs: Sum,
     pub(crate) probes: Sum,
 }
 
-/// What a run has done, or many.
+/// Sum over one run, or over many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sum {
     pub(crate) begun: u64,
@@ -74,7 +74,7 @@ impl Ledger {
         self.books.lock().unwrap_or_else(PoisonError::into_inner).refused += 1;
     }
 
-    /// What there was until now, and how many claims were refused.
+    /// Returns the sums until now, and the number of refused claims.
     pub(crate) fn sums(&self) -> (Sums, u64) {
         let mut books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
         books.settle();
@@ -106,7 +106,7 @@ impl Sums {
 }
 
 impl Sum {
-    /// What this run has done until now: what `EndRun` says of it.
+    /// Returns the sum over this run until now, as `EndRun` reports it.
     fn of(run: &Run) -> Sum {
         let told: EndRunResponse = report::counted(run);
         let (is_over, by_client) = (run.has_ended(), run.how_ended().is_ok());
@@ -192,7 +192,7 @@ mod tests {
         second.count_answers(2, &[1, 0, 0, 0, 0, 0]);
         second.take_back(Status::aborted("gone"));
         second.end();
-        // What comes late is counted, too.
+        // Late answers count, too.
         first.count_answers(5, &[0, 0, 0, 0, 0, 3]);
         drop((first, second));
         for _ in 0..2 {

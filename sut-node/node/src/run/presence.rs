@@ -1,4 +1,4 @@
-//! Whether the client of a run is still heard of, on any of its streams.
+//! Presence of a run's client: whether anything still comes from it, on any of its streams.
 //!
 //! Silence is counted in looks, not in time: when this process was stopped for a while, what the client sent meanwhile
 //! is read before the next look. A stream that is not read, because the node has no room, counts as heard.
@@ -60,7 +60,7 @@ impl Drop for NotReading<'_> {
 mod tests {
     use super::*;
 
-    /// How many looks it takes until the client counts as silent.
+    /// Returns the number of looks until the client counts as silent.
     fn looks(presence: &Presence) -> usize {
         1 + std::iter::repeat_with(|| presence.is_silent()).take(1_000).take_while(|silent| !silent).count()
     }

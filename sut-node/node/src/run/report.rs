@@ -1,4 +1,4 @@
-//! What `EndRun` returns of a run, and what the log has of it; what a probe's client is told meanwhile.
+//! Reports on a run: for `EndRun` and the log, and meanwhile for the client of a probe.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -21,13 +21,13 @@ pub(crate) fn report(run: &Run) -> v1::EndRunResponse {
     v1::EndRunResponse { nic, ..counted(run) }
 }
 
-/// What the node has counted of the run until now; without its network interface.
+/// Returns the node's counts of the run until now, without its network interface.
 pub(crate) fn counted(run: &Run) -> v1::EndRunResponse {
     let counters = &run.counters;
     let traffic = run.socket_traffic();
     let (payload_bytes_in, payload_bytes_out) =
         (counters.payload_bytes_in.load(Relaxed), counters.payload_bytes_out.load(Relaxed));
-    // What has no codec is counted once: its payload is the tensors.
+    // Without a codec the bytes are counted once: the payload is the tensors.
     let tensor = |codec: Codec, payload, raw: &AtomicU64| if codec.is_none() { payload } else { raw.load(Relaxed) };
     v1::EndRunResponse {
         samples_received: counters.received(),
@@ -49,7 +49,7 @@ pub(crate) fn counted(run: &Run) -> v1::EndRunResponse {
     }
 }
 
-/// What this end of a probe has spent and counted until now.
+/// Returns the resources and counts of this end of a probe until now.
 pub(crate) fn probe_counters(run: &Run) -> v1::ProbeCounters {
     EndCounters::now(run.local(), run.socket_traffic().retransmits, run.path()).into()
 }

@@ -18,7 +18,7 @@ use super::failure::FailureCounts;
 use super::presence::Presence;
 use crate::config::Limits;
 
-/// What a client claims the node for.
+/// Purpose that a client claims the node for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Purpose {
     /// Inference, with samples and answers in these codecs.
@@ -29,24 +29,24 @@ pub(crate) enum Purpose {
 
 /// A run from `StartRun` until `EndRun`, or until its last stream is gone.
 pub(crate) struct Run {
-    /// What its client has to show.
+    /// Id and secret that its client has to show.
     pub(crate) pass: RunPass,
-    /// Who claimed the node, as others may see it.
+    /// Name of the client that claimed the node, as others may see it.
     client: String,
     pub(crate) limits: Limits,
     pub(crate) codecs: Codecs,
     pub(crate) is_probe: bool,
     pub(crate) counters: Counters,
-    /// What the node holds of the run just now.
+    /// Samples and bytes of the run that the node holds at this moment, with their bounds.
     pub(crate) admission: Admission,
-    /// Whether its client is heard of.
+    /// Presence of the client: whether anything still comes from it.
     pub(crate) presence: Presence,
     connections: Mutex<Connections>,
     /// The address of this host that it was claimed at.
     local: Option<IpAddr>,
     /// The interface that the run was claimed through, and what it had carried before.
     nic: Option<(Interface, Traffic)>,
-    /// Told whenever the number of streams changes, and when the run ends.
+    /// Signal for each change in the number of streams, and for the end of the run.
     pub(crate) streams_changed: Notify,
     streams: AtomicUsize,
     had_stream: AtomicBool,
@@ -56,7 +56,7 @@ pub(crate) struct Run {
     has_ended: AtomicBool,
     /// Why the node has ended the run by itself; empty when its client has ended it.
     taken_back: OnceLock<Status>,
-    /// Told once, when the run ends.
+    /// Signal for the end of the run. It comes once.
     end: Notify,
 }
 
@@ -90,7 +90,8 @@ impl Run {
         }
     }
 
-    /// What has the node, for people: `run NAME from CLIENT`, with the short name that the client logs, too.
+    /// Returns the name of the claim, for people: `run NAME from CLIENT`, with the short name that the client logs,
+    /// too.
     pub(crate) fn title(&self) -> String {
         let what = if self.is_probe { "probe" } else { "run" };
         format!("{what} {} from {}", self.pass.name(), self.client)
@@ -102,7 +103,7 @@ impl Run {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner).add(connection)
     }
 
-    /// What the connections of the run have carried until now, or until they were closed.
+    /// Returns the traffic of the run's connections until now, or until they were closed.
     pub(crate) fn socket_traffic(&self) -> SocketTraffic {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner).traffic()
     }
@@ -112,7 +113,7 @@ impl Run {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner).close();
     }
 
-    /// How its connections send, as far as it is known.
+    /// Returns the path that the run's connections send by, as far as it is known.
     pub(crate) fn path(&self) -> Option<Path> {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner).path()
     }
@@ -142,12 +143,12 @@ impl Run {
         self.admission.ask_again();
     }
 
-    /// How many streams are open.
+    /// Returns the number of open streams.
     pub(crate) fn streams(&self) -> usize {
         self.streams.load(SeqCst)
     }
 
-    /// Whether a stream was ever opened.
+    /// Returns true when a stream was ever opened.
     pub(crate) fn had_stream(&self) -> bool {
         self.had_stream.load(SeqCst)
     }
@@ -177,7 +178,7 @@ impl Run {
     pub(crate) async fn flushed(&self, samples: u64, all_received: impl Fn()) -> bool {
         let _waiting = Waiting::new(&self.flushes);
         loop {
-            // Registered before looking, so that progress in between is not missed.
+            // The registration precedes the check, so that progress in between is not missed.
             let progress = self.flush_progress.notified();
             if self.counters.received() >= samples {
                 all_received();
@@ -204,7 +205,7 @@ impl Run {
         let _ = self.taken_back.set(why);
     }
 
-    /// How the streams of a run that is over end.
+    /// Returns the result that the streams of an ended run end with.
     pub(crate) fn how_ended(&self) -> Result<(), Status> {
         self.taken_back.get().map_or(Ok(()), |why| Err(why.clone()))
     }
@@ -219,7 +220,7 @@ impl Run {
         self.streams_changed.notify_one();
     }
 
-    /// Whether the run is over.
+    /// Returns true when the run is over.
     pub(crate) fn has_ended(&self) -> bool {
         self.has_ended.load(SeqCst)
     }

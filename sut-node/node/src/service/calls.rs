@@ -53,7 +53,7 @@ pub(crate) struct Service {
     backend: Arc<dyn Backend>,
     queues: Queues,
     claim: Claim,
-    /// What runs add up to, where somebody may ask for it.
+    /// Sums over all runs; none where no metrics are served.
     ledger: Option<Arc<Ledger>>,
     machine: Machine,
     /// Settings in which the machine says how its memories correct errors. It does not change while it runs.
@@ -62,7 +62,7 @@ pub(crate) struct Service {
     stop: Stop,
 }
 
-/// Who wants the node, as `StartRun` and `Probe` say it.
+/// Client that wants the node, as `StartRun` and `Probe` describe it.
 struct Claimant {
     run_id: Bytes,
     wire_version: u32,
@@ -142,8 +142,8 @@ impl Service {
             self.ledger.iter().for_each(|ledger| ledger.refused());
             Status::resource_exhausted(format!("node {node} is busy with {}", other.title()))
         };
-        // Looked at before anything is made for the run: a client that waits asks again and again, and meanwhile
-        // another run is being measured.
+        // This check precedes all work for the run: a client that waits asks again and again, and meanwhile another run
+        // is being measured.
         if let Some(other) = self.claim.current() {
             return Err(busy(other));
         }
@@ -245,7 +245,7 @@ impl SutNode for Service {
         let local = local(request.extensions());
         let ProbeRequest { run_id, wire_version, client } = request.into_inner();
         let claimant = Claimant { run_id, wire_version, client, local };
-        // Made at its first use, which should not be the first sample's.
+        // The noise is made at its first use, and the first sample should not wait for that.
         probe::noise();
         self.start(claimant, probe::limits(self.config.limits), Purpose::Probe).map(Response::new)
     }
@@ -308,7 +308,7 @@ fn check_version(theirs: u32) -> Result<(), Status> {
     Err(Status::failed_precondition(format!("this node speaks wire version {WIRE_VERSION}, the caller {theirs}")))
 }
 
-/// What a client has to show from now on, which nobody can guess.
+/// Returns a secret that the client has to show from now on. It cannot be guessed.
 fn new_secret() -> Result<Bytes, Status> {
     let mut secret = vec![0; limits::SECRET_BYTES];
     random::fill(&mut secret).map_err(|error| Status::internal(format!("no random bytes for a secret: {error}")))?;

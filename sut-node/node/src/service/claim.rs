@@ -44,7 +44,7 @@ impl Claim {
         self.lock().take_if(|current| Arc::ptr_eq(current, run)).is_some()
     }
 
-    /// Whether a run has streams open, which are to be answered.
+    /// Returns true when a run has open streams, which are to be answered.
     pub(crate) fn is_at_work(&self) -> bool {
         self.lock().as_ref().is_some_and(|run| run.streams() > 0)
     }
@@ -74,7 +74,7 @@ impl Claim {
         }
     }
 
-    /// Whether this run has the node.
+    /// Returns true when this run has the node.
     pub(crate) fn is_held_by(&self, run: &Arc<Run>) -> bool {
         self.lock().as_ref().is_some_and(|current| Arc::ptr_eq(current, run))
     }

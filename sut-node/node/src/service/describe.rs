@@ -1,4 +1,4 @@
-//! Who and what a node is: for its clients (`Describe`), and for people and scripts (`sut-node describe`).
+//! Description of a node: for its clients (`Describe`), and for people and scripts (`sut-node describe`).
 
 use lon_net::host::{Host, Machine};
 use lon_net::slice::Priority;
@@ -20,7 +20,7 @@ use crate::tensor::{Signature, TensorSpec};
 /// The program and its version.
 pub(crate) const SOFTWARE: &str = concat!("sut-node ", env!("CARGO_PKG_VERSION"));
 
-/// What has to be sent to a node of this backend. One that pre-processes does not take what the model takes.
+/// Returns the inputs to send to a node of this backend. A node that pre-processes does not take what the model takes.
 pub fn inputs(info: &BackendInfo, preprocess: Option<&Preprocessing>) -> Signature {
     preprocess.map_or_else(|| info.inputs.clone(), |preprocess| preprocess.sent(&info.inputs))
 }
@@ -34,8 +34,8 @@ fn known_codecs(preprocess: Option<&Preprocessing>) -> impl Iterator<Item = &'st
     codecs::known(preprocess.is_some_and(Preprocessing::takes_files))
 }
 
-/// What this program was built from, with these features. The digest of the image is known where whoever started the
-/// container told it.
+/// Returns the build of this program, with these features. The digest of the image is known where `LON_IMAGE_DIGEST` is
+/// set for the container.
 pub(crate) fn build(features: &[&str]) -> Build {
     Build {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -45,7 +45,8 @@ pub(crate) fn build(features: &[&str]) -> Build {
     }
 }
 
-/// How a node of this configuration answers samples: its own options, then those of its backend.
+/// Returns the settings by which a node of this configuration answers samples: its own options, then those of its
+/// backend.
 fn settings(config: &ServeConfig, info: &BackendInfo) -> Vec<Setting> {
     let preprocess = config.preprocess.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string);
     let own = [
@@ -88,7 +89,7 @@ pub(crate) fn describe(
     }
 }
 
-/// What a node says of itself that does not serve.
+/// Returns the description of a node that does not serve.
 pub fn document(node: &NodeName, backend: &dyn Backend, preprocess: Option<&Preprocessing>) -> DescribeDocument {
     let info = backend.info();
     let mut host = HostDocument::from(&Machine::here().without_ids());

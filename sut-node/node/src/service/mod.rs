@@ -1,4 +1,4 @@
-//! What a node does for its clients: the calls of `lon.v1`, and the streams that carry samples.
+//! Service of a node for its clients: the calls of `lon.v1`, and the streams that carry samples.
 //!
 //! - [`calls`]: the calls, and opening a stream;
 //! - [`claim`]: which run has the node, and when it loses it;

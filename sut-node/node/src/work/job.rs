@@ -17,7 +17,7 @@ use crate::run::failure::Failure;
 pub(crate) struct Job {
     /// Where its answer goes.
     pub(crate) lane: Arc<Lane>,
-    /// What is known of it besides its content.
+    /// Data of the sample besides its content.
     pub(crate) ticket: Ticket,
     /// Its content: the bytes as they came, until they are decoded.
     pub(crate) sample: Sample,

@@ -22,7 +22,7 @@ pub(crate) struct Answer {
     pub(crate) ticket: Ticket,
     /// The bytes of the answer, or the reason why there are none.
     pub(crate) result: Result<Bytes, Failure>,
-    /// How many tokens the answer has; 0 when that is not known.
+    /// Number of tokens of the answer; 0 when it is not known.
     pub(crate) n_tokens: u64,
 }
 
@@ -33,7 +33,7 @@ impl Answer {
     }
 }
 
-/// What leaves on a stream, in the order in which it was put into the lane.
+/// Item that leaves on a stream, in the order in which it was put into the lane.
 pub(super) enum Outgoing {
     /// The first token of an answer that follows. It is no answer: only its bytes are counted, and nothing is released.
     First { id: u64, token: Bytes },
@@ -101,7 +101,7 @@ impl Lane {
         let mut failed = FailureCounts::default();
         new.filter_map(Outgoing::failure).for_each(|kind| failed[kind as usize] += 1);
         state.pending -= count;
-        // Nobody will empty the lane of a client that is gone: what is in it is released here.
+        // After its client is gone no stream empties the lane: the items in it are released here.
         let unwanted = if self.is_closed() { std::mem::take(&mut state.ready) } else { VecDeque::new() };
         drop(state);
         self.run.count_answers(count, &failed);
@@ -151,12 +151,12 @@ impl Lane {
         self.waker.wake();
     }
 
-    /// Whether the client is gone.
+    /// Returns true when the client is gone.
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed.load(SeqCst)
     }
 
-    /// Whether the client is gone or the run has ended: nobody waits for the answers to its samples any more.
+    /// Returns true when the client is gone or the run has ended: the answers to its samples are not wanted any more.
     pub(crate) fn is_over(&self) -> bool {
         self.is_closed() || self.run.has_ended()
     }
@@ -171,7 +171,8 @@ impl Lane {
         std::mem::swap(ready, &mut self.lock().ready);
     }
 
-    /// How the stream ends, once it does: everything is read, and answered where that is still worth it.
+    /// Returns the result that the stream ends with, once it ends: everything is read, and answered where that is still
+    /// worth it.
     pub(super) fn poll_end(&self) -> Poll<Result<(), Status>> {
         let mut state = self.lock();
         if !state.ready.is_empty() {

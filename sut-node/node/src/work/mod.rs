@@ -1,4 +1,4 @@
-//! What happens to a sample from the connection that brings it to the connection that takes its answer away.
+//! Path of a sample from the connection that brings it to the connection that takes its answer away.
 //!
 //! In the order in which a sample meets them:
 //! - [`parts`]: the parts of a sample that has several become one piece of bytes;

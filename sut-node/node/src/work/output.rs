@@ -26,7 +26,7 @@ const TICKS: u32 = 2;
 /// The messages of one stream. When it is dropped the client is gone, and the lane is closed.
 pub(crate) struct LaneOutput {
     lane: Arc<Lane>,
-    /// Taken from the lane in one go, so that its lock is taken once for many answers.
+    /// Items from the lane, all taken in one go, so that its lock is taken once for many answers.
     burst: VecDeque<Outgoing>,
     current: Option<Sending>,
     heartbeat: Interval,
@@ -40,17 +40,17 @@ pub(crate) struct LaneOutput {
 struct Sending {
     id: u64,
     parts: Parts,
-    /// What leaves with the last part; `None` for a first token, which ends nothing.
+    /// Data that leave with the last part; `None` for a first token, which ends nothing.
     end: Option<End>,
 }
 
-/// What is said of a sample with the last part of its answer.
+/// Data of a sample that leave with the last part of its answer.
 struct End {
     ticket: Ticket,
     n_tokens: u64,
 }
 
-/// What leaving messages add to the counts, summed up over a burst.
+/// Counts that leaving messages add, summed up over a burst.
 #[derive(Default)]
 struct Left {
     message_bytes: u64,
@@ -138,7 +138,7 @@ impl LaneOutput {
 }
 
 impl Sending {
-    /// What begins to leave; or else the ticket of the sample, and why there is no answer to it.
+    /// Begins to send an item. The error has the ticket of the sample, and the reason why there is no answer to it.
     fn begin(next: Outgoing) -> Result<Sending, (Ticket, String)> {
         let Answer { ticket, result, n_tokens } = match next {
             Outgoing::First { id, token } => return Ok(Sending { id, parts: Parts::new(token), end: None }),
@@ -162,7 +162,7 @@ impl Sending {
 
 impl Fill for LaneOutput {
     fn poll_fill(&mut self, cx: &mut Context<'_>, out: &mut Outbound) -> Poll<Filled> {
-        // Registered before looking, so that an answer that is added in between is not missed.
+        // The registration precedes the check, so that an answer that is added in between is not missed.
         self.lane.register(cx.waker());
         if self.add_ready(out) {
             self.quiet_ticks = 0;

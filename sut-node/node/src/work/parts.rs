@@ -57,7 +57,7 @@ impl IncompleteSamples {
     }
 }
 
-/// What a stream is ended with when the parts of a sample break the contract.
+/// Returns the status that ends a stream when the parts of a sample break the contract.
 pub(super) fn breach(id: u64, error: &AssemblyError) -> Status {
     Status::invalid_argument(format!("sample {id}: {error}"))
 }

@@ -1,4 +1,4 @@
-//! What the samples of a probe are answered with: as many bytes as they ask for, which no link can compress.
+//! Answers to the samples of a probe: as many bytes as they ask for, which no link can compress.
 
 use std::sync::LazyLock;
 

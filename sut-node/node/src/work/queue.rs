@@ -41,10 +41,10 @@ struct State {
     taken: BatchSizes,
 }
 
-/// How large the batches were that workers have taken.
+/// Sizes of the batches that workers have taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BatchSizes {
-    /// How many had a size up to each of [`BatchSizes::BOUNDS`], and above the one before.
+    /// Number of batches with a size up to each of [`BatchSizes::BOUNDS`], and above the one before.
     pub(crate) counts: [u64; BatchSizes::BOUNDS.len()],
     /// Samples in all of them.
     pub(crate) samples: u64,
@@ -118,7 +118,7 @@ impl JobQueue {
         self.tell_tasks();
     }
 
-    /// How many jobs wait, and how large the batches were that workers have taken.
+    /// Returns the number of jobs that wait, and the sizes of the batches that workers have taken.
     pub(crate) fn counts(&self) -> (usize, BatchSizes) {
         let state = self.lock();
         (state.jobs.len(), state.taken)
@@ -167,7 +167,7 @@ impl JobQueue {
     pub(crate) async fn next_batch_of_task(&self, batch: &mut Vec<Job>) -> bool {
         let Some(told) = &self.told else { return false };
         loop {
-            // Registered before looking, so that a push in between is not missed.
+            // The registration precedes the check, so that a push in between is not missed.
             let told = told.notified();
             let due = self.take_due(&mut self.lock(), batch);
             match due {

@@ -48,7 +48,7 @@ pub(crate) enum Target {
 pub(crate) struct Reader {
     lane: Arc<Lane>,
     target: Target,
-    /// What is decoded here.
+    /// Part of a sample that the reader decodes.
     input: Input,
     incomplete: IncompleteSamples,
     burst: Burst,
@@ -65,10 +65,10 @@ struct Burst {
 /// The most samples in a burst.
 const MAX_BURST: usize = 256;
 
-/// How long a client may take to say which run its stream belongs to.
+/// Time limit for a client to say which run its stream belongs to.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What happened to the messages that were there.
+/// Result of taking the messages that were there.
 enum Taken {
     /// All were taken. More may come.
     All,
@@ -102,7 +102,7 @@ impl Reader {
                 Ok(Taken::End) => break Ok(()),
                 Err(status) => break Err(status),
             }
-            // Asked each time: a client that never pauses would keep the select below from ever looking.
+            // Each turn asks this: a client that never pauses would keep the select below from ever looking.
             if run.has_ended() {
                 break run.how_ended();
             }

@@ -19,15 +19,15 @@ use crate::memory;
 use crate::pipeline::varies;
 use crate::run::state::Run;
 
-/// How many samples keep a connection busy whose samples are answered where they are read: they cost less than the
-/// network.
+/// Number of samples that keep a connection busy when its samples are answered where they are read: they cost less than
+/// the network.
 pub(crate) const INLINE_BUSY_SAMPLES: u64 = 256;
 
-/// How many shapes are expected to come mixed, where samples differ in shape.
+/// Number of shapes that are expected to come mixed, where samples differ in shape.
 const SHAPES: u64 = 4;
 
-/// How many samples keep the backend busy: for every worker two batches, or all its slots twice. One is at work, one is
-/// ready.
+/// Returns the number of samples that keep the backend busy: for every worker two batches, or all its slots twice. One
+/// is at work, one is ready.
 pub(crate) fn busy_samples(config: &ServeConfig, backend: &dyn Backend) -> u64 {
     match backend.execution() {
         Execution::Workers => {
@@ -129,7 +129,7 @@ impl Drop for ComputeThreads {
     }
 }
 
-/// What decode threads make of samples.
+/// Returns the settings of the decoding of samples.
 fn decoding(config: &ServeConfig, backend: &dyn Backend) -> Decoding {
     // A codec could else make a large sample of a small one, only for the model to refuse it.
     let (preprocess, inputs) = (config.preprocess.clone(), backend.info().inputs.clone());
@@ -172,8 +172,8 @@ fn join(threads: &mut Vec<JoinHandle<()>>) {
     }
 }
 
-/// What the backend made for the threads: a half for each worker thread; and for each decode thread a worker, where the
-/// backend is inline and runs on them.
+/// Halves that the backend made for the threads: one for each worker thread; and for each decode thread a worker, where
+/// the backend is inline and runs on them.
 type WarmWorkers = (Vec<Half>, Vec<Option<Box<dyn Worker>>>);
 
 /// Has the backend make its halves, which may take seconds.
@@ -206,8 +206,8 @@ fn warm_workers(config: &ServeConfig, backend: &dyn Backend, prepare: fn()) -> R
     })
 }
 
-/// What each thread that computes does first. Where inference alone could keep every core busy, reading and answering
-/// would wait for it: then the thread lowers its own weight.
+/// Returns the first step of each thread that computes. Where inference alone could keep every core busy, reading and
+/// answering would wait for it: then the thread lowers its own weight.
 fn preparation(config: &ServeConfig, backend: &dyn Backend) -> fn() {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let busy = config.workers.get().saturating_mul(backend.cores_per_inference());

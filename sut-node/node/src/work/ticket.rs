@@ -1,4 +1,4 @@
-//! What is known of one sample besides its content.
+//! Data of one sample besides its content.
 //!
 //! A [`Ticket`] is made by the reader when it has admitted a sample, and moves with the sample to the lane that its
 //! answer leaves by. Each step on the way adds to the stages what it alone knows.

@@ -18,7 +18,7 @@ use crate::backend::Streamer;
 use crate::backend::stream::{Event, Output, What};
 use crate::run::failure::{Failure, FailureKind};
 
-/// How often the thread looks for samples that nobody waits for any more.
+/// Interval at which the thread looks for samples whose answers are not wanted any more.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Runs until the queue is closed and everything is answered.
@@ -30,8 +30,8 @@ pub(crate) fn work(streamer: Box<dyn Streamer>, queue: &JobQueue) {
         let open = free == 0 || queue.take(free, slots.may_wait_until(), &mut jobs);
         jobs.drain(..).for_each(|job| slots.begin(job));
         slots.cancel_unwanted();
-        // What was begun a moment ago may be due earlier than what was waited for. With no slot free or nobody to wait
-        // for, the streamer waits by itself.
+        // Samples that were begun a moment ago may be due earlier than those that the thread waited for. With no slot
+        // free or no sample to wait for, the streamer waits by itself.
         let waits =
             open && slots.taken < slots.held.len() && slots.may_wait_until().is_some_and(|until| until > clock::now());
         if slots.taken > 0 && !waits {
@@ -46,7 +46,7 @@ pub(crate) fn work(streamer: Box<dyn Streamer>, queue: &JobQueue) {
 struct Slots {
     streamer: Box<dyn Streamer>,
     held: Vec<Option<Held>>,
-    /// How many slots are taken.
+    /// Number of slots that hold a sample.
     taken: usize,
     coder: Coder,
     events: Vec<Event>,
@@ -67,7 +67,8 @@ impl Slots {
         Slots { streamer, held, taken: 0, coder: Coder::default(), events: Vec::new() }
     }
 
-    /// How long to wait for samples: for ever when there is nothing else to do, not at all when there is.
+    /// Returns the time until which the thread may wait for samples: for ever when there is nothing else to do, not at
+    /// all when there is.
     fn may_wait_until(&self) -> Option<Instant> {
         let now = clock::now();
         let idle_until = || self.streamer.idle_until().map_or(now, |until| until.min(now + LOOK_INTERVAL));
@@ -108,7 +109,7 @@ impl Slots {
         events.drain(..).for_each(|event| self.happened(event));
         self.events = events;
         if let Err(panic) = stepped {
-            // Nobody knows in what state the slots are: all of them are given up.
+            // After a panic the state of the slots is unknown: all of them are given up.
             let failure = Failure::panicked("the backend", panic.as_ref());
             for slot in 0..self.held.len() {
                 if let Some(held) = self.take(slot) {

@@ -88,7 +88,7 @@ fn serving<T>(
 pub(crate) struct Control {
     client: SutNodeClient<Channel>,
     run_id: Bytes,
-    /// What the node wants to be shown; of no use until it was claimed.
+    /// Id and secret that the node wants to be shown; of no use until it was claimed.
     pub(crate) pass: RunPass,
 }
 
@@ -167,7 +167,7 @@ fn told(status: &Status) -> (Code, String) {
     (status.code(), status.message().to_owned())
 }
 
-/// What a client counts itself.
+/// Counts that a client makes itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counted {
     pub(crate) samples: u64,

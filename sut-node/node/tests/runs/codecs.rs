@@ -92,7 +92,7 @@ fn answers_alone_can_have_a_codec() {
     }
 }
 
-/// Damaged, cut short, or more than is allowed once inflated: those samples fail, with their cause, and no others.
+/// Samples that are damaged, cut short, or larger than is allowed once inflated fail, with their cause. No others fail.
 #[test]
 fn what_cannot_be_inflated_fails_alone() {
     for backend in ["null", "synthetic:constant=0ms"] {

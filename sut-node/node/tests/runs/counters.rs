@@ -1,4 +1,4 @@
-//! What EndRun reports is what the client counted.
+//! EndRun reports the same counts as the client.
 
 use bytes::Bytes;
 

@@ -16,7 +16,7 @@ use crate::client::{Answer, Control, Stream, with_backend};
 
 const SLOTS: usize = 3;
 
-/// What happened to slots.
+/// Record of the use of slots.
 #[derive(Default)]
 struct Seen {
     cancelled: AtomicUsize,
@@ -102,7 +102,7 @@ impl Streamer for Slots {
                 Some(b'W') => continue,
                 Some(b'P') => panic!("in the middle"),
                 Some(b'F') => What::Failed(failed("broke off")),
-                // Said twice: the second time is not passed on.
+                // The script gives a first token twice: the node does not pass on the second one.
                 Some(_) if *at <= 1 => What::First(script.slice(..1)),
                 Some(_) => {
                     *at += 1;

@@ -72,7 +72,7 @@ fn a_claim_lapses_whichever_threads_its_streams_were_on() {
     });
 }
 
-/// What was taken in is answered before the node ends, on whichever thread it came.
+/// Samples that the node has taken in are answered before it ends, on whichever thread they came.
 #[test]
 fn a_node_that_shuts_down_answers_on_every_thread() {
     let slow = |config: &mut ServeConfig| {

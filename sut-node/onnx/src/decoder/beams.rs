@@ -38,7 +38,7 @@ struct Candidate {
     sum: f64,
 }
 
-/// What a step leads to.
+/// Outcome of a step.
 #[derive(Debug, PartialEq)]
 pub(super) enum Next {
     /// The beams go on: the place that each had before.
@@ -55,7 +55,7 @@ impl Beams {
         Beams { width, eos, least, most, running, finished: 0, best: None }
     }
 
-    /// How many beams go on: one before the first token.
+    /// Returns the number of beams that go on: one before the first token.
     pub(super) fn len(&self) -> usize {
         self.running.len()
     }

@@ -18,7 +18,7 @@ pub(super) struct Caches {
 struct Slot {
     /// The keys or values of the tokens, one after the other, for each cache and each head.
     rows: Vec<Vec<u8>>,
-    /// How many tokens the slot has.
+    /// Number of tokens in the slot.
     len: usize,
 }
 
@@ -29,7 +29,7 @@ impl Caches {
         Caches { caches: layout.caches.clone(), slots: vec![slot; slots], zeros: Vec::new() }
     }
 
-    /// How many tokens a slot has in its caches.
+    /// Returns the number of tokens that a slot has in its caches.
     pub(super) fn len(&self, slot: usize) -> usize {
         self.slots[slot].len
     }

@@ -1,4 +1,4 @@
-//! What the inputs and outputs of a model mean for decoding.
+//! Meaning of a model's inputs and outputs for decoding.
 
 use lon_sut::tensor::{DType, TensorSpec};
 
@@ -6,7 +6,7 @@ use super::super::model::Model;
 
 const PAST: &str = "past_key_values.";
 
-/// What the inputs and outputs of a decoder are.
+/// Roles of a decoder's inputs and outputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     /// The meaning of each input, in the model's order.
@@ -15,13 +15,13 @@ pub(crate) struct Layout {
     /// The number of the output that has the logits.
     pub(super) logits: usize,
     pub(super) outputs: usize,
-    /// How many different tokens there are, if the model says so.
+    /// Number of different tokens, if the model gives it.
     pub(super) vocabulary: Option<i64>,
-    /// Whether pasts of several lengths can go through one run.
+    /// Allows pasts of several lengths in one run when true.
     pub(super) can_pad: bool,
 }
 
-/// What an input is.
+/// Role of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Ids,
@@ -42,7 +42,7 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// How many bytes one token has in one head.
+    /// Returns the number of bytes of one token in one head.
     pub(super) fn row_bytes(&self) -> usize {
         self.width * self.dtype.size()
     }
@@ -58,7 +58,7 @@ impl Layout {
         is_decoder.then(|| read(model))
     }
 
-    /// How many bytes a slot needs for each token.
+    /// Returns the number of bytes that a slot needs for each token.
     pub(crate) fn bytes_per_token(&self) -> usize {
         self.caches.iter().map(|cache| cache.heads * cache.row_bytes()).sum()
     }
@@ -68,7 +68,7 @@ impl Layout {
         Layout { can_pad: false, ..self }
     }
 
-    /// Whether several slots go through one run.
+    /// Returns true when several slots go through one run.
     pub(crate) fn is_batched(&self) -> bool {
         self.can_pad
     }

@@ -1,4 +1,4 @@
-//! What stands around a run: providers, what is made of outputs, and what is found in them.
+//! Tests of the parts around a run: providers, the answers that are made of outputs, and the values found in outputs.
 
 use super::*;
 

@@ -4,7 +4,7 @@
 use super::super::proof::apart;
 use super::*;
 
-/// What came of a model.
+/// Outcome of a model.
 enum Outcome {
     Right,
     Refused(String),

@@ -1,4 +1,4 @@
-//! What tract computes wrongly: it must be refused, and ONNX Runtime must compute it.
+//! Models that tract computes wrongly: it must refuse them, and ONNX Runtime must compute them.
 
 use super::*;
 

@@ -8,7 +8,7 @@ fn path(name: &str) -> PathBuf {
     Path::new(&folder).join(name)
 }
 
-/// What an engine answers, in batches of this size.
+/// Returns the answers of an engine, in batches of this size.
 fn answers(engine: OnnxEngine, name: &str, max_batch: usize, samples: &[Sample]) -> Vec<Vec<f32>> {
     let backend = Onnx::open(&path(name), &options(engine, max_batch)).unwrap();
     let mut worker = batch_half(&backend);

@@ -52,7 +52,7 @@ fn rows(count: u32, first: f32) -> Sample {
     sample(&[(DType::F32, dims, &bytes_of(values))])
 }
 
-/// What a node tells of its batches.
+/// Returns the node's report of its batches.
 fn told(backend: &Onnx) -> String {
     let found = backend.info().settings.iter().find(|setting| setting.name == "batches");
     found.map(|setting| setting.value.clone()).unwrap_or_default()

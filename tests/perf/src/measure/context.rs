@@ -1,4 +1,4 @@
-//! What all rows need: the programs, certificates, a place for files.
+//! Context of all rows: the programs, certificates, a place for files.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::reference::tls;
 /// Cores kept busy by others that are worth a warning.
 const BUSY: f64 = 0.1;
 
-/// What all rows need.
+/// Context that all rows need.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(super) rounds: u32,

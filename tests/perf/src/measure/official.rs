@@ -86,7 +86,7 @@ fn over_network(context: &Context, asked: &Asked, label: &str) -> Result<Figure>
 /// The official summary, and the process that ended.
 fn test(context: &Context, asked: &Asked, place: &str) -> Result<(String, Ended)> {
     let out = context.folder.path().join("official");
-    // Left by the test before.
+    // The test before may have left this folder.
     let _ = std::fs::remove_dir_all(&out);
     let mut command = program(context, asked.face)?;
     command.args([place, asked.scenario]).arg(asked.size.to_string()).arg(format!("{:.0}", asked.amount)).arg(&out);

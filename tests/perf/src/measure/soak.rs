@@ -25,7 +25,7 @@ const ROW: u64 = 8;
 const SLACK: u64 = 16 << 20;
 const MIB: f64 = (1 << 20) as f64;
 
-/// What the kernel says at one moment.
+/// The kernel's figures at one moment.
 #[derive(Clone, Copy, Debug)]
 struct Look {
     at_s: f64,
@@ -80,7 +80,7 @@ pub(crate) fn measure(context: &Context, outcome: &mut Outcome) -> Result<()> {
     run.all_answered().map(|_| ())
 }
 
-/// What the looks say of the parts of the run.
+/// Figures of the parts of the run, from the looks.
 #[derive(Debug, PartialEq)]
 struct Parts {
     /// Shares of the whole per second.
@@ -98,8 +98,8 @@ struct Memory {
 }
 
 impl Memory {
-    /// Whether it did not grow, beyond `rows` bytes that are known to be kept. They are allocated before the run, but
-    /// whether they are resident then is the allocator's decision.
+    /// Returns true when memory did not grow by more than the `rows` bytes that are known to be kept. They are
+    /// allocated before the run, but whether they are resident then is the allocator's decision.
     fn is_flat(self, rows: u64) -> bool {
         let allowed = if self.early >= rows { SLACK } else { rows + SLACK };
         self.late <= self.early + allowed

@@ -1,4 +1,4 @@
-//! What several references share: their payloads, and how they say where they listen.
+//! Code that several references share: their payloads, and the announcement of where they listen.
 
 use std::io::Write as _;
 use std::net::SocketAddr;

@@ -36,7 +36,7 @@ pub(crate) fn goodput(starter: &Starter, seconds: f64, patience: Duration) -> Re
     }
 }
 
-/// What the receiver counted, bytes per second.
+/// Returns the goodput that the receiver counted, bytes per second.
 fn received(json: &str) -> Result<f64> {
     let json: Value = serde_json::from_str(json).context("iperf3 did not print JSON")?;
     if let Some(error) = json["error"].as_str() {

@@ -1,4 +1,4 @@
-//! What one TCP connection carries at most: length-prefixed frames, nothing decoded, nothing copied twice.
+//! Highest rate of one TCP connection: length-prefixed frames, nothing decoded, nothing copied twice.
 
 use std::net::{SocketAddr, TcpListener};
 

@@ -1,4 +1,4 @@
-//! What quinn carries at most: one stream of length-prefixed frames.
+//! Highest rate of quinn: one stream of length-prefixed frames.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;

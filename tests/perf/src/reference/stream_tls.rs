@@ -1,4 +1,4 @@
-//! What gRPC carries over TLS at most: one bidirectional stream, with the windows and frames that ours has.
+//! Highest rate of gRPC over TLS: one bidirectional stream, with the same windows and frames as ours.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};

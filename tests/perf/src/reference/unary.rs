@@ -1,4 +1,4 @@
-//! What gRPC does when it is used as its tutorials say: a unary call for each query, on a few connections.
+//! Reference of gRPC as its tutorials use it: a unary call for each query, on a few connections.
 
 use std::net::{SocketAddr, TcpListener};
 use std::time::{Duration, Instant};

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use lon_tests::chat::{Act, ChatServer, DONE, FINISH, models, stream, text, usage, whole};
 use lon_tests::process::{Closed, binary};
 
-/// What `sut-node describe` says, which opens the backend and nothing else.
+/// Returns the output of `sut-node describe`, which opens the backend and nothing else.
 pub(super) fn describe(backend: &str, more: &[&str], key: Option<&str>) -> Output {
     let mut command = Command::new(binary("sut-node"));
     command.args(["describe", "--node", "N1", "--backend", backend]).args(more).env_remove("OPENAI_API_KEY");

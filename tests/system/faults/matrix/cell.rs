@@ -25,7 +25,7 @@ const PLAIN: [Route; 3] = [Route::Grpc, Route::Tcp, Route::Quic];
 /// The same with certificates.
 const ENCRYPTED: [Route; 3] = [Route::GrpcTls, Route::TcpTls, Route::QuicTls];
 
-/// How long a run would go on if nothing happened.
+/// Length of a run to which nothing happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Length {
     /// A second or two.
@@ -96,7 +96,7 @@ impl Cell {
         };
         // A search tries rates until one is too high.
         let latency_ms = if is_peak { 150 } else { 4_000 };
-        // What the nodes answer well within the limits: two with one sample in 2 ms each.
+        // The nodes answer this load well within the limits: there are two, with one sample in 2 ms each.
         format!(
             "min_duration={}ms,min_query_count=64,SingleStream.target_latency=1.9,\
              Server.target_qps=300,Server.target_latency={latency_ms},Server.target_latency_percentile=90,\
@@ -105,8 +105,8 @@ impl Cell {
         )
     }
 
-    /// Whether this exit code is one that is expected. A search may find nothing on a machine that is busy. Where both
-    /// VALID and INVALID may be right, that is for phases without latencies: a performance run is INVALID.
+    /// Returns true when this exit code is an expected one. A search may find nothing on a machine that is busy. Where
+    /// both VALID and INVALID may be right, that is for phases without latencies: a performance run is INVALID.
     pub(super) fn may_end_with(&self, code: Option<i32>) -> bool {
         let codes = self.fault.expect.codes;
         if codes == [Some(0), Some(3)] && self.mode == PERFORMANCE {

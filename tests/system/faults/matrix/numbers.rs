@@ -1,4 +1,4 @@
-//! How soon a run ends that has lost one of its nodes, at a rate.
+//! Time until a run ends that has lost one of its nodes, at a rate.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use lon_tests::route::Route;
 use lon_tests::test_run::TestRun;
 use nix::sys::signal::Signal;
 
-/// What it should take on a machine of its own, and how many times that is allowed on one that is busy.
+/// Longest time on a machine of its own, by transport, and the factor that is allowed on a busy machine.
 const LIMITS: [(Route, Duration); 3] = [
     (Route::Grpc, Duration::from_secs(3)),
     (Route::Tcp, Duration::from_secs(3)),

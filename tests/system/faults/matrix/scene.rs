@@ -1,4 +1,4 @@
-//! What a fault happens to: two SUT nodes or a scripted peer, perhaps behind relays, and the run that asks them.
+//! Scene of a fault: two SUT nodes or a scripted peer, perhaps behind relays, and the run that asks them.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use super::table::Sut;
 /// From when the run has begun until the fault.
 const INTO_THE_RUN: Duration = Duration::from_millis(300);
 
-/// How soon a node must be free after the run that had it has ended, in whatever way.
+/// Longest time until a node is free after the run that had it has ended, in whatever way.
 const FREE_WITHIN: &str = "20s";
 
 /// Everything of one cell.
@@ -27,7 +27,7 @@ pub(super) struct Scene {
     backend: &'static str,
     /// By number; none once it is gone.
     pub(super) nodes: Vec<Option<SutNode>>,
-    /// Told to stop.
+    /// Nodes that were told to stop.
     ending: Vec<SutNode>,
     addresses: Vec<String>,
     pub(super) relays: Vec<Relay>,
@@ -37,7 +37,7 @@ pub(super) struct Scene {
     pub(super) other: Option<(LoadGen, RunFolder)>,
 }
 
-/// How a cell came out.
+/// Outcome of a cell.
 pub(super) struct Outcome {
     pub(super) check: FolderCheck,
     pub(super) finished: Finished,
@@ -144,7 +144,7 @@ impl Scene {
         Outcome { check, finished, has_folder: folder.path.exists(), lasted }
     }
 
-    /// What is wrong with the nodes that stayed: they must be free for the next run, and end in good order.
+    /// Returns the faults of the nodes that stayed: they must be free for the next run, and end in good order.
     pub(super) fn leave(mut self) -> Vec<String> {
         drop(self.other.take());
         self.relays.clear();

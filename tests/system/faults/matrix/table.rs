@@ -16,24 +16,24 @@ use super::scene::Scene;
 /// A row of the table.
 pub(super) struct Fault {
     pub(super) name: &'static str,
-    /// Who is asked.
+    /// SUT of the run.
     pub(super) sut: Sut,
     pub(super) length: Length,
     /// Flags of the run.
     pub(super) flags: &'static [&'static str],
-    /// How late samples may be sent: enough for any machine, unless the fault is about that.
+    /// Limit of the lateness of samples: enough for any machine, unless the fault is about that.
     pub(super) max_lag: &'static str,
-    /// What starts the run.
+    /// Command that starts the run.
     pub(super) under: &'static [&'static str],
-    /// What happens before the run is started,
+    /// Action before the start of the run.
     pub(super) before: fn(&mut Scene),
-    /// and a moment after it has begun.
+    /// Action a moment after the run has begun.
     pub(super) during: fn(&mut Scene),
     pub(super) expect: Expect,
     pub(super) over: Over,
 }
 
-/// Who is asked.
+/// SUT nodes or peer that the run asks.
 #[derive(Clone, Copy)]
 pub(super) enum Sut {
     /// Two SUT nodes, a and b, with this backend.
@@ -61,13 +61,13 @@ pub(super) enum Over {
     Routes(&'static str, &'static [Route]),
 }
 
-/// How the run must end.
+/// Conditions on the end of the run.
 pub(super) struct Expect {
     /// One of these exit codes; none: by a signal.
     pub(super) codes: &'static [Option<i32>],
-    /// What the reasons or the program must say, all of it, unless the exit code is 0.
+    /// Texts that the reasons or the program must say, all of them, unless the exit code is 0.
     pub(super) says: &'static [&'static str],
-    /// What the marks must say if the exit code is 0.
+    /// Texts that the marks must say if the exit code is 0.
     pub(super) marks: &'static [&'static str],
     pub(super) files: Files,
     /// The longest from the fault, or from the start where the fault was there before, to the end of the program:
@@ -75,7 +75,7 @@ pub(super) struct Expect {
     pub(super) within: Duration,
 }
 
-/// What is left of the run.
+/// Files that are left of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Files {
     /// A run folder.
@@ -89,7 +89,7 @@ const STEADY: &str = "synthetic:constant=2ms";
 
 const USUAL: Duration = Duration::from_secs(30);
 
-/// What a row is unless it says otherwise: a run that nothing happens to.
+/// Values of a row unless it says otherwise: a run to which nothing happens.
 const QUIET: Fault = Fault {
     name: "",
     sut: Sut::Nodes(STEADY),
@@ -107,7 +107,7 @@ const fn ends(code: &'static [Option<i32>], says: &'static [&'static str]) -> Ex
     Expect { codes: code, says, marks: &[], files: Files::Kept, within: USUAL }
 }
 
-/// Refused before anything was measured.
+/// Returns the expectation that the run is refused before anything was measured.
 const fn refused(code: &'static [Option<i32>], says: &'static [&'static str]) -> Expect {
     Expect { files: Files::None, ..ends(code, says) }
 }
@@ -477,7 +477,7 @@ pub(super) static FAULTS: &[Fault] = &[
     Fault {
         name: "files of LoadGen can have 4 kB",
         under: &["sh", "-c", "ulimit -f 8; exec \"$0\" \"$@\""],
-        // Found before anything is measured: the folder begins with a file that says so.
+        // The run ends before anything is measured: the folder begins with a file that shows the fault.
         expect: refused(&[Some(2)], &["cannot write", "File too large"]),
         ..QUIET
     },

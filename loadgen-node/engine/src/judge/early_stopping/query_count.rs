@@ -1,4 +1,4 @@
-//! How many queries a tail latency needs: the official table behind the query counts of the benchmarks.
+//! Number of queries that a tail latency needs: the official table behind the query counts of the benchmarks.
 //!
 //! A percentile is measured to within a twentieth of the tail at 99 % confidence; the count is rounded up to the next
 //! multiple of 2^13. Beside it the least with which early stopping can be met, which is what decides today.
@@ -14,7 +14,7 @@ const UNIT: u64 = 1 << 13;
 /// The tail is measured to within this share of it.
 const MARGIN_SHARE: f64 = 1.0 / 20.0;
 
-/// How many queries it takes to measure a percentile.
+/// Number of queries that it takes to measure a percentile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueryCount {
     /// The percentile, as a fraction.
@@ -62,7 +62,7 @@ impl Rule {
         match self {
             Rule::None => 0,
             Rule::Estimate { .. } => bound.min_passing(1) + 1,
-            // None over the limit.
+            // This is the least number when no query is over the limit.
             Rule::Limit => bound.min_passing(0),
         }
     }

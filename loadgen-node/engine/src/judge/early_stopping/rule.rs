@@ -39,7 +39,7 @@ pub struct Subject<'a> {
 /// The verdict of a rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judgement {
-    /// Whether the rule is met.
+    /// True when the rule is met.
     pub met: bool,
     /// The official explanation; lines are separated by newlines.
     pub text: String,

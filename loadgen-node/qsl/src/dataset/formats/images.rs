@@ -24,7 +24,7 @@ pub(crate) const MAP: &str = "val_map.txt";
 struct Images {
     folder: Folder,
     names: Vec<Box<str>>,
-    /// None: the images are sent as they are.
+    /// The preprocessing of the images. `None` when the images are sent as they are.
     preprocess: Option<Preprocess>,
     sums: Option<Sums>,
 }

@@ -117,7 +117,7 @@ impl Line {
     }
 }
 
-/// What is wrong with an entry of the manifest.
+/// The fault of an entry of the manifest.
 enum Fault {
     /// The entry itself is wrong.
     Line(String),

@@ -156,7 +156,7 @@ fn header_text(start: &[u8]) -> Result<(&str, u64), String> {
     Ok((text, (start.len() - data.len()) as u64))
 }
 
-/// What a header says.
+/// The fields of a header.
 struct Fields {
     dtype: DType,
     is_fortran: bool,
@@ -190,7 +190,7 @@ impl Fields {
     }
 }
 
-/// What is left to read of a header.
+/// The rest of a header that is still to be read.
 struct Literal<'a>(&'a str);
 
 impl<'a> Literal<'a> {

@@ -500,7 +500,7 @@ fn what_lies_outside_of_the_dataset_is_not_read() {
     fs::remove_file(secret).unwrap();
 }
 
-/// What a name stands for may change between opening and loading.
+/// The file behind a name may change between opening and loading.
 #[test]
 fn a_file_that_becomes_a_link_is_not_read() {
     let (_guard, path) = image_folder();
@@ -555,11 +555,11 @@ fn a_model_of_another_order_is_refused() {
     for same in [["input_ids", "input_mask", "segment_ids"], ["input_ids", "attention_mask", "token_type_ids"]] {
         dataset.fits_model(&model(same)).unwrap();
     }
-    // Nobody knows better than the shapes.
+    // The names are unknown, so only the shapes count.
     dataset.fits_model(&model(["a", "b", "c"])).unwrap();
     let told = dataset.fits_model(&model(["input_ids", "token_type_ids", "attention_mask"])).unwrap_err().to_string();
     assert!(told.contains("--inputs input_ids,attention_mask,token_type_ids"), "{told}");
-    // What one name says, the others must not contradict.
+    // One known name fixes an order that the other names must not contradict.
     let told = dataset.fits_model(&model(["a", "input_ids", "b"])).unwrap_err().to_string();
     assert!(told.contains("--inputs input_ids,a,b"), "{told}");
     let made_up = "synthetic:tokens-i64[384]+ones-i64[384]+zeros-i64[384]x4";

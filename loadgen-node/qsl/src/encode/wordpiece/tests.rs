@@ -64,7 +64,7 @@ fn a_word_of_more_than_a_hundred_characters_is_not_known() {
     let some = vocabulary(&["ä", "a", "##a"]);
     assert_eq!(some.encode(&"ä".repeat(100)).len(), 100);
     assert_eq!(split(&some, &format!("{} a", "ä".repeat(101))), "[UNK] a");
-    // Counted without accents.
+    // The limit counts characters without accents.
     assert_eq!(some.encode(&"a\u{308}".repeat(100)).len(), 100);
 }
 

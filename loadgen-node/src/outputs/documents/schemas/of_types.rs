@@ -39,7 +39,7 @@ use crate::outputs::documents::watch::{WatchDocument, WatchSum};
 /// Makes the schema of a type.
 type Make = fn() -> Schema;
 
-/// What makes each of them, in the order of [`KINDS`].
+/// Functions that make the schema of each kind, in the order of [`KINDS`].
 const MADE: [(&str, Make); KINDS.len()] = [
     ("result_summary", written::<ResultSummary>),
     ("network_report", written::<NetworkReport>),

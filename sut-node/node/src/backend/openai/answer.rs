@@ -32,7 +32,7 @@ const CONTENT: &str = "content";
 /// An answer, as far as it came.
 #[derive(Debug)]
 pub(super) struct Answer {
-    /// How many tokens were asked for.
+    /// Limits on the number of tokens, as the request has them.
     asked: Lengths,
     text: Vec<u8>,
     /// Chunks that brought text, so far.
@@ -80,7 +80,7 @@ struct Choice {
     delta: Option<Map<String, Value>>,
     finish_reason: Value,
     error: Value,
-    /// What whole answers, and completions that are no chats, have in place of a delta.
+    /// Field that stands for a delta in whole answers, and in completions that are no chats.
     message: Value,
     text: Value,
 }
@@ -91,7 +91,7 @@ struct Usage {
 }
 
 impl Chunk {
-    /// Whether it says that something went wrong. A message may also say that all is well, with a code of 0.
+    /// Returns true when the chunk reports an error. A message may also report success, with a code of 0.
     fn is_error(&self) -> bool {
         let is_failed = self.choices.as_ref().is_none_or(Vec::is_empty) || says(&self.code);
         [&self.error, &self.errors, &self.detail].into_iter().any(says)
@@ -183,7 +183,7 @@ impl Answer {
         Ok(())
     }
 
-    /// Whether the stream has ended and nothing can follow.
+    /// Returns true when the stream has ended and nothing can follow.
     pub(super) fn is_done(&self) -> bool {
         self.is_done
     }
@@ -237,7 +237,7 @@ fn text_of(delta: &mut Map<String, Value>) -> Result<[String; 3], Failure> {
     Ok([one, other, content])
 }
 
-/// Whether this is the reason for the end of an answer.
+/// Returns true when this is the reason for the end of an answer.
 ///
 /// # Errors
 /// It is the reason for another end.
@@ -252,7 +252,7 @@ fn ended(reason: &Value) -> Result<bool, Failure> {
     }
 }
 
-/// Whether a field says anything.
+/// Returns true when a field says anything.
 fn says(value: &Value) -> bool {
     match value {
         Value::Null => false,
@@ -264,7 +264,7 @@ fn says(value: &Value) -> bool {
     }
 }
 
-/// Whether there is text in it, however deep.
+/// Returns true when the value holds text, however deep.
 fn has_words(value: &Value) -> bool {
     match value {
         Value::String(text) => !text.is_empty(),

@@ -35,23 +35,23 @@ impl Call {
         }
     }
 
-    /// Whether the server has begun to answer.
+    /// Returns true when the server has begun to answer.
     pub(super) fn has_head(&self) -> bool {
         self.reply.has_head()
     }
 
-    /// What the server calls its software; empty when it does not say.
+    /// Returns the name that the server gives its software; empty when it gives none.
     pub(super) fn server(&self) -> &str {
         self.reply.server()
     }
 }
 
-/// What all workers of a backend share.
+/// State that all workers of a backend share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) server: Server,
     pub(super) model: String,
-    /// How many tokens an answer may have where the sample does not say.
+    /// Limits on the tokens of an answer where the sample sets none.
     pub(super) tokens: Lengths,
     /// The log says already that chunks are counted as tokens.
     pub(super) has_warned: AtomicBool,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::error::Failure;
 use super::tls::{TlsStream, is_wait};
 
-/// How long one read or write waits, so that whoever waits can also be told to stop.
+/// Longest wait of one read or write, so that the waiting thread also notices an order to stop.
 pub(super) const POLL: Duration = Duration::from_millis(50);
 /// Bytes of one read at most.
 pub(super) const READ_BYTES: usize = 16 << 10;
@@ -17,7 +17,7 @@ pub(super) const READ_BYTES: usize = 16 << 10;
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: Stream,
-    /// How long the server may be silent.
+    /// Time that the server may be silent.
     patience: Duration,
     request: Vec<u8>,
     /// Bytes of the request that the stream has taken.
@@ -35,7 +35,7 @@ pub(super) enum Stream {
     Tls(Box<TlsStream>),
 }
 
-/// What one read brought.
+/// Result of one read.
 #[derive(Debug)]
 pub(super) enum Heard<'a> {
     Bytes(&'a [u8]),

@@ -20,7 +20,7 @@ pub enum OpenAiError {
     KeyFile {
         /// The file that was named.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason why the file cannot be used.
         reason: String,
     },
     /// The variable `OPENAI_API_KEY` holds no key.
@@ -31,7 +31,7 @@ pub enum OpenAiError {
     CaFile {
         /// The file that was named.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason why the file cannot be used.
         reason: String,
     },
     /// An `https://` server, and no CA to verify it with.
@@ -57,7 +57,7 @@ pub enum OpenAiError {
     Resolve {
         /// The server's URL without a path.
         origin: String,
-        /// What came of looking it up.
+        /// Error of the lookup.
         cause: LookupError,
     },
     /// The server gives no answer, or none that is understood.
@@ -86,7 +86,7 @@ pub enum OpenAiError {
     NotReady {
         /// The server's URL without a path.
         origin: String,
-        /// What the server says.
+        /// Answer of the server.
         cause: Failure,
     },
     /// The server answers, but not with a list of models.
@@ -94,7 +94,7 @@ pub enum OpenAiError {
     NotAList {
         /// The server's URL without a path.
         origin: String,
-        /// How its answer begins.
+        /// Beginning of the server's answer.
         text: String,
     },
     /// The server has other models.
@@ -144,7 +144,7 @@ pub enum Failure {
     /// The connection was closed before the head of an answer was there.
     #[error("the server closed the connection without an answer")]
     NoAnswer,
-    /// What came is not HTTP.
+    /// The server sends bytes that are not HTTP.
     #[error("the server sent what is {0}")]
     Http(#[from] HttpError),
     /// The server answers with an HTTP status that is not 200.
@@ -166,9 +166,9 @@ pub enum Failure {
     /// An event is not JSON, or not a chunk of a chat completion.
     #[error("the server sent '{text}', which is not a chunk of a chat completion: {reason}")]
     NotAChunk {
-        /// How the event begins.
+        /// Beginning of the event.
         text: String,
-        /// What the JSON reader says.
+        /// Error of the JSON reader.
         reason: String,
     },
     /// An event does not end.
@@ -188,7 +188,7 @@ pub enum Failure {
     TooManyTokens {
         /// The server's count (`usage.completion_tokens`).
         tokens: u64,
-        /// What was asked for (`max_tokens`).
+        /// Most tokens that the request asks for (`max_tokens`).
         asked: u32,
     },
     /// The server counts fewer tokens than were asked for.
@@ -199,7 +199,7 @@ pub enum Failure {
     TooFewTokens {
         /// The server's count (`usage.completion_tokens`).
         tokens: u64,
-        /// What was asked for (`min_tokens`).
+        /// Least tokens that the request asks for (`min_tokens`).
         asked: u32,
     },
     /// The server counts no tokens in an answer that has text.
@@ -225,7 +225,7 @@ pub enum Failure {
     Unread {
         /// The part of the chunk.
         part: String,
-        /// What it says, shortened.
+        /// Text of that part, shortened.
         text: String,
     },
     /// The answer has no text, and an answer that says nothing must not count as a fast one.

@@ -52,7 +52,7 @@ enum State {
     Over,
 }
 
-/// What tells where the body ends.
+/// Rule for the end of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Framing {
     /// The head gave a length; so many bytes are still to come.
@@ -116,12 +116,12 @@ impl HttpAnswer {
         self.head.as_ref()
     }
 
-    /// Whether all of the body came.
+    /// Returns true when all of the body has come.
     pub(super) fn is_over(&self) -> bool {
         matches!(self.state, State::Over)
     }
 
-    /// Whether the answer is whole if the connection closes now.
+    /// Returns true when the answer is whole if the connection closes now.
     pub(super) fn may_close(&self) -> bool {
         matches!(self.state, State::Over | State::Body(Framing::UntilClose))
     }

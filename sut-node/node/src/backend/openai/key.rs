@@ -7,7 +7,7 @@ use lon_net::key_file;
 
 use super::error::OpenAiError;
 
-/// What is wrong with a text that is no key.
+/// Fault of a text that is no key.
 const NOT_A_KEY: &str = "is not one line of printable characters without blanks";
 
 /// A key. It has no `Display`, and its `Debug` does not show it.

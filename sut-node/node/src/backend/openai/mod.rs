@@ -65,7 +65,7 @@ pub use prompt::PromptError;
 pub use sse::EventTooLong;
 pub use target::TargetError;
 
-/// How long the list of models and the first prompt may take together, unless --server-timeout is longer.
+/// Time limit for the list of models and the first prompt together, unless --server-timeout is longer.
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// Bytes of a prompt where the user does not say how many.
 const USUAL_PROMPT_BYTES: u32 = 64;

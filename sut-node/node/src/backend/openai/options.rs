@@ -1,9 +1,9 @@
-//! How a server is asked: what the flags of `sut-node` say, as values.
+//! Options for requests to a server: the flags of `sut-node`, as values.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How a server is asked.
+/// Options for requests to a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenAiOptions {
     /// A sample fails when the server sends nothing for this long while its answer is awaited. Not 0.
@@ -12,9 +12,9 @@ pub struct OpenAiOptions {
     pub api_key_file: Option<PathBuf>,
     /// The file with the CA (PEM) that the server of an `https://` URL is verified with. Refused for other URLs.
     pub server_ca: Option<PathBuf>,
-    /// Whether a server on another host may be asked by `http://`: prompts, answers and the key in plain text.
+    /// Permission to ask a server on another host by `http://`: prompts, answers and the key in plain text.
     pub allows_plain_text: bool,
-    /// Whether the key is read from a file that others can read.
+    /// Permission to read the key from a file that others can read.
     pub allows_open_key: bool,
 }
 

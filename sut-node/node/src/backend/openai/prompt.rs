@@ -11,7 +11,7 @@ pub(super) struct Prompt<'a> {
     pub(super) tokens: Lengths,
 }
 
-/// How many tokens an answer may have.
+/// Limits on the number of tokens of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lengths {
     pub(super) least: u32,
@@ -98,7 +98,7 @@ impl<'a> Prompt<'a> {
     }
 }
 
-/// Whether a tensor is one row of bytes, with or without a leading dimension of 1.
+/// Returns true when a tensor is one row of bytes, with or without a leading dimension of 1.
 fn is_text(tensor: &Tensor) -> bool {
     tensor.dtype() == DType::U8 && matches!(&**tensor.dims(), [_] | [1, _])
 }

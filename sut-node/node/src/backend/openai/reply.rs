@@ -21,7 +21,7 @@ pub(super) struct Reply {
     body: Vec<u8>,
 }
 
-/// What the last bytes brought.
+/// Progress of a reply by its last bytes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Progress {
     /// The first text of the answer, once.
@@ -37,7 +37,7 @@ impl Reply {
         Reply { http, sse, answer: Answer::new(tokens), body: Vec::new() }
     }
 
-    /// Whether the server has begun to answer.
+    /// Returns true when the server has begun to answer.
     pub(super) fn has_head(&self) -> bool {
         self.http.head().is_some()
     }
@@ -66,7 +66,7 @@ impl Reply {
         progress
     }
 
-    /// What the server calls its software; empty when it does not say.
+    /// Returns the name that the server gives its software; empty when it gives none.
     pub(super) fn server(&self) -> &str {
         self.http.head().map_or("", |head| &head.server)
     }
@@ -113,8 +113,8 @@ impl Reply {
     }
 }
 
-/// Whether the body is a stream of events: they come as `text/event-stream`, but also as `text/plain` or without a
-/// type. JSON and HTML are messages for people.
+/// Returns true when the body is a stream of events. Streams come as `text/event-stream`, but also as `text/plain` or
+/// without a type. JSON and HTML are messages for people.
 fn is_stream(head: &Head) -> bool {
     head.status == 200 && !matches!(head.content_type.as_str(), "application/json" | "text/html")
 }

@@ -16,7 +16,7 @@ use super::options::OpenAiOptions;
 use super::target::Target;
 use super::tls::Tls;
 
-/// How long a connection may take to be made, and how long its TLS handshake.
+/// Time limit for making a connection, and again for its TLS handshake.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes of a body that is read as a whole at most.
 const MAX_BODY_BYTES: usize = 8 << 20;
@@ -32,7 +32,7 @@ pub(super) struct Server {
     pub(super) origin: String,
     tls: Option<Tls>,
     key: Option<ApiKey>,
-    /// How long it may be silent while somebody waits for it.
+    /// Time that the server may be silent while a caller waits for it.
     patience: Duration,
 }
 

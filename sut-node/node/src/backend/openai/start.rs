@@ -1,4 +1,4 @@
-//! What is found out about a server before the first sample: whether it has the model, and whether it can chat.
+//! Checks of a server before the first sample: whether it has the model, and whether it can chat.
 
 use std::time::{Duration, Instant};
 
@@ -16,10 +16,10 @@ const WARM_UP_TOKENS: u32 = 8;
 /// Models that an error names.
 const NAMED_MODELS: usize = 10;
 
-/// What the first prompt showed.
+/// Findings of the first prompt.
 #[derive(Debug, Default)]
 pub(super) struct WarmUp {
-    /// What the server calls its software; empty when it does not say.
+    /// Name that the server gives its software; empty when it gives none.
     pub(super) server: String,
     pub(super) chunks_counted: bool,
 }

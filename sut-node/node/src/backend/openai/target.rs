@@ -1,5 +1,5 @@
-//! What follows `openai:` in `--backend`: where the server is, whether it is asked inside TLS, and which of its models
-//! answers.
+//! The text behind `openai:` in `--backend`: where the server is, whether it is asked inside TLS, and which of its
+//! models answers.
 
 use std::str::FromStr;
 
@@ -35,7 +35,7 @@ pub enum TargetError {
     Malformed {
         /// The text that was given.
         text: String,
-        /// What is wrong with it.
+        /// Reason why the text does not have that form.
         reason: &'static str,
     },
 }

@@ -18,7 +18,7 @@ use rustls::{CertificateError, ClientConnection, RootCertStore, StreamOwned};
 
 use super::error::{Failure, OpenAiError};
 
-/// How a server is verified. One for all connections to it.
+/// Verification of a server. One for all connections to it.
 #[derive(Debug)]
 pub(super) struct Tls {
     config: Arc<ClientConfig>,
@@ -93,7 +93,7 @@ impl Write for TlsStream {
     }
 }
 
-/// Whether a read or write ended only because nothing moved within its timeout.
+/// Returns true when a read or write ended only because nothing moved within its timeout.
 pub(super) fn is_wait(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }

@@ -54,7 +54,7 @@ pub struct Synthetic {
     spec: Spec,
     slots: NonZeroUsize,
     answer: Bytes,
-    /// How many halves were given out. Each draws random numbers of its own.
+    /// Number of halves that were given out. Each draws random numbers of its own.
     halves: AtomicU64,
 }
 
@@ -114,8 +114,8 @@ struct SyntheticWorker {
 }
 
 impl SyntheticWorker {
-    /// How long the next batch takes, which has `batch` samples. The order of the draws does not depend on what is
-    /// drawn.
+    /// Returns the time of the next batch, which has `batch` samples. The order of the draws does not depend on their
+    /// results.
     fn next(&mut self, batch: usize) -> Duration {
         let time = match self.service_time {
             ServiceTime::Constant(time) => time,
@@ -147,7 +147,7 @@ mod tests {
         Synthetic::new(&spec.parse().unwrap(), &TokenOptions::default())
     }
 
-    /// What the halves of `backend`, in their order, would sleep for batches of these sizes.
+    /// Returns the times that the halves of `backend`, in their order, would sleep for batches of these sizes.
     fn times(backend: &Synthetic, halves: u64, batches: &[usize]) -> Vec<Duration> {
         let worker = |half| {
             let Spec { service_time, stall, seed, .. } = backend.spec;

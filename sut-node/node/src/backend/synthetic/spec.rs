@@ -15,12 +15,12 @@ const MAX_OUTPUT_BYTES: usize = 1 << 30;
 /// The widest log-normal. Beyond it most times are next to nothing or have no end.
 const MAX_SIGMA: f64 = 10.0;
 
-/// What `synthetic:SPEC` may say, for error messages.
+/// Forms of `synthetic:SPEC`, for error messages.
 const ACCEPTED: &str = "one of constant=DURATION; lognormal=MEDIAN,SIGMA; base=DURATION,per_sample=DURATION; \
      ttft=DURATION,tpot=DURATION,tokens=COUNT[,SIGMA]; and stall=DURATION,stall_share=SHARE, seed=NUMBER, output=BYTES \
      (for example constant=2ms)";
 
-/// How long the backend takes.
+/// Service time of the backend.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ServiceTime {
     /// Every batch takes this time.
@@ -45,12 +45,12 @@ pub enum ServiceTime {
         ttft: Duration,
         /// The time from each token to the next.
         tpot: Duration,
-        /// How many tokens an answer has.
+        /// Number of tokens of an answer.
         tokens: Count,
     },
 }
 
-/// How many tokens an answer has.
+/// Number of tokens of an answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Count {
     /// Every answer has this many.
@@ -81,7 +81,7 @@ pub struct Stall {
 /// The SPEC of `synthetic:SPEC`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
-    /// How long the backend takes.
+    /// Service time of the backend.
     pub service_time: ServiceTime,
     /// The delay that is added now and then; `None`: never.
     pub stall: Option<Stall>,
@@ -114,7 +114,7 @@ pub enum SpecError {
         spec: String,
         /// The key of the entry.
         key: String,
-        /// What it has no meaning beside, as a clause; may be empty.
+        /// Clause on the entries beside which the key has no meaning; may be empty.
         beside: String,
     },
     /// A key without the ones that it needs.
@@ -142,7 +142,7 @@ pub enum SpecError {
         key: &'static str,
         /// The value as it was given.
         value: String,
-        /// What it should be, in words.
+        /// Description of a valid value, in words.
         wanted: String,
     },
     /// A value that is not a duration.

@@ -118,7 +118,7 @@ mod tests {
         Sample { bytes: Bytes::from_static(text.as_bytes()), tensors: Vec::new() }
     }
 
-    /// What happens until nothing is held.
+    /// Runs the streamer until it holds no sample. Returns the events.
     fn run(streamer: &mut SyntheticStreamer) -> Vec<Event> {
         let mut events = Vec::new();
         while streamer.idle_until().is_some() {

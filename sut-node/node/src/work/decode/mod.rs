@@ -38,14 +38,14 @@ pub(crate) enum Next {
     Inline(Box<dyn Worker>),
 }
 
-/// What decode threads make of samples.
+/// Settings of the decoding of samples.
 #[derive(Clone)]
 pub(crate) struct Decoding {
-    /// What is done to samples before the model sees them; none: samples are what the model takes.
+    /// Pre-processing of samples before the model sees them; none: samples are what the model takes.
     pub(crate) preprocess: Option<Preprocessing>,
-    /// What the model takes.
+    /// Tensors that the model takes.
     pub(crate) inputs: Signature,
-    /// What the backend looks at.
+    /// Part of a sample that the backend looks at.
     pub(crate) input: Input,
     /// The most bytes that a sample has which the model takes; none: as many as the run allows.
     pub(crate) max_raw_bytes: Option<u64>,
@@ -110,7 +110,7 @@ fn not_decoded(reason: String) -> Failure {
     Failure::new(FailureKind::Decode, reason)
 }
 
-/// What one decode thread has.
+/// State of one decode thread.
 struct Decoder {
     pool: Arc<DecodePool<Job>>,
     next: Next,
@@ -237,7 +237,7 @@ impl Decoder {
                     job.ticket.stages.inference_ns = inference_ns;
                     job.encode(coder, result, 0, done)
                 });
-                // Encoded before the lane is locked.
+                // All answers are encoded before `answer` locks the lane.
                 let answers: Vec<Answer> = answers.collect();
                 lane.answer(answers.into_iter());
             }

@@ -1,4 +1,4 @@
-//! What waits for a decode thread, and how far the threads may get ahead of the backend.
+//! Samples that wait for a decode thread, and the limit on how far the threads may get ahead of the backend.
 //!
 //! # Bounds
 //!
@@ -21,17 +21,17 @@ const TAKE_BYTES: u64 = 64 << 10;
 
 /// A sample that a pool can hold.
 pub(crate) trait Decodable: Sized {
-    /// Whether the two can be taken in one go: they are of one stream.
+    /// Returns true when a thread may take the two in one go: they are of one stream.
     fn goes_with(&self, other: &Self) -> bool;
 
-    /// Whether nobody waits for it any more.
+    /// Returns true when the sample's answer is not wanted any more.
     fn is_over(&self) -> bool;
 
     /// Gives it its place among the decoded samples. It keeps the place until its content is used.
     fn take_place(&mut self, place: Place<Self>);
 }
 
-/// How far decode threads may get ahead of the backend; see the module.
+/// Limit on how far decode threads may get ahead of the backend; see the module.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     /// Samples that may be decoded at one time.
@@ -47,7 +47,7 @@ impl Window {
     }
 }
 
-/// What a thread does next.
+/// Next step of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     /// There are samples in its batch.
@@ -58,13 +58,13 @@ pub(crate) enum Turn {
     End,
 }
 
-/// How long after the end of a run threads are told to rest: workers may still be at its last samples.
+/// Time from the end of a run until threads are to rest: workers may still be at its last samples.
 const REST_AFTER: Duration = Duration::from_secs(1);
 
 /// The most bytes of memory that a sample takes while it is decoded, beside the bytes that came.
 pub(crate) type Measure<T> = Box<dyn Fn(&T) -> u64 + Send + Sync>;
 
-/// What waits for a decode thread, and how much the threads have decoded.
+/// Samples that wait for a decode thread, and the amount that the threads have decoded.
 pub(crate) struct DecodePool<T> {
     state: Mutex<State<T>>,
     changed: Condvar,
@@ -79,9 +79,9 @@ struct State<T> {
     samples: u64,
     /// The bytes that those samples count with.
     bytes: u64,
-    /// How many threads sleep.
+    /// Number of threads that sleep.
     idle: usize,
-    /// How many times runs have ended.
+    /// Number of times that runs have ended.
     ends: u64,
     closed: bool,
 }
@@ -166,7 +166,7 @@ impl<T> DecodePool<T> {
         }
     }
 
-    /// What the next sample counts with, if there is one and the window has room for it.
+    /// Returns the bytes that the next sample counts with, if there is one and the window has room for it.
     fn fitting(&self, state: &State<T>) -> Option<u64> {
         let bytes = (self.measure)(state.waiting.front()?).min(self.window.bytes);
         let fits = state.samples < self.window.samples && state.bytes.saturating_add(bytes) <= self.window.bytes;
@@ -175,7 +175,7 @@ impl<T> DecodePool<T> {
 }
 
 impl<T: Decodable> DecodePool<T> {
-    /// How many samples wait for a thread.
+    /// Returns the number of samples that wait for a thread.
     pub(crate) fn waiting(&self) -> usize {
         self.lock().waiting.len()
     }

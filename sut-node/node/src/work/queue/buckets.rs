@@ -38,7 +38,7 @@ impl<T> Buckets<T> {
         items.len().is_multiple_of(self.batch)
     }
 
-    /// How many items there are, of all shapes.
+    /// Returns the number of items of all shapes.
     pub(super) fn len(&self) -> usize {
         self.len
     }

@@ -144,7 +144,7 @@ fn with_limit(ids: &[i64], limit: i32) -> Sample {
     sample
 }
 
-/// What the decoder should say: all of it computed anew for each token.
+/// Returns the correct answer of the decoder, with all of it computed anew for each token.
 fn sums(prompt: &[i64], count: usize) -> Vec<i64> {
     let mut all = prompt.to_vec();
     for _ in 0..count {
@@ -153,7 +153,7 @@ fn sums(prompt: &[i64], count: usize) -> Vec<i64> {
     all.split_off(prompt.len())
 }
 
-/// What was said of the samples in the slots.
+/// Events of the samples in the slots.
 struct Heard {
     firsts: Vec<Option<i64>>,
     answers: Vec<Result<Vec<i64>, String>>,
@@ -234,7 +234,7 @@ fn beams_of_several_samples_go_on_together() {
     assert_ne!(expected[0], greedy, "a likelier answer than the greedy one");
 }
 
-/// What a greedy search finds.
+/// Returns the answer of a greedy search.
 fn greedily(prompt: &[i64], count: usize) -> Vec<i64> {
     let mut all = prompt.to_vec();
     for _ in 0..count {

@@ -106,7 +106,8 @@ fn benchmarks_that_read_nothing_do_not_take_it() {
     assert!(told.contains("a folder with dev-v1.1.json and its vocabulary (SQuAD), JSON lines"), "{told}");
 }
 
-/// What `tests/models/squad.py` wrote, by transformers' tokenizer and an implementation of its own.
+/// Compares features and scores with the files that `tests/models/squad.py` wrote. That script uses transformers'
+/// tokenizer and an implementation of its own.
 #[test]
 #[ignore = ".ci/run models"]
 fn features_and_scores_are_those_of_another_implementation() {

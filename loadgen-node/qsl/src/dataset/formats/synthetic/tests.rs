@@ -60,8 +60,8 @@ fn channels_may_come_first_or_last() {
     }
 }
 
-/// What published ratios for such data are: zstd gains little on photographs and more on differences; padded texts
-/// shrink several times.
+/// Checks ratios against the published ones for such data. zstd gains little on photographs and more on differences;
+/// padded texts shrink several times.
 #[test]
 fn ratios_are_those_of_natural_data() {
     let images = "synthetic:image-u8[224,224,3]x16";
