@@ -189,7 +189,7 @@ LOGS = [
          'effective_test_mode is "AccuracyOnly"'),
     Edit("a performance run for the accuracy run", copied(PERFORMANCE, ACCURACY),
          'effective_test_mode is "PerformanceOnly"'),
-    Edit("a link for a log", linked(f"{PERFORMANCE}/{SUMMARY}", DETAIL), "is no file: a link"),
+    Edit("a link for a log", linked(f"{PERFORMANCE}/{SUMMARY}", DETAIL), "is a link: a file has to be here"),
 ]
 TESTS = [
     Edit("the performance run for TEST04", copied(PERFORMANCE, f"{TEST04}/performance/run_1"),

@@ -99,6 +99,8 @@ pub struct SimWorld {
     pub max_in_flight: usize,
     /// Number of calls of `flush`.
     pub flushes: usize,
+    /// Number of `issue` calls before each piece of long work.
+    pub works: Vec<usize>,
     /// The set that is loaded now.
     pub loaded: Option<Vec<SampleIndex>>,
     /// Text with which the next `load` fails.
@@ -135,6 +137,7 @@ impl SimWorld {
             calls: Vec::new(),
             max_in_flight: 0,
             flushes: 0,
+            works: Vec::new(),
             loaded: None,
             fail_load: None,
             options,
@@ -251,6 +254,11 @@ impl World for SimWorld {
 
     fn flush(&mut self) {
         self.flushes += 1;
+    }
+
+    fn meanwhile<T: Send>(&mut self, work: impl FnOnce() -> T + Send) -> T {
+        self.works.push(self.calls.len());
+        work()
     }
 
     fn wait(&mut self, until: Option<TimeNs>, wake_on_arrival: bool, arrivals: &mut Vec<Arrival<Vec<u8>>>) -> Wake {

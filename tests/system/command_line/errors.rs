@@ -75,7 +75,7 @@ const FILES: [(&str, i32, &[&str]); 8] = [
     ("show {in}", 2, &["{in} is not a run folder"]),
     ("recover {in}", 2, &["{in} is not a run folder"]),
     ("replay", 2, &["--report-vector <FILE.json>|--timeline <PATH>|--official <DIR>"]),
-    ("replay --official {in}", 2, &["{in}/mlperf_log_detail.txt"]),
+    ("replay --official {in}", 2, &["{in} has no mlperf_log_detail.txt"]),
     ("replay --official {in} --timeline {in}/text", 2, &["--official <DIR>", "--timeline <PATH>"]),
     ("replay --timeline {in}/text", 2, &["{in}/text", "not a timeline"]),
     ("trace --settings {in}/missing", 2, &["{in}/missing"]),

@@ -67,7 +67,9 @@ impl<W: World, O: Observer + ?Sized> Run<'_, W, O> {
     /// Runs a phase whose set is loaded; its outcome becomes the last of `phases`.
     pub(super) fn phase(&mut self, effective: &Effective, phase: &PhasePlan) -> Stop {
         self.picks.set_probability(effective.log_probability());
-        let state = PhaseRun::new(effective, phase, &self.options, &mut self.picks);
+        let (options, picks) = (&self.options, &mut self.picks);
+        // Memory for every sample that the phase may have is touched here: seconds for a hundred million.
+        let state = self.world.meanwhile(|| PhaseRun::new(effective, phase, options, picks));
         let outcome = driver::run(state, self.world, self.observer, &mut self.events);
         self.observer.phase_ended(&outcome);
         let stop = outcome.stop;

@@ -89,6 +89,15 @@ fn a_library_smaller_than_what_is_asked_of_it_is_said_as_it_is() {
     assert!(said(1_024) && !said(64));
 }
 
+/// Memory for a hundred million samples takes seconds. A node gives up on a peer that sends nothing for so long.
+#[test]
+fn the_world_is_attended_to_while_a_phase_is_set_up_and_judged() {
+    for scenario in Scenario::ALL {
+        let Ran { world, .. } = ran(settings(scenario, 3), sut(3));
+        assert_eq!(world.works, [0, world.calls.len()], "{}", scenario.name());
+    }
+}
+
 #[test]
 fn every_sample_ends_once_in_every_scenario_and_mode() {
     for seed in 0..150 {
