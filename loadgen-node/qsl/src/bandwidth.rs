@@ -267,7 +267,7 @@ impl fmt::Display for Judged {
         let required = rate(self.required_bits_per_s);
         match (self.verdict, self.probed_bits_per_s) {
             (Verdict::Enough, _) if self.required_bits_per_s == 0.0 => {
-                write!(f, "{direction}: enough, what is required is negligible")
+                write!(f, "{direction}: enough (the requirement is negligible)")
             }
             (Verdict::Enough, Some(probed)) => {
                 write!(f, "{direction}: enough, {required} of {} is required", rate(probed))
@@ -463,7 +463,7 @@ mod tests {
             let judged = judged(probed);
             assert_eq!((judged[0].verdict, judged[0].to_string().as_str()), (verdict, text));
             assert_eq!((judged[1].verdict, Verdict::of(&judged)), (Verdict::Enough, verdict));
-            assert_eq!(judged[1].to_string(), "egress: enough, what is required is negligible");
+            assert_eq!(judged[1].to_string(), "egress: enough (the requirement is negligible)");
         }
     }
 

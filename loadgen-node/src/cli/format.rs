@@ -9,7 +9,7 @@ pub(crate) struct FormatArgs {
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
     /// Print JSON: --format json.
-    #[arg(long, conflicts_with = "format", hide_short_help = true)]
+    #[arg(long, conflicts_with = "format")]
     pub(crate) json: bool,
 }
 

@@ -23,9 +23,7 @@ pub(crate) const DEMO: &str = "Example:
   loadgen-node demo --out /tmp/demo";
 
 pub(crate) const RUN_IN_SHORT: &str = "Example:
-  loadgen-node run --sut 10.0.0.2:8000 --insecure --benchmark digits \\
-      --scenario Offline
-
+  loadgen-node run --sut N1:8000 --insecure --benchmark digits --scenario Offline
 --help has all flags, datasets, settings and more examples.";
 
 pub(crate) const RUN: &str = "Examples:

@@ -40,9 +40,9 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME", value_parser = scenario, env = "LON_SCENARIO", help_heading = WHAT,
           help = "SingleStream, MultiStream, Server or Offline")]
     pub(crate) scenario: Scenario,
-    /// digits, synthetic, a benchmark of MLPerf (resnet50, bert, ...), or a file of your own, NAME.toml.
+    /// digits, synthetic, resnet50, bert, ... or NAME.toml.
     ///
-    /// Benchmarks of MLPerf have the names of config files; `loadgen-node conf` lists them when one is wrong.
+    /// NAME.toml is a file of your own. Benchmarks of MLPerf have the names of config files; `loadgen-node conf` lists them when one is wrong.
     #[arg(long, value_name = "NAME", env = "LON_BENCHMARK", help_heading = WHAT)]
     pub(crate) benchmark: String,
     #[command(flatten)]
@@ -55,11 +55,11 @@ pub(crate) struct RunArgs {
     pub(crate) kserve: KserveArgs,
     #[command(flatten)]
     pub(crate) codecs: CodecArgs,
-    /// Network refuses what breaks a rule of MLPerf's Network division; open marks it.
+    /// Network refuses what breaks its rules, open marks it.
     ///
-    /// `conf` lists the rules.
-    #[arg(long, value_enum, default_value_t = DivisionArg::Open, env = "LON_DIVISION", help_heading = WHAT,
-          hide_short_help = true)]
+    /// The rules are those of MLPerf's Network division; `conf` lists them.
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = DivisionArg::Open, env = "LON_DIVISION",
+          help_heading = WHAT)]
     pub(crate) division: DivisionArg,
     /// Probe the fabric before the run, about ten seconds a node.
     ///

@@ -74,15 +74,15 @@ pub(crate) struct ConfFiles {
     #[arg(long, value_name = "FILE", env = "LON_MLPERF_CONF", help_heading = WHAT, hide_short_help = true)]
     pub(crate) mlperf_conf: Option<PathBuf>,
     /// The submitter's settings, above mlperf.conf; no seeds.
-    #[arg(long, value_name = "FILE", env = "LON_USER_CONF", help_heading = WHAT, hide_short_help = true)]
+    #[arg(long, value_name = "FILE", env = "LON_USER_CONF", help_heading = WHAT)]
     pub(crate) user_conf: Option<PathBuf>,
     /// A compliance test's settings; replace everything else, --set included. Only a file given here is read.
     #[arg(long, value_name = "FILE", env = "LON_AUDIT_CONF", help_heading = WHAT, hide_short_help = true)]
     pub(crate) audit_conf: Option<PathBuf>,
-    /// Round whose built-in settings apply: v5.0, v5.1, v6.0 or v6.1. Unless given, v6.1: all of it for benchmarks of
-    /// MLPerf, its seeds for the others.
-    #[arg(long, value_name = "ROUND", value_parser = rules, env = "LON_RULES",
-          help_heading = WHAT, hide_short_help = true)]
+    /// Round of the settings: v5.0, v5.1, v6.0 or v6.1.
+    ///
+    /// Unless given, v6.1: all of it for benchmarks of MLPerf, its seeds for the others.
+    #[arg(long, value_name = "ROUND", value_parser = rules, env = "LON_RULES", help_heading = WHAT)]
     pub(crate) rules: Option<&'static Rules>,
     /// The rule by which a draw of the random engine becomes an integer: product (LoadGen built with GCC 11 or later),
     /// division (GCC 7 to 10), division6 (GCC 6 or earlier) or mask (libc++, the library of macOS). Unless given,

@@ -112,10 +112,10 @@ pub(super) const METRICS: [Metric; 25] = [
     metric("tokens", "tokens per second", Unit::PerSecond, Better::Higher, Noise::Repeats, |run| {
         run.result.tokens?.tokens_per_s
     }),
-    metric("outside_p50", "outside the SUT, p50", Unit::Ns, Better::Lower, Noise::Repeats, |run| {
+    metric("outside_p50", "network and both ends, p50", Unit::Ns, Better::Lower, Noise::Repeats, |run| {
         some(run.result.network.latency_split_ns.outside_sut.p50)
     }),
-    metric("outside_p99", "outside the SUT, p99", Unit::Ns, Better::Lower, Noise::Repeats, |run| {
+    metric("outside_p99", "network and both ends, p99", Unit::Ns, Better::Lower, Noise::Repeats, |run| {
         some(run.result.network.latency_split_ns.outside_sut.p99)
     }),
     metric("decode_p50", "decode, p50", Unit::Ns, Better::Lower, Noise::Repeats, |run| {

@@ -7,6 +7,7 @@ use indicatif::{DecimalBytes, ProgressBar, ProgressStyle};
 
 use super::units::time;
 use super::viewer::Viewer;
+use crate::live::about::About;
 use crate::live::phase::Phase;
 use crate::live::snapshot::Snapshot;
 use crate::live::standing::State;
@@ -39,14 +40,14 @@ pub(super) fn draw(viewer: &mut Viewer) {
 
 /// Writes the progress to the log from time to time.
 pub(super) fn tell(viewer: &mut Viewer) {
-    let title = viewer.about().title();
+    let about = viewer.about();
     let mut next = Instant::now() + TELL;
     while !viewer.is_over() {
         std::thread::park_timeout(LOOK);
         // Read more often than written: other displays want what is read, too.
         let snapshot = viewer.look();
         if Instant::now() >= next && !viewer.is_over() {
-            log(&snapshot, &title);
+            log(&snapshot, &about);
             next += TELL;
         }
     }
@@ -68,20 +69,23 @@ fn extent(phase: Option<&Phase>) -> (u64, u64) {
 }
 
 /// As fields of a log line; what is not known is left out.
-fn log(snapshot: &Snapshot, run: &str) {
+fn log(snapshot: &Snapshot, about: &About) {
+    let run = about.title();
     if let Some((loaded, of_samples)) = snapshot.loading {
         let ram_bytes = resident_bytes();
         return tracing::info!(run, loaded, of_samples, ram_bytes, "loading samples");
     }
     let phase = snapshot.phase.as_ref();
+    // Without a schedule nothing is late.
+    let lag = Some(snapshot.lag).filter(|lag| about.has_schedule && lag.count > 0);
     let rounded = |value: f64| (value * 10.0).round() / 10.0;
     tracing::info!(
         run,
         samples = snapshot.ended,
         rate_per_s = phase.map(|phase| rounded(phase.rate_per_s())),
         p99_ns = snapshot.latency.so_far.map(|found| found.p99_ns),
-        lag_p99_ns = (snapshot.lag.count > 0).then_some(snapshot.lag.p99_ns),
-        max_lag_ns = (snapshot.lag.max_ns > 0).then_some(snapshot.lag.max_ns),
+        lag_p99_ns = lag.map(|lag| lag.p99_ns),
+        max_lag_ns = lag.map(|lag| lag.max_ns),
         outstanding = snapshot.outstanding(),
         left_s = phase.map(|phase| phase.left().as_secs()),
         judged = phase.map(|_| snapshot.standing.words()),

@@ -64,16 +64,21 @@ impl Findings {
 }
 
 impl Tally {
-    /// The counts of those that are not broken, for a screen.
-    pub(crate) fn text(self) -> String {
+    /// The counts for a screen. `ids` is a clause that names the broken rules, or empty.
+    pub(crate) fn text(self, ids: &str) -> String {
         let Tally { kept, broken, not_seen } = self;
-        format!("{broken} of {} rules of the Network division broken, {kept} kept, {not_seen} not seen", {
-            kept + broken + not_seen
-        })
+        let all = kept + broken + not_seen;
+        format!("{broken} of {all} rules broken{ids}, {kept} kept, {not_seen} cannot be checked here")
     }
+}
+
+/// The section of a rule in words.
+pub(crate) fn place(section: &str) -> String {
+    let kind = if section.starts_with("Appendix") { "" } else { "section " };
+    format!("{kind}{section} of the division's rules")
 }
 
 /// One finding as a sentence, with the section of its rule.
 fn sentence(finding: &Finding, why: &str) -> String {
-    format!("{why} ({}, rules v5, {})", finding.rule.id, finding.rule.section)
+    format!("{why} ({}, {})", finding.rule.id, place(finding.rule.section))
 }

@@ -45,7 +45,7 @@ mod transfer;
 
 pub use self::facts::AccuracyRun;
 pub(crate) use self::facts::{Data, Facts, NodesSeen, Planned, RunSeen, Settings, fields};
-pub(crate) use self::findings::Findings;
+pub(crate) use self::findings::{Findings, place};
 pub(crate) use self::rule::Finding;
 pub(crate) use self::table::judge;
 

@@ -22,22 +22,22 @@ pub(crate) fn lines(finished: &Finished) -> Vec<(&'static str, String)> {
         format!("tensors {tensors}, encoded {encoded}, messages {messages}, sockets {sockets}")
     };
     lines.push((
-        " ingress",
+        " to SUT",
         layers([
             |r| r.counts.tensor_bytes_out,
             |r| r.counts.payload_bytes_out,
             |r| r.counts.message_bytes_out,
             |r| r.traffic.socket_bytes_out,
-        ]),
+        ]) + " (ingress)",
     ));
     lines.push((
-        " egress",
+        " from SUT",
         layers([
             |r| r.counts.tensor_bytes_in,
             |r| r.counts.payload_bytes_in,
             |r| r.counts.message_bytes_in,
             |r| r.traffic.socket_bytes_in,
-        ]),
+        ]) + " (egress)",
     ));
     let bandwidth = &finished.network.bandwidth;
     lines.push((" carried", both(&bandwidth.carried)));
@@ -78,8 +78,11 @@ fn codecs(finished: &Finished) -> String {
     let there = ratio(|counts| (counts.tensor_bytes_out, counts.payload_bytes_out));
     let back = ratio(|counts| (counts.tensor_bytes_in, counts.payload_bytes_in));
     let answers = finished.setup.codecs.answers;
-    let mut text =
-        format!("{}, samples {}{there}", finished.setup.link.transport.name(), finished.setup.codecs.samples);
+    let samples = match finished.setup.codecs.samples {
+        codec if codec.is_none() => "samples not compressed".to_owned(),
+        codec => format!("samples {codec}{there}"),
+    };
+    let mut text = format!("{}, {samples}", finished.setup.link.transport.name());
     if !answers.is_none() {
         let _ = write!(text, ", answers {}{back}", answers);
     }

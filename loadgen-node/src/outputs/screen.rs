@@ -20,6 +20,7 @@ use crate::test_run::finished::{Finished, Judgement};
 use crate::verdict::limits::{LatencyLimit, Limited};
 use crate::verdict::stalls;
 use loadgen::judge::{Counts, Reason, Verdict};
+use loadgen::official::SUMMARY_FILE;
 use loadgen::run::{Bracket, End, PhaseOutcome, Trial};
 use loadgen::trace::PhaseMode;
 
@@ -160,7 +161,8 @@ pub(crate) fn text<'a>(
         lines.push(("Bound", bound.words()));
     }
     if let Some(found) = &finished.setup.found {
-        lines.push(("Found", format!("{}: {}", found.set, found.how)));
+        let (key, value) = found.set.split_once('=').unwrap_or_default();
+        lines.push(("Found", format!("{key}=auto chose {value}: {}", found.how)));
     }
     if let Some(search) = &outcome.find_peak {
         lines.push(("Peak", peak(search.bracket, &search.trials)));
@@ -172,12 +174,12 @@ pub(crate) fn text<'a>(
         let limit = match outcome.verdict.official() {
             Some(_) => {
                 let allowed = length_ns(finished.setup.lag_limit.ns());
-                format!("; p99 up to {allowed}: {}", finished.setup.lag_limit.why())
+                format!("; limit of p99 {allowed}, {}", finished.setup.lag_limit.why())
             }
             // Lateness was not judged: of accuracy alone it never is.
             None => String::new(),
         };
-        lines.push(("Lag", format!("p50 {p50}, p99 {p99}, max {max} (due until sent{limit})")));
+        lines.push(("Lag", format!("p50 {p50}, p99 {p99}, max {max} (delay between due and sent{limit})")));
     }
     for stall in finished.judgement.stalls.iter().take(STALLS) {
         lines.push(("Stall", stalls::text(stall)));
@@ -239,15 +241,14 @@ fn peak(bracket: Bracket, trials: &[Trial]) -> String {
 /// is not for it breaks many of the rules, and one line names these.
 fn marks(judgement: &Judgement, division: Division) -> Vec<String> {
     let findings = &judgement.findings;
-    let tally = format!("{} (division.rules in result_summary.json)", findings.tally().text());
-    if division == Division::Network {
-        return findings.marks().into_iter().chain([tally]).collect();
-    }
     let ids: Vec<&str> = findings.broken().map(|(finding, _)| finding.rule.id).collect();
-    match ids.is_empty() {
-        true => vec![tally],
-        false => vec![format!("not a Network result ({}): {tally}", ids.join(", "))],
+    if division == Division::Open && !ids.is_empty() {
+        let tally = findings.tally().text(&format!(" ({})", ids.join(", ")));
+        return vec![format!(
+            "not a Network division result: {tally}; the verdict is not affected; reasons: {SUMMARY_FILE}"
+        )];
     }
+    findings.marks().into_iter().chain([format!("Network division: {}", findings.tally().text(""))]).collect()
 }
 
 /// The settings that shape the measurement, beside the rate or the limit that stands in another line. None where

@@ -187,7 +187,11 @@ impl Test {
         let LagLimit { limit, origin } = self.setup.lag_limit;
         if origin != before.origin {
             let limit_us = limit.as_micros() as u64;
-            tracing::info!(limit_us, why = self.setup.lag_limit.why(), "more schedule lag is allowed here");
+            tracing::info!(
+                limit_us,
+                why = self.setup.lag_limit.why(),
+                "the limit of the schedule lag (delay between due and sent) is higher here"
+            );
         }
     }
 

@@ -169,11 +169,14 @@ impl Finished {
         ))
     }
 
-    /// Settings that would make the run long enough, where it was too short, and the rate that the link carries.
+    /// Settings that would make the run long enough, where it was too short, and a rate that fits the link or the SUT.
     pub(crate) fn hints(&self) -> Vec<String> {
         let (summary, effective) = (&self.outcome.summary, self.setup.plan.effective());
         let Some(summary) = summary.as_ref().filter(|_| self.outcome.end == End::Completed) else { return Vec::new() };
-        let fitting = self.judgement.fitting.clone();
+        // A lower rate is no remedy for samples that failed for other reasons.
+        let is_overloaded = self.outcome.counts().failed == 0 || self.nodes.tally.refused() > 0;
+        let lower = || hints::lower_rate(summary, effective).filter(|_| is_overloaded);
+        let fitting = self.judgement.fitting.clone().or_else(lower);
         let all = [hints::longer(summary, effective), hints::more_queries(summary, effective), fitting];
         all.into_iter().flatten().collect()
     }
@@ -181,11 +184,18 @@ impl Finished {
     /// Why an accuracy run has no score. `None`: it has one, or it is no accuracy run.
     pub(crate) fn not_scored(&self) -> Option<String> {
         let Setup { plan, benchmark, .. } = &self.setup;
-        if !plan.effective().mode.has_accuracy() || self.judgement.score.is_some() {
+        let has_truths = !matches!(self.judgement.score, None | Some(Err(ScoreError::NoTruths { .. })));
+        if !plan.effective().mode.has_accuracy() || has_truths {
             return None;
         }
         let why = match benchmark.accuracy {
-            None if benchmark.quality.is_empty() => format!("{} cannot be scored here", benchmark.name),
+            None if benchmark.quality.is_empty() => {
+                let remedy = match benchmark.file {
+                    Some(_) => "[accuracy] in its file gives it one",
+                    None => "a benchmark file has one (loadgen-node benchmark init)",
+                };
+                format!("{} has no metric: {remedy}", benchmark.name)
+            }
             None => {
                 let official: Vec<String> = benchmark.quality.iter().map(ToString::to_string).collect();
                 format!("{} cannot be scored here (officially {})", benchmark.name, official.join(", "))

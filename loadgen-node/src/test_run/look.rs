@@ -72,12 +72,12 @@ impl TestSpec {
             Expected::SampleRate => {
                 let (rate, finished) = self.rate(stop)?;
                 let set = format!("target_qps={}", three_digits(rate * OFFLINE_SHARE));
-                Value { set, how: format!("by a short look at the nodes before the run{}", bound_by(&finished)) }
+                Value { set, how: format!("a short trial answered {rate} samples/s{}", bound_by(&finished)) }
             }
             Expected::QueryRate => self.rate_that_holds(stop)?,
             Expected::Latency => {
                 let set = format!("target_latency={}ms", self.latency_ms(stop)?);
-                Value { set, how: "by a short look at the nodes before the run".to_owned() }
+                Value { set, how: "half of the median latency of a short trial".to_owned() }
             }
         };
         let (setting, value) = set.split_once('=').unwrap_or_default();
@@ -95,10 +95,7 @@ impl TestSpec {
             let set = format!("target_qps={rate}");
             let finished = self.trial(&set, stop)?;
             if holds(&finished) {
-                return Ok(Value {
-                    set,
-                    how: format!("a short run at it kept every limit with a fifth to spare{bound}"),
-                });
+                return Ok(Value { set, how: format!("a short trial stayed 20 % below every limit{bound}") });
             }
             bound = Some(bound_by(&finished)).filter(|bound| !bound.is_empty()).unwrap_or(bound);
             can_hold(&finished, &bound).or_exit(Exit::Invalid)?;
@@ -152,7 +149,7 @@ impl TestSpec {
         self.short(scenario, settings, stop)
     }
 
-    /// A run that nobody keeps.
+    /// A run that nobody keeps. What it would tell, the run itself tells again, so only a log of details has it.
     fn short(&self, scenario: Scenario, settings: SettingsSpec, stop: &dyn StopRequests) -> Outcome<Finished> {
         let spec = TestSpec {
             scenario,
@@ -167,7 +164,11 @@ impl TestSpec {
             extend: false,
             ..self.clone()
         };
-        let finished = Test::new(spec)?.run(stop, &mut ())?;
+        let run = || Test::new(spec)?.run(stop, &mut ());
+        let finished = match tracing::enabled!(tracing::Level::DEBUG) {
+            true => run()?,
+            false => tracing::subscriber::with_default(tracing::subscriber::NoSubscriber::new(), run)?,
+        };
         match finished.outcome.end {
             End::Completed => Ok(finished),
             End::Interrupted => Err(anyhow!("interrupted before the run")).or_exit(Exit::Interrupted),
@@ -232,7 +233,7 @@ fn assignments(set: &[&str]) -> Outcome<Vec<Assignment>> {
 /// Returns the bound of a rate, as the end of a sentence; empty where nothing bounds it, or the bound is not known.
 fn bound_by(finished: &Finished) -> String {
     let known = finished.judgement.bound.as_ref().filter(|bound| bound.cause != Cause::Unknown);
-    known.map_or_else(String::new, |bound| format!("; more is bound by {}", bound.words()))
+    known.map_or_else(String::new, |bound| format!("; a higher rate is bound by {}", bound.words()))
 }
 
 /// The error of a look that gave no number.

@@ -50,17 +50,18 @@ pub(crate) fn agreed(mut rows: impl Iterator<Item = Option<Rows>>) -> Option<Row
     rows.all(|other| other == Some(first)).then_some(first)
 }
 
-/// Scores the answers of accuracy phases. `None` when there were none, or when the benchmark cannot be scored.
+/// Scores the answers of accuracy phases. `None` when there were none, or when the benchmark cannot be scored. A target
+/// without right answers is an error: nobody has judged it.
 pub(super) fn of(
     setup: &Setup,
     dataset: &Dataset,
     answers: &[(usize, Vec<u8>)],
     rows: Option<Rows>,
 ) -> Option<Result<Score, ScoreError>> {
-    let truths = dataset.truths()?;
     if !setup.plan.effective().mode.has_accuracy() {
         return None;
     }
+    let Some(truths) = dataset.truths() else { return setup.benchmark.no_truths(dataset).map(Err) };
     let answers = answers.iter().map(|(index, data)| (*index, data.as_slice()));
     setup.benchmark.score(answers, truths, rows)
 }

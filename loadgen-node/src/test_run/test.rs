@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use lon_net::slice::Priority;
+use lon_qsl::accuracy::ScoreError;
 use lon_qsl::benchmark::Benchmark;
 use lon_qsl::dataset::Dataset;
 
@@ -238,8 +239,8 @@ fn fits_memory(records_bytes: u64, memory_bytes: u64) -> anyhow::Result<()> {
 /// An accuracy run whose score would fail at its end fails here.
 fn check_labels(plan: &Plan, benchmark: &Benchmark, dataset: &Dataset) -> Outcome<()> {
     let Some(target) = benchmark.accuracy.filter(|_| plan.effective().mode.has_accuracy()) else { return Ok(()) };
-    if dataset.truths().is_none() {
-        tracing::warn!(dataset = dataset.name(), "no labels: answers are logged, but not scored");
+    if let Some(ScoreError::NoTruths { target, lacks }) = benchmark.no_truths(dataset) {
+        tracing::warn!(target, why = lacks, "the result cannot become VALID: this accuracy target cannot be judged");
     }
     dataset.fits_metric(target).or_exit(Exit::Usage)
 }

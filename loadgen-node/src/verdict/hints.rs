@@ -1,7 +1,8 @@
-//! Settings for the next run when a run was too short: a number instead of a direction. Pure.
+//! Settings for the next run when a run was too short, or its rate too high: a number instead of a direction. Pure.
 
 use loadgen::judge::Summary;
 use loadgen::plan::Effective;
+use loadgen::settings::Mode;
 use loadgen::traffic::Expected;
 
 /// Factor by which a hint exceeds the measured value, so that the next run is not too short again.
@@ -69,6 +70,20 @@ pub(crate) fn more_queries(summary: &Summary, effective: &Effective) -> Option<S
     Some(format!("--set min_query_count={least}{limit} (early stopping takes as many)"))
 }
 
+/// The setting by which the next run keeps its limits, where this one had a schedule and missed one: a rate below that
+/// of the answers. None where the limits were kept, and where a search chooses the rate.
+pub(crate) fn lower_rate(summary: &Summary, effective: &Effective) -> Option<String> {
+    let is_scheduled = effective.scenario.traffic().expected() == Expected::QueryRate;
+    let missed = summary.checks.performance_constraints == Some(false);
+    if !is_scheduled || !missed || effective.mode == Mode::FindPeakPerformance {
+        return None;
+    }
+    let answered = summary.rates.completed_samples_per_s / effective.samples_per_query.max(1) as f64;
+    let lower = downwards(answered / MORE)?;
+    let told = format!("{answered:.0} queries/s were answered");
+    Some(format!("--set target_qps={lower} ({told}), or --set target_qps=auto (finds the highest rate)"))
+}
+
 /// Rounds up to two digits.
 fn upwards(number: f64) -> Option<f64> {
     rounded(number, f64::ceil)
@@ -92,7 +107,28 @@ fn rounded(number: f64, how: fn(f64) -> f64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use loadgen::plan::Plan;
+    use loadgen::run::{RunOptions, run};
+    use loadgen::settings::{Qsl, Scenario, TestSettings};
+    use loadgen::sim::{Service, SimOptions, SimWorld};
+
     use super::*;
+
+    #[test]
+    fn a_rate_that_was_too_high_has_a_lower_one() {
+        let of = |server_target_qps: f64| {
+            let server = TestSettings { scenario: Scenario::SERVER, server_target_qps, ..TestSettings::default() };
+            let settings = TestSettings { min_duration_ms: 2_000, server_target_latency_ns: 50_000_000, ..server };
+            let plan = Plan::new(settings, Qsl { total: 20, performance: 20 }).unwrap();
+            // One sample takes 10 ms: 100 are answered per second.
+            let sut = SimOptions { service: Service::Constant { ns: 10_000_000 }, servers: 1, ..SimOptions::default() };
+            let outcome = run(&plan, &mut SimWorld::new(sut), &mut (), RunOptions::default());
+            lower_rate(&outcome.summary.unwrap(), plan.effective())
+        };
+        let hint = of(400.0).unwrap();
+        assert!(hint.starts_with("--set target_qps=8") && hint.contains("target_qps=auto"), "{hint}");
+        assert_eq!(of(5.0), None);
+    }
 
     #[test]
     fn numbers_have_two_digits() {

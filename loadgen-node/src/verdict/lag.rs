@@ -57,12 +57,12 @@ impl LagLimit {
     /// Why it is this limit, in words.
     pub(crate) fn why(self) -> String {
         match self.origin {
-            LagOrigin::Flag => "--max-lag".to_owned(),
-            LagOrigin::Usual => "1 % of the latency limit, 1 ms at least; --max-lag sets another".to_owned(),
+            LagOrigin::Flag => "as --max-lag says".to_owned(),
+            LagOrigin::Usual => "1 % of the latency limit and at least 1 ms; --max-lag sets another".to_owned(),
             LagOrigin::SharedCores { cores, nodes } => {
                 let (nodes, s) =
                     (if nodes == 1 { "a SUT node".to_owned() } else { format!("{nodes} SUT nodes") }, plural(cores));
-                format!("{nodes} and the LoadGen node share {cores} core{s}; --max-lag sets another")
+                format!("because {nodes} and the LoadGen node share {cores} core{s}; --max-lag sets another")
             }
         }
     }

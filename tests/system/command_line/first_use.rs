@@ -210,7 +210,10 @@ fn an_accuracy_run_without_a_score_says_so_beside_its_verdict() {
     let node = SutNode::start("a", "null", &[]);
     let (finished, folder) = TestRun::new("Offline").on(&node.address).args(&["--mode", "AccuracyOnly"]).finish();
     assert_eq!(finished.code, Some(0), "{finished:?}");
-    assert!(finished.stdout.contains("\nAccuracy  not scored: synthetic cannot be scored here"), "{finished:?}");
+    assert!(
+        finished.stdout.contains("\nAccuracy  not scored: synthetic has no metric: a benchmark file has one"),
+        "{finished:?}"
+    );
     let result = folder.result();
     assert!(result["accuracy"].is_null() && result["official_result"].is_null(), "{result}");
     assert!(result["accuracy_note"].as_str().unwrap().starts_with("not scored: "), "{result}");
@@ -223,7 +226,9 @@ fn found(node: &SutNode, scenario: &str, key: &str) -> (Finished, f64) {
     let set = format!("{key}=auto,min_duration=1000,min_query_count=664");
     let limit = if scenario == "Server" { ",target_latency=10000" } else { "" };
     let (finished, folder) = run.set(&format!("{set}{limit}")).finish();
-    assert!(finished.stdout.contains(&format!("Found     {key}=")), "{finished:?}");
+    assert!(finished.stdout.contains(&format!("Found     {key}=auto chose ")), "{finished:?}");
+    // The trials do not repeat what the run says.
+    assert_eq!(finished.stderr.matches("the SUT has said its name").count(), 1, "{finished:?}");
     let found = folder.result()["made"]["found"].as_str().unwrap().to_owned();
     (finished, found.split_once('=').unwrap().1.trim_end_matches("ms").parse().unwrap())
 }
@@ -268,8 +273,8 @@ fn no_limit_stands_beside_the_lag_of_an_accuracy_run() {
     let (accuracy, _folder) = run().args(&["--mode", "AccuracyOnly"]).finish();
     let (performance, _folder) = run().finish();
     let lag = |finished: &Finished| finished.stdout.lines().find(|line| line.starts_with("Lag ")).unwrap().to_owned();
-    assert!(lag(&accuracy).ends_with("(due until sent)"), "{accuracy:?}");
-    assert!(lag(&performance).contains("; p99 up to "), "{performance:?}");
+    assert!(lag(&accuracy).ends_with("(delay between due and sent)"), "{accuracy:?}");
+    assert!(lag(&performance).contains("; limit of p99 "), "{performance:?}");
 }
 
 #[test]

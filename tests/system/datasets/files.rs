@@ -229,6 +229,18 @@ fn conf_answers_at_once_whatever_the_dataset() {
     assert!(finished.stdout.contains("40000000") || finished.stdout.contains("40.0"), "{}", finished.stdout);
 }
 
+/// An accuracy run whose target nobody could judge: warned of beforehand, INVALID, and all the same logged.
+fn is_not_judged((finished, folder): (Finished, RunFolder), data: &str) {
+    let lacks = format!("{data} has no labels (labels.txt)");
+    assert!(finished.code == Some(3) && finished.stderr.contains(&lacks), "{finished:?}");
+    let result = folder.result();
+    let told = format!("the accuracy target top1 >= 1 % was not judged: {lacks}");
+    assert_eq!((&result["result"], &result["reasons"]), (&"INVALID".into(), &serde_json::json!([told])));
+    assert!(result["accuracy"].is_null() && result["accuracy_note"].is_string(), "{result}");
+    let log = fs::read_to_string(folder.path.join("mlperf_log_accuracy.json")).unwrap();
+    assert_eq!(log.matches("qsl_idx").count(), 16, "{log}");
+}
+
 /// From a node's model to a run that is scored, with nothing written by hand but the labels.
 #[test]
 fn a_benchmark_is_begun_for_the_model_of_a_node() {
@@ -243,10 +255,14 @@ fn a_benchmark_is_begun_for_the_model_of_a_node() {
     }
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, format!("{text}[accuracy]\nmetric = \"top1\"\ntarget = 1.0\n")).unwrap();
-    fs::write(path.join("labels.txt"), "1\n".repeat(16)).unwrap();
     let data = path.join("mine.npy");
-    let run = TestRun::of(arg(&file), "Offline").on(&node.address).set("min_duration=0,min_query_count=1");
-    let (finished, folder) = run.args(&["--mode", "AccuracyOnly", "--dataset", arg(&data)]).finish();
+    let run = || {
+        let run = TestRun::of(arg(&file), "Offline").on(&node.address).set("min_duration=0,min_query_count=1");
+        run.args(&["--mode", "AccuracyOnly", "--dataset", arg(&data)]).finish()
+    };
+    is_not_judged(run(), arg(&data));
+    fs::write(path.join("labels.txt"), "1\n".repeat(16)).unwrap();
+    let (finished, folder) = run();
     // All zeros get one class, so the score is 0 or 100.
     let score = &folder.result()["accuracy"]["value"];
     assert!(*score == 0.0 || *score == 100.0, "{score} {finished:?}");

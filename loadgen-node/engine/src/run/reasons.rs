@@ -37,25 +37,23 @@ fn add_official_reasons(verdict: &mut Verdict, effective: &Effective, summary: &
     if !checks.early_stopping {
         let fraction = effective.target_latency_percentile;
         let (percent, least) = (percent(fraction), effective.scenario.judge().early_stopping().least_queries(fraction));
+        let too_few = |what_to_do: String| {
+            let queries = summary.queries;
+            format!("{queries} queries are too few to judge the {percent}th percentile (early stopping): {what_to_do}")
+        };
         // More of them, where some are over the limit: the advice beside the verdict says how many.
-        let what_to_do = match summary.queries < least {
-            true => format!("it takes {least} at least"),
+        let told = match summary.queries < least {
+            true => too_few(format!("it takes {least} at least")),
             false if checks.performance_constraints == Some(false) => {
-                "too many of them are over the limit, and more queries alone do not change that".to_owned()
+                "early stopping: too many queries were over the limit; a longer run does not help".to_owned()
             }
             false => {
                 let judgement = summary.early_stopping.furthest();
                 let (late, missing) = (judgement.late, judgement.missing);
-                format!("with {late} of them over the limit it takes at least {missing} more that are not")
+                too_few(format!("with {late} of them over the limit it takes at least {missing} more that are not"))
             }
         };
-        verdict.add_rule(
-            "early_stopping",
-            format!(
-                "{} queries are too few to say anything of the {percent}th percentile (early stopping): {what_to_do}",
-                summary.queries
-            ),
-        );
+        verdict.add_rule("early_stopping", told);
     }
 }
 
@@ -130,7 +128,7 @@ mod tests {
         // One late query takes 662, two take 838 (the official table of the rules' appendix on early stopping).
         let late = reasons(700, 2);
         assert_eq!(late.len(), 1, "{late:?}");
-        let told = "700 queries are too few to say anything of the 99th percentile (early stopping): with 2 of them \
+        let told = "700 queries are too few to judge the 99th percentile (early stopping): with 2 of them \
                     over the limit it takes at least 138 more that are not";
         assert_eq!(late, [told]);
         let least = reasons(400, 0);

@@ -10,6 +10,14 @@ pub enum ScoreError {
     /// No answer with the layout that the SUT gives can be scored; the clause says why.
     #[error("{0}")]
     Unfit(String),
+    /// The dataset has no right answers, so that nobody knows if the target is reached.
+    #[error("the accuracy target {target} was not judged: {lacks}")]
+    NoTruths {
+        /// The metric and its bounds, in words.
+        target: String,
+        /// A clause that names the dataset, and the place where right answers are missing.
+        lacks: String,
+    },
     /// The dataset does not have the sample.
     #[error("the log answers sample {index}, the dataset has {count}")]
     NoSample {

@@ -121,6 +121,16 @@ impl Metric {
         }
     }
 
+    /// Returns the right answers that it needs, and where they lie beside the samples.
+    pub(crate) fn truths_beside(self) -> (&'static str, &'static str) {
+        match self {
+            Metric::Top1 | Metric::Top5 | Metric::Auc => ("labels", "labels.txt"),
+            Metric::Dice => ("masks", "masks/"),
+            Metric::Map => ("boxes", "annotations.json"),
+            _ => ("right answers", "answers.jsonl"),
+        }
+    }
+
     /// Returns the name that the official submission checker has for the same score; none when the official scripts
     /// compute it in another way than is done here, or not at all.
     pub fn checker_name(self) -> Option<&'static str> {

@@ -6,7 +6,8 @@ use lon_proto::sample::DType;
 
 use super::definition::Benchmark;
 use super::kind::{DatasetKind, Form};
-use crate::dataset::formats::{digits, images, squad, synthetic};
+use crate::accuracy::ScoreError;
+use crate::dataset::formats::{arrays, digits, images, squad, synthetic};
 use crate::dataset::opening::{self, Format};
 use crate::dataset::{Dataset, DatasetError, OpenOptions};
 use crate::encode::inputs::Inputs;
@@ -165,6 +166,28 @@ impl Benchmark {
             benchmark: self.name,
             wanted: inputs.to_string(),
             fix,
+        })
+    }
+
+    /// Returns why the accuracy target cannot be judged on this dataset: it has no right answers. `None` where it has
+    /// some, and where this benchmark has no target that is scored here.
+    pub fn no_truths(&self, dataset: &Dataset) -> Option<ScoreError> {
+        let target = self.accuracy.as_ref().filter(|_| dataset.truths().is_none())?;
+        let (what, beside) = target.metric.truths_beside();
+        let name = dataset.name();
+        let place = match Format::of(Path::new(name)) {
+            _ if synthetic::is_named_by(name) => "the program made it up",
+            Some(Format::Lines) if what == "labels" => "\"label\" in each line",
+            Some(Format::Lines) => "\"answers\" in each line",
+            Some(Format::Images) if what == "labels" => images::MAP,
+            Some(Format::NpyFolder | Format::NpzFolder) if what == "labels" => arrays::LABELS,
+            _ => beside,
+        };
+        let (metric, wanted) = (target.metric.name(), target.wanted());
+        let least = if target.at_most.is_none() { ">= " } else { "" };
+        Some(ScoreError::NoTruths {
+            target: format!("{metric} {least}{wanted}"),
+            lacks: format!("{name} has no {what} ({place})"),
         })
     }
 

@@ -7,7 +7,7 @@ use lon_proto::sample::Tensor;
 
 use super::definition::Benchmark;
 use super::published::Published;
-use crate::accuracy::{Metric, Target, Truth, Truths};
+use crate::accuracy::{Metric, ScoreError, Target, Truth, Truths};
 use crate::dataset::Dataset;
 use crate::dataset::faults::Faults;
 use crate::files::folder::split;
@@ -139,8 +139,8 @@ impl Benchmark {
 
     fn answers(&self, dataset: &Dataset, found: &mut Verified) {
         let Some(truths) = dataset.truths() else {
-            if self.accuracy.is_some() {
-                found.unchecked.push("right answers: there are none beside the samples".to_owned());
+            if let Some(ScoreError::NoTruths { target, lacks }) = self.no_truths(dataset) {
+                found.fault(About::Answer, format!("{lacks}, which the accuracy target {target} needs"));
             }
             return;
         };
@@ -279,9 +279,29 @@ mod tests {
         let all = faults(&found);
         assert_eq!(all[0], ("count", "3 samples, the whole dataset has 788379 (round v6.0)"));
         assert!(all[1].0 == "file" && all[1].1.contains("2.npy is truncated or altered"), "{all:?}");
-        assert_eq!(all[2], ("sample", "sample 1: i64[2] is not paper i64|i32[N] (without N)"));
+        assert_eq!(all[2], ("sample", "sample 1 (1.npy): i64[2] is not paper i64|i32[N] (without N)"));
         assert_eq!(all[3], ("answer", "the label of sample 2 is 2983, the classes are 0 to 2982"));
         assert_eq!((all.len(), found.files), (4, 3));
+    }
+
+    #[test]
+    fn right_answers_that_a_target_needs_are_a_fault_when_they_are_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("mixtral.jsonl");
+        fs::write(&file, "{\"input_ids\": [1]}\n").unwrap();
+        let missing = |benchmark: &str, path: &Path| {
+            let found = verify(benchmark, path);
+            let answers = faults(&found).into_iter().filter(|(about, _)| *about == "answer");
+            answers.map(|(_, what)| what.replace(&path.display().to_string(), "IT")).collect::<Vec<_>>()
+        };
+        let told = "IT has no right answers (\"answers\" in each line), which the accuracy target rouge1 >= ";
+        let [lines] = &missing("mixtral-8x7b", &file)[..] else { panic!("one fault") };
+        assert!(lines.starts_with(told), "{lines}");
+        fs::write(folder.path().join("val_map.txt"), "0.jpg\n").unwrap();
+        fs::write(folder.path().join("0.jpg"), "").unwrap();
+        let [images] = &missing("resnet50", folder.path())[..] else { panic!("one fault") };
+        assert!(images.starts_with("IT has no labels (val_map.txt), which the accuracy target top1 >= "), "{images}");
+        assert_eq!(missing("synthetic", &file), [""; 0], "nothing is scored");
     }
 
     /// Source: the sum of `dev-v1.1.json` at rajpurkar.github.io/SQuAD-explorer, as Hugging Face's `squad` has it.

@@ -35,8 +35,12 @@ impl Dataset {
     ) -> Faults {
         let reader = self.opened.reader.as_ref();
         let look = |index: usize| {
-            let what = reader.tensors(index).map_or_else(|error| Some(error.to_string()), |tensors| odd(&tensors));
-            what.map(|what| format!("sample {index}: {what}"))
+            // An error of a file names it already.
+            let file = || reader.file_name(index).map(|file| format!(" ({file})")).unwrap_or_default();
+            match reader.tensors(index) {
+                Ok(tensors) => odd(&tensors).map(|what| format!("sample {index}{}: {what}", file())),
+                Err(error) => Some(format!("sample {index}: {error}")),
+            }
         };
         faults(reader.count(), &look, progress)
     }

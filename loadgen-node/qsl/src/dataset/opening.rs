@@ -77,6 +77,9 @@ pub(crate) fn open_format(path: &Path, format: Option<Format>, options: &OpenOpt
         Some(Format::Npz) => npz::open(path, inputs),
         Some(Format::Lines) => lines::open(path, inputs),
         Some(Format::Manifest) => manifest::open(path),
+        None if let Some(kind) = other_images(path) => {
+            Err(refused(format!("{kind} is not read: convert the images to JPEG (with {}) or .npy", images::MAP)))
+        }
         None if is_folder => Err(refused(format!(
             "the folder is no dataset: it has neither {} nor {} nor {} nor .npy or .npz files",
             images::MAP,
@@ -92,6 +95,14 @@ pub(crate) fn open_format(path: &Path, format: Option<Format>, options: &OpenOpt
 }
 
 /// Makes samples of several items, where that is asked.
+/// Returns the kind of images that a path is, or that the folder has, where no reader takes them.
+fn other_images(path: &Path) -> Option<String> {
+    let kind = |path: &Path| path.extension()?.to_str().map(str::to_ascii_uppercase);
+    let is_other = |kind: &String| ["PNG", "BMP", "GIF", "TIF", "TIFF", "WEBP"].contains(&kind.as_str());
+    let inside = std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    std::iter::once(path.to_owned()).chain(inside).find_map(|path| kind(&path).filter(is_other))
+}
+
 fn aggregated(opened: Opened, options: &OpenOptions) -> Result<Opened, DatasetError> {
     match &options.aggregate {
         Some(aggregate) => aggregate.apply(opened),

@@ -32,6 +32,11 @@ pub(crate) trait Reader: std::fmt::Debug + Send + Sync {
         Ok(false)
     }
 
+    /// Returns the name of the file that one sample is; none where samples are not files.
+    fn file_name(&self, _index: usize) -> Option<&str> {
+        None
+    }
+
     /// Tells whether a sample takes memory only while it is read.
     fn is_read_when_needed(&self) -> bool {
         false

@@ -85,7 +85,7 @@ impl DatasetVerified {
     /// The text for the screen: a line for each fault.
     pub(crate) fn text(&self) -> String {
         let DatasetVerified { path, benchmark, samples, first_sample, files, .. } = self;
-        let samples = samples.map_or_else(|| "no samples".to_owned(), |samples| format!("{samples} samples"));
+        let samples = samples.map_or_else(|| "cannot be opened".to_owned(), |samples| format!("{samples} samples"));
         let first = first_sample.as_ref().map(|first| format!(" of {first}")).unwrap_or_default();
         let mut text = format!("{path} for {benchmark}: {samples}{first}, files compared with a sum: {files}\n");
         // Writing to a String cannot fail.
@@ -126,7 +126,7 @@ mod tests {
         let fault = |about, what: &str| Fault { about, what: what.to_owned() };
         let faults = vec![fault(About::Count, "3 samples"), fault(About::Sample, "sample 1: it is short")];
         let bad = of(&Verified { samples: None, first_sample: None, files: 0, faults, ..good });
-        let text = "D for mine: no samples, files compared with a sum: 0\nWRONG      count   3 samples\n\
+        let text = "D for mine: cannot be opened, files compared with a sum: 0\nWRONG      count   3 samples\n\
                     WRONG      sample  sample 1: it is short\nunchecked  sums: none\n2 things are wrong.\n";
         assert_eq!((bad.text().as_str(), bad.is_good()), (text, false));
         let rows =

@@ -226,12 +226,12 @@ impl LatencySplit {
     /// Each part by the words for it, in the order in which a sample goes through them.
     pub(crate) fn parts(&self) -> [(&'static str, Percentiles); 10] {
         [
-            ("before it was sent", self.before_sending),
-            ("outside the SUT", self.outside_sut),
+            ("waiting to be sent", self.before_sending),
+            ("network and both ends", self.outside_sut),
             ("decode", self.decode),
             ("preprocess", self.preprocess),
             ("queue", self.queue),
-            ("batch", self.batch),
+            ("waiting for the batch", self.batch),
             ("inference", self.inference),
             ("postprocess", self.postprocess),
             ("encode", self.encode),
@@ -239,7 +239,8 @@ impl LatencySplit {
         ]
     }
 
-    /// The latency at a percentile as the sum of its parts: `1.6s = 1.5s before it was sent + 90.1ms outside the SUT`.
+    /// The latency at a percentile as the sum of its parts: `1.6s = 1.5s waiting to be sent + 90.1ms network and both
+    /// ends`.
     /// Parts below a thousandth are left out.
     pub(crate) fn sum(&self, at: fn(&Percentiles) -> u64) -> String {
         let whole = at(&self.latency);

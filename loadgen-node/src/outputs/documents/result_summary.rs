@@ -129,7 +129,8 @@ pub struct ResultSummary {
     /// Why the verdict is INVALID, in words; empty: it is VALID.
     #[serde(default)]
     pub reasons: Vec<String>,
-    /// Settings to use instead where the run was too short, as `--set KEY=VALUE` with words around it.
+    /// Settings to use instead where the run was too short or its rate too high, as `--set KEY=VALUE` with words around
+    /// it.
     #[serde(default)]
     pub hints: Vec<String>,
     /// The settings as requested.

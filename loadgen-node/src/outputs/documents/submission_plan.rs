@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
+use crate::division::place;
 use crate::outputs::table::Table;
 
 /// The version of [`SubmissionPlan`].
@@ -73,7 +74,7 @@ impl SubmissionPlan {
             table.row([&run.name, state, &seconds, run.why.as_deref().unwrap_or_default(), &run.folder]);
         }
         for BrokenRule { run, id, section, why } in &self.broken_rules {
-            table.row([run, "rule broken", "", &format!("{id} (rules v5, {section}): {why}"), ""]);
+            table.row([run, "rule broken", "", &format!("{id} ({}): {why}", place(section)), ""]);
         }
         self.fill_in.iter().for_each(|open| table.row(["", "fill in", "", open, ""]));
         table
@@ -95,7 +96,7 @@ impl SubmissionPlan {
         let _ = writeln!(text, "\n{} of {} runs to do, about {}", open.len(), self.runs.len(), minutes(left_s));
         for rule in &self.broken_rules {
             let BrokenRule { run, id, section, why } = rule;
-            let _ = writeln!(text, "BROKEN {id} (rules v5, {section}): {why} [{run}]");
+            let _ = writeln!(text, "BROKEN {id} ({}): {why} [{run}]", place(section));
         }
         for open in &self.fill_in {
             let _ = writeln!(text, "FILL IN {open}");
@@ -145,7 +146,7 @@ mod tests {
         };
         let text = plan.text();
         assert!(text.contains("2 of 3 runs to do, about 1 h 01 min") && text.contains("a rehearsal"), "{text}");
-        let end = "BROKEN run_duration (rules v5, 3): too short [b]\nFILL IN line 12, system: its name\n";
+        let end = "BROKEN run_duration (section 3 of the division's rules): too short [b]\nFILL IN line 12, system: its name\n";
         assert!(text.ends_with(end), "{text}");
         assert_eq!(reads_back(&plan)["runs"][1]["duration_s"], 600.0);
         assert_eq!((minutes(59.6), minutes(605.0)), ("1 min 00 s".to_owned(), "10 min 05 s".to_owned()));

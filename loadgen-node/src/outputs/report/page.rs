@@ -133,7 +133,7 @@ fn answer(source: &Source) -> Markup {
         }
         @if !result.marks.is_empty() {
             details {
-                summary { "No result of the Network division" }
+                summary { "Why this is not a Network division result" }
                 ul { @for mark in &result.marks { li { (mark) } } }
             }
         }

@@ -77,6 +77,10 @@ struct Folder {
     sums: Option<Sums>,
 }
 
+/// The file of labels of a folder with a file for each sample, in words.
+pub(crate) const LABELS: &str =
+    "labels.txt in this folder: a line for each file in the order of names, with a whole number from 0";
+
 /// Returns the names of the samples' files, sorted. Empty when the folder has none or cannot be read.
 fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -114,6 +118,10 @@ impl Reader for Folder {
         let bytes = self.folder.read(&self.names[index]);
         let bytes = bytes.map_err(|source| ReadError::File { file: file.clone(), source })?;
         Ok(vec![npy::tensor(&bytes).map_err(|reason| ReadError::Content { file, reason })?])
+    }
+
+    fn file_name(&self, index: usize) -> Option<&str> {
+        Some(&self.names[index])
     }
 
     fn is_read_when_needed(&self) -> bool {

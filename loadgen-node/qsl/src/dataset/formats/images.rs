@@ -101,6 +101,10 @@ impl Reader for Images {
         Ok(vec![tensor])
     }
 
+    fn file_name(&self, index: usize) -> Option<&str> {
+        Some(&self.names[index])
+    }
+
     fn is_read_when_needed(&self) -> bool {
         true
     }

@@ -36,7 +36,8 @@ pub(super) fn read(folder: &Path, name: &str, count: usize) -> Result<Truths, Da
     };
     let labels: Vec<Truth> = labels.map_err(|reason| content(&file, reason))?;
     if labels.len() > count {
-        return Err(content(&file, format!("{} labels for {count} samples", labels.len())));
+        let told = format!("{} labels for {count} samples: a line for each sample, in the same order", labels.len());
+        return Err(content(&file, told));
     }
     let mut truths: Vec<Option<Truth>> = labels.into_iter().map(Some).collect();
     truths.resize(count, None);
@@ -50,7 +51,10 @@ fn lines(text: &str) -> Result<Vec<Truth>, String> {
         match labels.as_deref() {
             Ok([label]) => Ok(Truth::Class(*label)),
             Ok(labels @ [_, _, ..]) => Ok(Truth::Classes(labels.to_vec())),
-            _ => Err(format!("line {}: '{line}' is not a whole number", number + 1)),
+            _ => Err(format!(
+                "line {}: '{line}' is not a whole number: a line for each sample has the number of its class, from 0",
+                number + 1
+            )),
         }
     };
     text.trim_end().lines().enumerate().map(label).collect()

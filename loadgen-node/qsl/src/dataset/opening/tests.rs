@@ -219,6 +219,15 @@ fn arrays_are_read_sample_by_sample() {
 }
 
 #[test]
+fn images_that_are_no_jpegs_are_named_with_the_remedy() {
+    let (_guard, path) = folder();
+    fs::write(path.join("1.png"), "").unwrap();
+    for what in [path.clone(), path.join("1.png")] {
+        assert!(fault("synthetic", &what).contains("PNG is not read: convert the images to JPEG"), "{what:?}");
+    }
+}
+
+#[test]
 fn arrays_of_other_kinds_are_refused() {
     let (_guard, path) = folder();
     let file = path.join("samples.npy");
