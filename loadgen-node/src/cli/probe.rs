@@ -27,7 +27,9 @@ const REPEATS_TO_COMPARE: NonZeroUsize = NonZeroUsize::new(5).unwrap();
 
 #[derive(Args, Debug)]
 pub(crate) struct ProbeArgs {
-    /// host:port[,host:port...], @FILE with one a line, or dns:NAME:PORT for every address of a name.
+    /// host:port[,host:port...], @FILE or dns:NAME:PORT.
+    ///
+    /// @FILE has a node on each line. dns:NAME:PORT is every address of a name.
     #[arg(long, alias = "sut-server", env = "LON_SUT", help_heading = NODES)]
     pub(crate) sut: String,
     /// The transport of the probe; all: over grpc, tcp and quic, one after the other.

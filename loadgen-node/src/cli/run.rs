@@ -42,7 +42,8 @@ pub(crate) struct RunArgs {
     pub(crate) scenario: Scenario,
     /// digits, synthetic, resnet50, bert, ... or NAME.toml.
     ///
-    /// NAME.toml is a file of your own. Benchmarks of MLPerf have the names of config files; `loadgen-node conf` lists them when one is wrong.
+    /// NAME.toml is a file of your own. Benchmarks of MLPerf have the names of config files; `loadgen-node conf` lists
+    /// them when one is wrong.
     #[arg(long, value_name = "NAME", env = "LON_BENCHMARK", help_heading = WHAT)]
     pub(crate) benchmark: String,
     #[command(flatten)]

@@ -200,7 +200,7 @@ impl Finished {
                 let official: Vec<String> = benchmark.quality.iter().map(ToString::to_string).collect();
                 format!("{} cannot be scored here (officially {})", benchmark.name, official.join(", "))
             }
-            Some(_) => "the dataset has no labels".to_owned(),
+            Some(_) => "the dataset has no right answers".to_owned(),
         };
         Some(format!("not scored: {why}; the answers are in mlperf_log_accuracy.json"))
     }

@@ -255,15 +255,15 @@ mod tests {
         assert_eq!(found.unchecked, ["sums: there is no SHA256SUMS beside the samples"]);
     }
 
+    fn npy(shape: &str, bytes: usize) -> Vec<u8> {
+        let header = format!("{{'descr': '<i8', 'fortran_order': False, 'shape': {shape}, }}");
+        let header = format!("{header:<117}\n");
+        [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), &vec![0; bytes]].concat()
+    }
+
     #[test]
     fn every_sample_is_read_and_every_file_is_compared() {
         let folder = tempfile::tempdir().unwrap();
-        let npy = |shape: &str, bytes: usize| {
-            let header = format!("{{'descr': '<i8', 'fortran_order': False, 'shape': {shape}, }}");
-            let header = format!("{header:<117}\n");
-            [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), &vec![0; bytes]]
-                .concat()
-        };
         for (name, content) in [("0.npy", npy("(1,)", 8)), ("1.npy", npy("(2,)", 16)), ("2.npy", npy("(1,)", 8))] {
             fs::write(folder.path().join(name), content).unwrap();
         }
@@ -297,10 +297,9 @@ mod tests {
         let told = "IT has no right answers (\"answers\" in each line), which the accuracy target rouge1 >= ";
         let [lines] = &missing("mixtral-8x7b", &file)[..] else { panic!("one fault") };
         assert!(lines.starts_with(told), "{lines}");
-        fs::write(folder.path().join("val_map.txt"), "0.jpg\n").unwrap();
-        fs::write(folder.path().join("0.jpg"), "").unwrap();
-        let [images] = &missing("resnet50", folder.path())[..] else { panic!("one fault") };
-        assert!(images.starts_with("IT has no labels (val_map.txt), which the accuracy target top1 >= "), "{images}");
+        fs::write(folder.path().join("0.npy"), npy("(1,)", 8)).unwrap();
+        let [arrays] = &missing("rgat", folder.path())[..] else { panic!("one fault") };
+        assert!(arrays.starts_with("IT has no labels (labels.txt in this folder: a line for each file"), "{arrays}");
         assert_eq!(missing("synthetic", &file), [""; 0], "nothing is scored");
     }
 

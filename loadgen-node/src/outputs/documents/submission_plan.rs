@@ -146,7 +146,8 @@ mod tests {
         };
         let text = plan.text();
         assert!(text.contains("2 of 3 runs to do, about 1 h 01 min") && text.contains("a rehearsal"), "{text}");
-        let end = "BROKEN run_duration (section 3 of the division's rules): too short [b]\nFILL IN line 12, system: its name\n";
+        let end = "BROKEN run_duration (section 3 of the division's rules): too short [b]\n\
+                   FILL IN line 12, system: its name\n";
         assert!(text.ends_with(end), "{text}");
         assert_eq!(reads_back(&plan)["runs"][1]["duration_s"], 600.0);
         assert_eq!((minutes(59.6), minutes(605.0)), ("1 min 00 s".to_owned(), "10 min 05 s".to_owned()));
