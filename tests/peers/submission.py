@@ -275,12 +275,13 @@ class Trial:
         return done.stdout + done.stderr
 
     def plan(self) -> str:
-        told = json.loads(self.said("plan", "--json", "s.toml"))
+        # Pictures of a test are not the whole dataset.
+        told = json.loads(self.said("plan", "--json", "s.toml", codes=(3,) if self.world.tests else (0,)))
         names = [run["name"] for run in told["runs"]]
         wanted = [f"resnet50 {scenario} {kind}" for scenario in self.world.scenarios for kind in self.kinds]
         expect(names, wanted, "runs")
         broken = {rule["id"] for rule in told["broken_rules"]}
-        expect(broken, {"run_duration", "whole_dataset"} if self.world.tests else set(), "broken rules")
+        expect(broken, {"whole_dataset"} if self.world.tests else set(), "broken rules")
         return f"{len(names)} runs"
 
     def stopped(self) -> str:

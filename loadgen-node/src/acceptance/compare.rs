@@ -1,4 +1,7 @@
 //! Each quantity of two probes, side by side.
+//!
+//! A goodput passes only where its loss is shown to be within the tolerance: the interval of the difference does not
+//! reach below it. A loss beyond the tolerance is shown where the interval excludes no change. All else is undecided.
 
 use std::collections::HashMap;
 
@@ -9,33 +12,53 @@ use crate::network::spread;
 use crate::outputs::documents::against::{AgainstDocument, ChangeDocument, ChangeKind};
 use crate::outputs::documents::probe::{ByWay, EndDocument, FabricDocument, NodeFabricDocument, ProbeDocument};
 
+/// Checks that the probe in `file` can be compared with one over these transports, before anything is measured.
+///
+/// # Errors
+/// It ended early, has other transports, or has a matrix where the other has none.
+pub(crate) fn comparable(
+    before: &ProbeDocument,
+    transports: &[&str],
+    has_matrix: bool,
+    file: &str,
+) -> Result<(), String> {
+    if let Some(why) = &before.ended_early {
+        return Err(format!("the probe in {file} ended early ({why}): save one that was measured to the end"));
+    }
+    let stored: Vec<&str> = before.fabrics().map(|fabric| fabric.transport.as_str()).collect();
+    if stored != transports {
+        let [before, now] = [&stored[..], transports].map(|transports| transports.join(", "));
+        return Err(format!("{file} has transport {before}, this probe {now}: probe with the same --transport"));
+    }
+    match (before.matrix.is_empty(), has_matrix) {
+        (false, false) => Err(format!("{file} has what nodes measure among each other: probe with --matrix")),
+        (true, true) => Err(format!("{file} was saved without --matrix: save one with it, or leave it out")),
+        _ => Ok(()),
+    }
+}
+
 /// Holds a probe against one that was stored in `file`. `tolerance`: the share by which goodput may be lower.
 ///
 /// # Errors
-/// The two cannot be compared: other nodes, other transports, or the stored one ended early.
+/// The two cannot be compared: see [`comparable`], or the nodes are others.
 pub(crate) fn compare(
     before: &ProbeDocument,
     now: &ProbeDocument,
     tolerance: f64,
     file: &str,
 ) -> Result<AgainstDocument, String> {
-    if let Some(why) = &before.ended_early {
-        return Err(format!("the probe in {file} ended early ({why}): save one that was measured to the end"));
-    }
-    let mut changes = Vec::new();
-    let of = |probe: &ProbeDocument| probe.fabrics().map(|fabric| fabric.transport.clone()).collect::<Vec<_>>();
-    if of(before) != of(now) {
-        let [before, now] = [of(before), of(now)].map(|transports| transports.join(", "));
-        return Err(format!("{file} has transport {before}, this probe {now}: probe with the same --transport"));
-    }
+    let transports: Vec<&str> = now.fabrics().map(|fabric| fabric.transport.as_str()).collect();
+    comparable(before, &transports, !now.matrix.is_empty(), file)?;
+    let mut compared = Vec::new();
     for (before, now) in before.fabrics().zip(now.fabrics()) {
         let found = Compared::of(before, now, tolerance, file)?;
-        changes.extend(found.changes());
+        compared.extend(found.changes());
     }
-    changes.extend(matrices(before, now, tolerance, file)?);
-    let is_bad = |change: &ChangeDocument| matches!(change.kind, ChangeKind::Worse | ChangeKind::Configuration);
-    let passed = !changes.iter().any(is_bad);
-    Ok(AgainstDocument { file: file.to_owned(), tolerance_percent: tolerance * 100.0, passed, changes })
+    compared.extend(matrices(before, now, tolerance, file)?);
+    let (unchanged, changes): (Vec<_>, Vec<_>) =
+        compared.into_iter().partition(|change| change.kind == ChangeKind::Same);
+    let passed = changes.iter().all(|change| change.kind == ChangeKind::Better);
+    Ok(AgainstDocument { file: file.to_owned(), tolerance_percent: tolerance * 100.0, passed, changes, unchanged })
 }
 
 /// The ways between nodes, where both probes have them.
@@ -46,11 +69,6 @@ fn matrices(
     file: &str,
 ) -> Result<Vec<ChangeDocument>, String> {
     let mut changes = Vec::new();
-    match (before.matrix.is_empty(), now.matrix.is_empty()) {
-        (false, true) => return Err(format!("{file} has what nodes measure among each other: probe with --matrix")),
-        (true, false) => return Err(format!("{file} was saved without --matrix: save one with it, or leave it out")),
-        _ => {}
-    }
     for (before, now) in before.matrix.iter().zip(&now.matrix) {
         // A search for each way would be one among 16,256 of them with 128 nodes.
         let before: HashMap<_, _> = before.ways.iter().map(|way| ((&way.from, &way.to), way)).collect();
@@ -59,26 +77,25 @@ fn matrices(
             let was =
                 was.ok_or_else(|| format!("{file} has no way from {} to {}: probe the same nodes", is.from, is.to))?;
             let judged = one(&was.goodput_repeats_gbit_s, &is.goodput_repeats_gbit_s, tolerance);
-            let Some((judged, kind)) = judged.and_then(|judged| Some((judged, judged.kind?))) else { continue };
             let quantity = format!("goodput to {}", is.to);
-            changes.push(change(&now.transport, Some(&is.from), quantity, &judged, kind));
+            changes.push(change(&now.transport, Some(&is.from), quantity, &judged));
         }
     }
     Ok(changes)
 }
 
-/// A goodput that is not what it was, without an explanation.
-fn change(transport: &str, node: Option<&str>, quantity: String, judged: &Judged, kind: ChangeKind) -> ChangeDocument {
+/// A goodput before and now, without an explanation.
+fn change(transport: &str, node: Option<&str>, quantity: String, judged: &Judged) -> ChangeDocument {
     let percent = |share: f64| (share * 1000.0).round() / 10.0;
     ChangeDocument {
         transport: transport.to_owned(),
         node: node.map(str::to_owned),
         quantity,
-        before: rate(Some(judged.before_gbit_s * 1e9)),
-        now: rate(Some(judged.now_gbit_s * 1e9)),
-        change_percent: Some(percent(judged.change)),
+        before: rate(judged.before_gbit_s.map(|gbit_s| gbit_s * 1e9)),
+        now: rate(judged.now_gbit_s.map(|gbit_s| gbit_s * 1e9)),
+        change_percent: judged.change.map(percent),
         interval_percent: judged.interval.map(|interval| interval.map(percent)),
-        kind,
+        kind: judged.kind,
         likely: None,
     }
 }
@@ -113,12 +130,9 @@ impl<'a> Compared<'a> {
         let mut changes = Vec::new();
         for pair in self.nodes.iter().chain(&self.together) {
             for (judged, way) in pair.judged.iter().zip(WAYS) {
-                let Some((judged, kind)) = judged.as_ref().and_then(|judged| Some((judged, judged.kind?))) else {
-                    continue;
-                };
                 let suffers = Suffers { way, pair, among: self };
-                let found = change(self.transport, pair.node, format!("goodput {way}"), judged, kind);
-                let likely = (kind == ChangeKind::Worse).then(|| likely(&suffers));
+                let found = change(self.transport, pair.node, format!("goodput {way}"), judged);
+                let likely = (judged.kind == ChangeKind::Worse).then(|| likely(&suffers));
                 changes.push(ChangeDocument { likely, ..found });
             }
             if let Some((before, now)) = pair.ends {
@@ -168,24 +182,28 @@ fn configured(end: &EndDocument) -> [(&'static str, Option<String>); 4] {
     ]
 }
 
-fn judge(before: &ByWay<Vec<f64>>, now: &ByWay<Vec<f64>>, tolerance: f64) -> [Option<Judged>; 3] {
+fn judge(before: &ByWay<Vec<f64>>, now: &ByWay<Vec<f64>>, tolerance: f64) -> [Judged; 3] {
     [(&before.up, &now.up), (&before.down, &now.down), (&before.both, &now.both)]
         .map(|(before, now)| one(before, now, tolerance))
 }
 
-fn one(before: &[f64], now: &[f64], tolerance: f64) -> Option<Judged> {
-    let (before_gbit_s, now_gbit_s) = (spread::mean(before)?, spread::mean(now)?);
-    let (change, interval) = (now_gbit_s / before_gbit_s - 1.0, spread::ratio_interval(before, now));
+fn one(before: &[f64], now: &[f64], tolerance: f64) -> Judged {
+    let [before_gbit_s, now_gbit_s] = [before, now].map(spread::mean);
+    let change =
+        now_gbit_s.zip(before_gbit_s).map(|(now, before)| now / before - 1.0).filter(|share| share.is_finite());
+    let interval = spread::ratio_interval(before, now);
     let may_be_chance = interval.is_some_and(|[low, high]| low <= 0.0 && high >= 0.0);
     // A narrower link is narrower each time. What only some repeats suffer from may be other programs on the hosts.
     let best = |repeats: &[f64]| repeats.iter().copied().fold(0.0, f64::max);
     let comes_and_goes = best(now) >= best(before) * (1.0 - tolerance);
-    let kind = if change < -tolerance && (may_be_chance || comes_and_goes) {
-        Some(ChangeKind::Uncertain)
-    } else if change < -tolerance {
-        Some(ChangeKind::Worse)
-    } else {
-        (change > tolerance && !may_be_chance).then_some(ChangeKind::Better)
+    let is_lower = change.is_some_and(|change| change < -tolerance);
+    let is_higher = change.is_some_and(|change| change > tolerance);
+    let kind = match interval {
+        _ if is_lower && !may_be_chance && !comes_and_goes => ChangeKind::Worse,
+        Some([low, _]) if low < -tolerance => ChangeKind::Undecided,
+        Some(_) if is_higher && !may_be_chance => ChangeKind::Better,
+        Some(_) => ChangeKind::Same,
+        None => ChangeKind::Undecided,
     };
-    change.is_finite().then_some(Judged { before_gbit_s, now_gbit_s, change, interval, kind })
+    Judged { before_gbit_s, now_gbit_s, change, interval, kind }
 }

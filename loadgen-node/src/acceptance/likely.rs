@@ -32,7 +32,7 @@ pub(super) fn likely(suffers: &Suffers<'_>) -> LikelyDocument {
     };
     let nodes = &suffers.among.nodes;
     let at = WAYS.iter().position(|way| *way == suffers.way).unwrap_or(0);
-    let worse = nodes.iter().filter(|node| is_worse(node.judged[at].as_ref())).count();
+    let worse = nodes.iter().filter(|node| is_worse(&node.judged[at])).count();
     // Where costs tell, they tell more than places.
     if let Some((host, why)) = suffers.pair.ends.and_then(|_| busy_host(suffers.pair, at)) {
         return found(Place::Host, Some(&host), why);
@@ -55,13 +55,13 @@ pub(super) fn likely(suffers: &Suffers<'_>) -> LikelyDocument {
     }
 }
 
-fn is_worse(judged: Option<&Judged>) -> bool {
-    judged.is_some_and(|judged| judged.kind == Some(ChangeKind::Worse))
+fn is_worse(judged: &Judged) -> bool {
+    judged.kind == ChangeKind::Worse
 }
 
 /// The direction that suffers: of both ways at once one is enough to be lower.
 fn direction(pair: &Pair<'_>) -> &'static str {
-    match [0, 1].map(|at| is_worse(pair.judged[at].as_ref())) {
+    match [0, 1].map(|at| is_worse(&pair.judged[at])) {
         [true, false] => "up",
         [false, true] => "down",
         _ => "both",
@@ -74,13 +74,13 @@ fn of_way(by_way: &ByWay<Option<f64>>, at: usize) -> Option<f64> {
 
 /// The end whose processor is full, or which pays much more than it did for what it carries.
 fn busy_host(pair: &Pair<'_>, at: usize) -> Option<(String, String)> {
-    let ((before, now), judged) = (pair.ends?, pair.judged[at].as_ref()?);
+    let ((before, now), now_gbit_s) = (pair.ends?, pair.judged[at].now_gbit_s?);
     let ends = [("the LoadGen node", &before.loadgen, &now.loadgen), (now.name.as_str(), &before.sut, &now.sut)];
     let busy = ends.into_iter().filter_map(|(name, before, now)| {
         let (before, now) = (before.as_ref()?, now.as_ref()?);
         let (was, is) = (of_way(&before.cpu_s_per_gb, at)?, of_way(&now.cpu_s_per_gb, at)?);
         // Seconds of processor time in a second.
-        let used = is * judged.now_gbit_s / 8.0;
+        let used = is * now_gbit_s / 8.0;
         (used >= BUSY && is > was * (1.0 + DEARER)).then(|| {
             let why = format!("it uses {used:.1} processors, {is:.2} s for a gigabyte; it was {was:.2} s");
             (used, name.to_owned(), why)

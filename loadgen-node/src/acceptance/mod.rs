@@ -1,4 +1,4 @@
-//! `probe --against FILE`: whether a fabric is still what it was, and if not, what differs and where that likely is.
+//! `probe --against FILE`: each goodput of a fabric beside the one before, the verdict, and the likely place of a loss.
 //!
 //! Two documents are compared, so a stored probe and a new one are the same kind of thing. All of it is arithmetic.
 //!
@@ -7,14 +7,17 @@
 //! | `compare` | each quantity of both probes, side by side, and the verdict |
 //! | `pair` | what both probes have: each node, side by side |
 //! | `likely` | from which quantities are worse, and from what both ends counted, where the cause is |
+//! | `steady` | the goodputs of a probe that scatter too much for a baseline |
 //! | `text` | the verdict for people |
 
 mod compare;
 mod likely;
 mod pair;
+mod steady;
 #[cfg(test)]
 mod tests;
 mod text;
 
-pub(crate) use compare::compare;
+pub(crate) use compare::{comparable, compare};
+pub(crate) use steady::unsteady;
 pub(crate) use text::text;

@@ -9,19 +9,21 @@ pub(super) const WAYS: [&str; 3] = ["up", "down", "both"];
 /// Change of one goodput from one probe to the other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Judged {
-    pub(super) before_gbit_s: f64,
-    pub(super) now_gbit_s: f64,
-    pub(super) change: f64,
+    /// Mean of the repeats. `None` where there are none.
+    pub(super) before_gbit_s: Option<f64>,
+    pub(super) now_gbit_s: Option<f64>,
+    /// Share by which the mean is higher than before. `None` where one of the two is missing.
+    pub(super) change: Option<f64>,
     pub(super) interval: Option<[f64; 2]>,
-    pub(super) kind: Option<ChangeKind>,
+    pub(super) kind: ChangeKind,
 }
 
 /// One node, or all nodes at once, of both probes.
 pub(super) struct Pair<'a> {
     /// Name of the node. `None` for all nodes at once.
     pub(super) node: Option<&'a str>,
-    /// Up, down and both; none where one of the two was not measured.
-    pub(super) judged: [Option<Judged>; 3],
+    /// Up, down and both.
+    pub(super) judged: [Judged; 3],
     /// Both ends before and now; none for all nodes at once.
     pub(super) ends: Option<(&'a NodeFabricDocument, &'a NodeFabricDocument)>,
 }

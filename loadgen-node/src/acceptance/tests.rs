@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::compare::compare;
+use super::steady::unsteady;
 use super::text::text;
 use crate::outputs::documents::against::{AgainstDocument, ChangeKind, LikelyDocument, Place};
 use crate::outputs::documents::matrix::tests::{judged, matrix};
@@ -30,6 +31,45 @@ fn what_is_as_it_was_passes() {
     let before = measured(&[("N1", 10.0, 10.0), ("N2", 10.0, 10.0)], (10.0, 10.0));
     let found = against(&before, &measured(&[("N1", 9.6, 10.2), ("N2", 10.0, 9.9)], (9.7, 10.0)));
     assert!(found.passed && found.changes.is_empty(), "{found:?}");
+    assert_eq!(found.unchanged.len(), 9, "two nodes and all at once, three ways each: {found:?}");
+    let shown = text(&found);
+    let line = "same       tcp N1: goodput up was 10.00 Gbit/s, is 9.60 Gbit/s (-4.0 %";
+    assert!(shown.contains(line) && shown.contains("passed: no goodput fell by more than 5 %"), "{shown}");
+}
+
+/// A baseline of +-20 % and a probe of +-17 % cannot tell a loss of 5 %.
+#[test]
+fn what_scatters_more_than_the_tolerance_is_undecided() {
+    let around = |mean: f64, off: f64| (0..15).map(|at| mean * (1.0 + off * f64::from(at % 3 - 1))).collect::<Vec<_>>();
+    let mut before = measured(&[("N1", 10.0, 10.0)], (10.0, 10.0));
+    let mut now = before.clone();
+    before.fabric.nodes[0].goodput_repeats_gbit_s.up = around(10.0, 0.43);
+    now.fabric.nodes[0].goodput_repeats_gbit_s.up = around(9.79, 0.37);
+    let found = against(&before, &now);
+    assert!(!found.passed && found.is_undecided(), "{found:?}");
+    assert_eq!(found.changes.iter().map(|it| it.kind).collect::<Vec<_>>(), [ChangeKind::Undecided]);
+    let shown = text(&found);
+    for part in ["undecided  tcp N1: goodput up", "-2.1 %", "reaches below -5 %: longer --seconds", "UNDECIDED"] {
+        assert!(shown.contains(part), "no '{part}' in {shown}");
+    }
+    assert_eq!(unsteady(&before, 0.05), ["tcp goodput up of N1: \u{b1}20.1 %"]);
+    assert_eq!(unsteady(&measured(&[("N1", 1.0, 1.0)], (1.0, 1.0)), 0.05), Vec::<String>::new());
+}
+
+#[test]
+fn what_was_not_measured_or_too_rarely_is_undecided() {
+    let before = measured(&[("N1", 10.0, 10.0)], (10.0, 10.0));
+    let mut now = before.clone();
+    now.fabric.nodes[0].goodput_repeats_gbit_s.down.clear();
+    now.fabric.nodes[0].goodput_repeats_gbit_s.up.truncate(2);
+    let found = against(&before, &now);
+    assert!(found.is_undecided(), "{found:?}");
+    let shown = text(&found);
+    assert!(shown.contains("not measured in both probes") && shown.contains("takes 3 --repeats"), "{shown}");
+    assert_eq!(
+        unsteady(&now, 0.05),
+        ["tcp goodput up of N1: 2 of 3 repeats", "tcp goodput down of N1: 0 of 3 repeats"]
+    );
 }
 
 #[test]
@@ -56,16 +96,19 @@ fn what_all_nodes_share_is_told_from_what_one_has() {
 }
 
 #[test]
-fn what_may_be_chance_is_said_and_passes() {
+fn what_may_be_chance_is_said_and_undecided() {
     let before = measured(&[("N1", 10.0, 10.0)], (10.0, 10.0));
     let mut now = before.clone();
     now.fabric.nodes[0].goodput_repeats_gbit_s.up = vec![10.0, 3.0, 10.1, 10.0, 9.9];
     let found = against(&before, &now);
-    assert!(found.passed && found.changes[0].kind == ChangeKind::Uncertain, "{found:?}");
+    assert!(found.is_undecided() && found.changes[0].kind == ChangeKind::Undecided, "{found:?}");
     now.fabric.nodes[0].goodput_repeats_gbit_s.up = vec![9.0, 8.0, 9.9, 9.1, 8.4, 8.0];
-    assert_eq!(against(&before, &now).changes[0].kind, ChangeKind::Uncertain, "its best is as it was");
+    let found = against(&before, &now);
+    assert_eq!(found.changes[0].kind, ChangeKind::Undecided, "its best is as it was");
+    assert!(text(&found).contains("the best repeat is as it was"), "{}", text(&found));
     now.fabric.nodes[0].goodput_repeats_gbit_s.up = vec![11.0, 11.1, 11.0];
-    assert_eq!(against(&before, &now).changes[0].kind, ChangeKind::Better);
+    let found = against(&before, &now);
+    assert!(found.passed && found.changes[0].kind == ChangeKind::Better, "{found:?}");
 }
 
 #[test]
@@ -175,7 +218,8 @@ fn a_way_between_nodes_that_became_slow_is_found() {
     assert!(missing.contains("without --matrix"), "{missing}");
     before.matrix = vec![rates(10.0)];
     let found = against(&before, &now);
-    let [change] = &found.changes[..] else { panic!("{found:?}") };
+    let [one_repeat, change] = &found.changes[..] else { panic!("{found:?}") };
+    assert_eq!(one_repeat.kind, ChangeKind::Undecided, "the other way, as fast as before");
     assert_eq!((change.node.as_deref(), change.quantity.as_str()), (Some("n2"), "goodput to n1"));
     assert_eq!((change.kind, change.change_percent, found.passed), (ChangeKind::Worse, Some(-20.0), false));
     now.matrix.clear();

@@ -23,7 +23,8 @@ pub(crate) const DEMO: &str = "Example:
   loadgen-node demo --out /tmp/demo";
 
 pub(crate) const RUN_IN_SHORT: &str = "Example:
-  loadgen-node run --sut N1:8000 --insecure --benchmark digits --scenario Offline
+  loadgen-node run --sut 10.0.0.2:8000 --insecure --benchmark digits \\
+      --scenario Offline
 --help has all flags, datasets, settings and more examples.";
 
 pub(crate) const RUN: &str = "Examples:
@@ -92,7 +93,7 @@ several sizes, goodput towards the SUT, back, and both at once, and round trips 
 in a run, over the same transport and connections; only the backend is left out. Beside that: what both ends spent and \
 counted. Then: how many samples per second of each MLPerf benchmark that would carry.
 
---save keeps a probe as a baseline, --against holds a later one against it, --watch goes on without end.
+--save keeps a probe as a baseline, --against compares a later one with it, --watch goes on without end.
 
 --matrix has the SUT nodes measure each other as well, in pairs, no host in two at a time: sut-node serve --token-file \
 (or --tls-ca) and --probe-peers allow it. A host that is slow towards nearly all others is told from a link that is \
@@ -111,9 +112,11 @@ Examples:
       --require resnet50=20000,bert=5000
   loadgen-node probe --sut 10.0.0.4:8000,10.0.0.5:8000 --insecure \\
       --token-file token --matrix --transport tcp
+  loadgen-node probe --link-rate 25G
 
-Exit code 3 when --against finds that the fabric is not what it was, or --matrix that something is slow; 4 \
-when a node is busy, is lost meanwhile, or cannot measure another; what had been measured is printed.";
+Exit code 3 when --against finds a loss beyond the tolerance or another configuration, --matrix a slow host or \
+link, or --require rates that the fabric does not carry; 2 when --against is undecided; 4 when a node is busy, is lost \
+meanwhile, or cannot measure another; what had been measured is printed.";
 
 pub(crate) const FLEET: &str = "One TOML file names the nodes, their hosts and how the hosts are reached; init writes \
 it with comments:
@@ -169,8 +172,9 @@ summary. mlperf_log_trace.json (LogSettings.enable_trace) has all latencies in n
 In SingleStream and MultiStream the trace shows the start of the phase to some microseconds only. Values that depend \
 on the start are compared within them. Times per token also need mlperf_log_accuracy.json with an answer for each \
 sample (accuracy_log_probability 1). Without these files, what follows from settings and other results is compared, \
-and the rest is listed as unchecked. Exit code 0 when nothing differs and both verdicts are VALID, 3 when nothing \
-differs and the verdict is INVALID or unchecked, 1 when something differs, 2 when a file is missing or broken.
+and the rest is listed as unchecked. `run --trace-log` of this program writes the trace, too. Exit code 0 \
+when nothing differs and both verdicts are VALID, 3 when nothing differs and the verdict is INVALID or unchecked, \
+1 when something differs, 2 when a file is missing or broken.
 
 --report-vector takes one JSON object, and prints {\"summary\": TEXT of the summary file, \"detail\": [[KEY, TEXT OF \
 THE JSON VALUE], ...]}. The object has these keys and no others:
@@ -259,10 +263,15 @@ Exit code 2 when the folder has no result, or the page cannot be written.";
 pub(crate) const LIST: &str = "Examples:
   loadgen-node list
   loadgen-node list --scenario Server --result valid --last 5 --format md
+  loadgen-node list --format csv
+
+--format csv has each number in a column of its own: metric_value, p99_ns, target_qps, accuracy and others.
 
 Exit code 2 when the folder cannot be read. The row of a run says whether it is VALID.";
 
-pub(crate) const EXPORT: &str = "Columns: sample and query (from 0, in the order in which they were issued), start_ns \
+pub(crate) const EXPORT: &str =
+    "Columns: sample and query (from 0, in the order in which they were issued), qsl_idx (the \
+index of the sample in the dataset, from 0, as in mlperf_log_accuracy.json), start_ns \
 (when the latency started, from the start of the phase), latency_ns, end (answered, failed or lost); in token runs \
 first_token_ns and tokens; of runs with --record-stages node, and the ns of each stage of the round trip: \
 outside_sut_ns, decode_ns, and so on. Unknown values are empty, in Parquet null. Accuracy phases have no timeline.
@@ -277,15 +286,23 @@ Examples:
 Exit code 2 when the folder has no timeline, or the file is there already.";
 
 pub(crate) const COMPARE: &str = "Each side is a run folder, or the folders of repeats with commas between; all are \
-held against the first. Settings, hosts and versions that are not the same come first. Runs of another benchmark, \
-scenario or dataset cannot be compared; their values are shown all the same.
+compared with the first. Settings, hosts and versions that are not the same come first. Runs of another benchmark, \
+scenario or dataset cannot be compared; values that both have are shown all the same.
+
+Findings are better, worse, noise, same (bytes less than 1 % apart), differs, as asked, not judged (no interval) and \
+not in both. A rate is as asked where the load that was asked for differs as much: target_qps in Server, \
+samples_per_query in MultiStream. Bytes over another transport or codec are neither better nor worse. metric_rate \
+follows LoadGen's formula, which in Server leaves out one sample; rate counts all answers.
 
 The interval says where a difference is with a confidence of 95 %. Of single runs it comes from blocks of their \
-timelines, which are drawn again a thousand times; what changes from run to run is not in it. Of three or more repeats \
+timelines, which are drawn again a thousand times; run-to-run variation is not in it. Of three or more repeats \
 on both sides it comes from their means. A difference whose interval has 0 in it is noise.
 
 --fail-if takes the word in brackets behind a quantity, < or >, and a difference in percent, a duration or a number; \
-or 'invalid'. It can be repeated. It is held against every side but the first. A difference that is noise never fails.
+or 'invalid'. It can be repeated. It is checked for every side but the first. A difference that is \
+noise or the same never fails.
+
+--format csv has a row for each setting that differs (kind: different) and for each quantity (kind: quantity).
 
 Examples:
   loadgen-node compare RUN /tmp/demo
@@ -325,7 +342,7 @@ pub(crate) const SUBMISSION: &str =
     "One TOML file says who submits what. init writes it with comments; plan, run and build read it, \
 and check looks at what build made:
 
-  submission plan FILE               every run, its time, rules broken already
+  submission plan FILE               lines to fill in, every run, its time, broken rules
   submission run FILE                makes the runs and their audits
   submission build FILE --out TREE   makes the folders for the official checker
   submission check TREE --rules R    says what is wrong with such folders
@@ -335,14 +352,19 @@ asks for (division network), each in a folder of its own with submission_step.js
 stops at the first run that is INVALID or misses its target, and goes on there when it is called again. A run is made \
 again when its settings, its command or a run before it have changed; the old folder is kept under another name.
 
-rehearsal = \"10s\" in the file makes all runs so short, to try the whole way first.
+plan asks no node. It writes the config files of the runs (user.conf, audit.config) into the folder of the runs, and \
+nothing else.
+
+rehearsal = \"10s\" in the file shortens the least duration of all runs, to try the whole way first. Offline still \
+sends its least number of samples. Rule run_duration, which every rehearsal breaks, does not count in plan; others do.
 
 Examples:
   loadgen-node submission init submission.toml
   loadgen-node submission init asked.toml --sut 10.0.0.2:8000 --insecure
 
-Exit code 2 when the file or a run folder cannot be used, 3 when a run is INVALID, an audit fails, plan finds a \
-broken rule, or check finds anything wrong; else that of the run that failed.";
+Exit code 2 when the file or a run folder cannot be used or plan finds that a run cannot be made, 3 when a run is \
+INVALID, an audit fails, plan finds a broken rule, or check finds anything wrong; else that of the run that failed. \
+Lines that are still to be filled in do not change the exit code of plan.";
 
 pub(crate) const CONF: &str = "From the lowest: LoadGen's defaults, the round's built-in settings, the benchmark, \
 mlperf.conf, user.conf, --mode and --set, audit.config. Config files are read exactly as the official LoadGen reads \

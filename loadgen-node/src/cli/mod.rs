@@ -123,10 +123,10 @@ pub(crate) enum Command {
     /// Write the timeline of a run, a row for each sample.
     #[command(after_help = help::EXPORT)]
     Export(ExportArgs),
-    /// Show runs side by side: what was not the same, and what is noise.
+    /// Compare runs: settings that differ, each quantity side by side, and which differences are noise.
     #[command(after_long_help = help::COMPARE)]
     Compare(CompareArgs),
-    /// Make a result of what a run left behind whose program was killed.
+    /// Make a result from the files of a run whose program was killed.
     #[command(after_long_help = help::RECOVER)]
     Recover(RecoverArgs),
     /// Score the accuracy log of a run folder against the labels.

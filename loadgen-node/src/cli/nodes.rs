@@ -21,11 +21,11 @@ pub(crate) const USUAL_TRANSPORT: Transport = Transport::GRPC;
 /// Which nodes, and how they are reached.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct DialArgs {
-    /// host:port[,host:port...], @FILE or dns:NAME:PORT.
+    /// host[:port][,host[:port]...], @FILE or dns:NAME:PORT.
     ///
-    /// @FILE has a node on each line. dns:NAME:PORT is every address of a name.
+    /// The port is 8000 unless given. @FILE has a node on each line. dns:NAME:PORT is every address of a name.
     ///
-    /// host alone is host:8000. host:8000-8127 is a node on each of these ports, as sut-node serve --nodes 128 makes
+    /// host:8000-8127 is a node on each of these ports, as sut-node serve --nodes 128 makes
     /// them.
     ///
     /// With --transport kserve each has a name: NAME=host:port[,NAME=host:port...], or @FILE.

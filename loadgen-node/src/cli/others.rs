@@ -154,10 +154,10 @@ pub(crate) struct RecoverArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct CompareArgs {
-    /// Run folders, or folders of repeats with commas between.
+    /// Run folders, or folders of repeats with commas between; all are compared with the first.
     #[arg(required = true, num_args = 2..=MOST, value_name = "FOLDER[,FOLDER...]")]
     pub(crate) sides: Vec<String>,
-    /// Exit with 3 when this holds; can be repeated.
+    /// Exit with 3 when this holds, such as 'p99>+5%' or invalid; can be repeated.
     #[arg(long, value_name = "CONDITION")]
     pub(crate) fail_if: Vec<Condition>,
     #[command(flatten)]
@@ -234,7 +234,7 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_enum, default_value_t = ExportForm::Csv)]
     pub(crate) to: ExportForm,
     /// The file to write, which must not be there; unless given, CSV goes to standard output.
-    #[arg(long, value_name = "FILE", required_if_eq("to", "parquet"))]
+    #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lon_proto::text::is_hidden;
 use lon_shell::duration::parse_duration;
 
-use loadgen::conf::rules::{RULES, Rules};
+use loadgen::conf::rules::Rules;
 use loadgen::settings::{IntegerRule, Mode, Scenario, UnknownName, named};
 
 pub(super) fn scenario(text: &str) -> Result<Scenario, UnknownName> {
@@ -19,8 +19,7 @@ pub(super) fn mode(text: &str) -> Result<Mode, UnknownName> {
 }
 
 pub(super) fn rules(text: &str) -> Result<&'static Rules, UnknownName> {
-    let with_v = if text.starts_with(|c: char| c.is_ascii_digit()) { format!("v{text}") } else { text.to_owned() };
-    named("round", &with_v, &RULES.each_ref().map(|rules| rules.round.name)).map(|index| &RULES[index])
+    Rules::named(text)
 }
 
 pub(super) fn integers(text: &str) -> Result<IntegerRule, UnknownName> {
@@ -55,9 +54,20 @@ pub(super) fn answer_bytes(text: &str) -> Result<u64, String> {
 
 /// A duration that is long enough to measure something; a number alone is seconds.
 pub(super) fn some_duration(text: &str) -> Result<Duration, String> {
-    let is_bare = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_bare = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let duration = if is_bare { duration(&format!("{text}s"))? } else { duration(text)? };
     if duration >= Duration::from_millis(100) { Ok(duration) } else { Err("shorter than 100ms".to_owned()) }
+}
+
+/// The rate of a link in bit/s: a number and a unit, such as `25G`.
+pub(super) fn link_rate(text: &str) -> Result<f64, String> {
+    const UNITS: [(&str, f64); 4] = [("Gbit/s", 1e9), ("Mbit/s", 1e6), ("G", 1e9), ("M", 1e6)];
+    let read = |&(unit, bits_per_s): &(&str, f64)| {
+        let number: f64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
+        Some(number * bits_per_s).filter(|rate| (1e6..=1e15).contains(rate))
+    };
+    let rate = UNITS.iter().find_map(read);
+    rate.ok_or_else(|| "write a number and a unit: 25G, 400M or 25Gbit/s; 1M at least".to_owned())
 }
 
 /// An interval in which both directions can be measured.
@@ -174,6 +184,8 @@ mod tests {
             [some_duration("2"), some_duration("500ms")].map(Result::ok),
             [2000, 500].map(|ms| Some(Duration::from_millis(ms)))
         );
+        assert_eq!(["25G", "2.5Gbit/s", "400 M"].map(link_rate), [Ok(25e9), Ok(2.5e9), Ok(400e6)]);
+        assert!(["25", "G", "0G", "-1G", "infG", "25GB/s"].iter().all(|text| link_rate(text).is_err()));
         assert!(some_duration("0").is_err() && some_duration("").is_err() && watch_interval("400ms").is_err());
         let sizes = ["64", "4KiB", "1MiB", "16MiB", "17MiB", "7", "x"].map(|text| request_bytes(text).ok());
         assert_eq!(sizes, [Some(64), Some(4 << 10), Some(1 << 20), Some(16 << 20), None, None, None]);

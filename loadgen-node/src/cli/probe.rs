@@ -14,7 +14,7 @@ use lon_qsl::benchmark::{Benchmark, Suite};
 use super::format::FormatArgs;
 use super::headings::{NETWORK, NODES, OUTPUT, SAMPLES, WHAT};
 use super::nodes::{DialArgs, KserveArgs, SecurityArgs, TransportArg, WayArgs};
-use super::parse::{duration, few, percent, request_bytes, rules, some_duration, watch_interval};
+use super::parse::{duration, few, link_rate, percent, request_bytes, rules, some_duration, watch_interval};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::nodes::target::Target;
 use crate::probe::carries::{Selection, USUAL_CODECS};
@@ -27,11 +27,12 @@ const REPEATS_TO_COMPARE: NonZeroUsize = NonZeroUsize::new(5).unwrap();
 
 #[derive(Args, Debug)]
 pub(crate) struct ProbeArgs {
-    /// host:port[,host:port...], @FILE or dns:NAME:PORT.
+    /// host[:port][,host[:port]...], @FILE or dns:NAME:PORT.
     ///
-    /// @FILE has a node on each line. dns:NAME:PORT is every address of a name.
-    #[arg(long, alias = "sut-server", env = "LON_SUT", help_heading = NODES)]
-    pub(crate) sut: String,
+    /// The port is 8000 unless given. @FILE has a node on each line. dns:NAME:PORT is every address of a name.
+    #[arg(long, alias = "sut-server", value_name = "NODES", env = "LON_SUT", help_heading = NODES,
+          required_unless_present = "link_rate")]
+    pub(crate) sut: Option<String>,
     /// The transport of the probe; all: over grpc, tcp and quic, one after the other.
     #[arg(long, value_enum, default_value_t = ProbeTransportArg::Grpc, env = "LON_TRANSPORT", help_heading = NETWORK)]
     pub(crate) transport: ProbeTransportArg,
@@ -53,9 +54,10 @@ pub(crate) struct ProbeArgs {
 /// The measurements of a probe.
 #[derive(Args, Debug)]
 pub(crate) struct PlanArgs {
-    /// The time for which goodput is measured in each direction; a number alone is seconds.
+    /// Duration of each goodput measurement.
     ///
-    /// Each size of round trips gets a quarter of it.
+    /// It holds for each direction. A number alone is seconds (0.3 is 300ms). Each size of round trips gets a quarter
+    /// of it.
     #[arg(long, visible_alias = "seconds", value_parser = some_duration, default_value = "2s",
           env = "LON_PROBE_DURATION", help_heading = WHAT)]
     pub(crate) duration: Duration,
@@ -64,9 +66,10 @@ pub(crate) struct PlanArgs {
           value_parser = clap::value_parser!(u64).range(1_000_000..), help_heading = WHAT,
           hide_short_help = true)]
     pub(crate) max_bytes: u64,
-    /// Connections to each node; of several numbers (1,2,4,8) it is said which fills the link.
+    /// Connections to each node, one number or several (1,2,4,8).
     ///
-    /// Goodput is measured over them. Over QUIC each has four streams.
+    /// Of several, the probe marks the number that fills the link. This is the fewest whose goodput up and down is at
+    /// most 5 % below the best of each. Over QUIC each has four streams.
     #[arg(long, value_name = "COUNT,...", default_value = "1", value_parser = few, value_delimiter = ',',
           env = "LON_CONNECTIONS", help_heading = WHAT)]
     pub(crate) connections: Vec<NonZeroUsize>,
@@ -75,9 +78,10 @@ pub(crate) struct PlanArgs {
           env = "LON_PROBE_SIZES", help_heading = WHAT,
           hide_short_help = true)]
     pub(crate) sizes: Vec<usize>,
-    /// The number of measurements of each goodput. Of two or more the mean is shown, with the interval in which it is
-    /// with a confidence of 95 %. Up to three times as many are made until that interval is narrow. 1 unless given, 5
-    /// with --save or --against.
+    /// Measurements of each goodput; 1 unless given, 5 with --save or --against.
+    ///
+    /// Two or more print the mean and its interval with 95 % confidence. The probe repeats up to three times as often
+    /// (15 for 5) until each interval is within half of --tolerance to either side.
     #[arg(long, value_name = "COUNT", value_parser = few, env = "LON_PROBE_REPEATS", help_heading = WHAT,
           hide_short_help = true)]
     pub(crate) repeats: Option<NonZeroUsize>,
@@ -138,16 +142,17 @@ impl MatrixArgs {
 /// A baseline, and what is held against it.
 #[derive(Args, Debug)]
 pub(crate) struct AcceptArgs {
-    /// Write what was measured to this new file, as JSON.
+    /// Write the measurements to this new file as a baseline.
     #[arg(long, value_name = "FILE", env = "LON_PROBE_SAVE", help_heading = OUTPUT)]
     pub(crate) save: Option<PathBuf>,
-    /// Compare with this file of an earlier --save: exit code 3 when it has become worse.
+    /// Compare with this file of an earlier --save: exit code 3 when it is worse, 2 when the repeats do not decide.
     ///
-    /// Worse is a goodput that is lower than the tolerance allows, and an end that is configured in another way. It is
-    /// said where the cause likely is.
+    /// Worse is a goodput that fell by more than --tolerance, or an end with another configuration. The likely place of
+    /// the cause stands beside it. Undecided is a goodput that may have fallen so far by the 95 % interval of its
+    /// change. Only a goodput whose interval stays above passes.
     #[arg(long, value_name = "FILE", env = "LON_PROBE_AGAINST", help_heading = OUTPUT)]
     pub(crate) against: Option<PathBuf>,
-    /// The share by which goodput may be lower than it was; with --matrix, lower than is usual between the nodes.
+    /// Tolerance for a drop in goodput, percent; with --matrix, below the median of all links.
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = percent, env = "LON_PROBE_TOLERANCE",
           help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) tolerance: f64,
@@ -176,12 +181,19 @@ pub(crate) struct CarriesArgs {
     #[arg(long, value_name = "TYPE,TYPE...", value_delimiter = ',', env = "LON_PROBE_DTYPES", help_heading = SAMPLES,
           hide_short_help = true)]
     pub(crate) dtypes: Vec<DType>,
-    /// Say what these rates in samples/s need, all at once.
+    /// Rates in samples/s that the fabric has to carry together.
     ///
-    /// That is how fast a link, how many of them, how many connections, and what would be the first limit.
+    /// Prints the link, processors and connections that they need. Also prints the first limit. Exit code 3 when the
+    /// fabric carries them neither without a codec nor with one.
     #[arg(long, value_name = "NAME=RATE,...", value_parser = required_rate, value_delimiter = ',',
           env = "LON_PROBE_REQUIRE", help_heading = SAMPLES)]
     pub(crate) require: Vec<Rate>,
+    /// Rate of a link (25G): print its capacity by arithmetic, without nodes.
+    ///
+    /// The payload is that of full TCP segments over MTU 1500. Prints text only.
+    #[arg(long, value_name = "RATE", value_parser = link_rate, env = "LON_PROBE_LINK_RATE", help_heading = SAMPLES,
+          conflicts_with_all = ["sut", "codecs", "require", "save", "against", "watch", "matrix"])]
+    pub(crate) link_rate: Option<f64>,
 }
 
 /// A suite of MLPerf.
@@ -240,7 +252,7 @@ impl ProbeArgs {
     /// The nodes over one transport.
     pub(crate) fn dial(&self, transport: TransportArg) -> DialArgs {
         let (security, wait_ready) = (self.security.clone(), self.wait_ready);
-        DialArgs { sut: self.sut.clone(), way: WayArgs { transport, security, wait_ready } }
+        DialArgs { sut: self.sut.clone().unwrap_or_default(), way: WayArgs { transport, security, wait_ready } }
     }
 
     fn plan(&self) -> ProbePlan {
@@ -256,7 +268,8 @@ impl ProbeArgs {
 }
 
 impl CarriesArgs {
-    fn check(&self) -> Selection {
+    /// The samples whose rates are shown.
+    pub(crate) fn check(&self) -> Selection {
         let usual = || USUAL_CODECS.iter().filter_map(|codec| codec.parse().ok()).collect();
         Selection {
             round: self.rules.unwrap_or_else(Rules::newest).round.name,
@@ -265,10 +278,16 @@ impl CarriesArgs {
                 SuiteArg::Edge => Suite::Edge,
             },
             more: self.benchmark.clone(),
-            codecs: if self.codecs.is_empty() { usual() } else { self.codecs.clone() },
+            codecs: if self.codecs.is_empty() { usual() } else { columns(&self.codecs) },
             dtypes: self.dtypes.clone(),
         }
     }
+}
+
+/// The codecs once each; `none` has its column always.
+fn columns(typed: &[Codec]) -> Vec<Codec> {
+    let is_new = |at: usize| !typed[at].is_none() && !typed[..at].contains(&typed[at]);
+    (0..typed.len()).filter(|at| is_new(*at)).map(|at| typed[at]).collect()
 }
 
 impl ProbeTransportArg {
@@ -311,6 +330,15 @@ mod tests {
             (vec![1, 8], &[64, 1 << 20][..])
         );
         assert_eq!(swept.plan.duration, Duration::from_secs(3));
+        assert_eq!(asked(&["--duration", "0.3"]).plan.duration, Duration::from_millis(300));
+        assert_eq!(asked(&["--codecs", "none,lz4,lz4"]).selection.codecs, ["lz4".parse().unwrap()]);
+    }
+
+    #[test]
+    fn a_link_rate_takes_the_place_of_nodes() {
+        let parsed = |more: &[&str]| Cli::try_parse_from(["loadgen-node", "probe"].iter().chain(more)).is_ok();
+        assert!(parsed(&["--link-rate", "25G"]) && parsed(&["--sut", "a"]) && !parsed(&[]));
+        assert!(!parsed(&["--link-rate", "25G", "--sut", "a"]) && !parsed(&["--link-rate", "25G", "--matrix"]));
     }
 
     #[test]

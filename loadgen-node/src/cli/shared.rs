@@ -101,7 +101,7 @@ pub(crate) struct ConfFiles {
 /// The codecs of samples and answers.
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct CodecArgs {
-    /// Codec of the samples, such as zstd:3; auto advises.
+    /// Codec (zstd:3) or auto (advice).
     ///
     /// Applied before any clock starts: none, zstd[:LEVEL], lz4, shuffle-zstd[:LEVEL] or
     /// delta-zstd[:LEVEL]; or original: the dataset's own files (JPEGs), decoded by the SUT node. auto runs nothing: it

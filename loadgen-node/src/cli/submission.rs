@@ -17,8 +17,8 @@ pub(crate) struct SubmissionArgs {
 pub(crate) struct InitArgs {
     /// The file to write.
     pub(crate) file: PathBuf,
-    /// The folder of a run on the same nodes: what it has found of them is filled in. More than nodes say without
-    /// one: the interfaces and the protocol that were used.
+    /// The folder of a run on the same nodes. Its round, benchmark, scenario, dataset, rate, transport and nodes are
+    /// filled in, and its findings on the system.
     #[arg(long, value_name = "FOLDER", conflicts_with = "sut")]
     pub(crate) run: Option<PathBuf>,
     /// The nodes, host:port[,host:port...]: they are asked, and what they say of themselves is filled in.
@@ -39,14 +39,14 @@ impl InitArgs {
 pub(crate) enum SubmissionCommand {
     /// Write the file of a submission, to be filled in.
     Init(Box<InitArgs>),
-    /// Print every run that is needed, how long it takes, and every rule that is broken already. Asks no SUT node.
+    /// Print lines to fill in, every run with its time, and every rule that is broken already. Asks no SUT node.
     Plan {
         /// The file of the submission.
         file: PathBuf,
         #[command(flatten)]
         form: FormatArgs,
     },
-    /// Make the runs and their audits, one after the other. What is there and still counts is not made again.
+    /// Make the runs and their audits, one after the other. Finished runs that are unchanged are kept.
     Run {
         /// The file of the submission.
         file: PathBuf,
@@ -59,7 +59,7 @@ pub(crate) enum SubmissionCommand {
         #[arg(long, value_name = "TREE")]
         out: PathBuf,
     },
-    /// Look at such folders more strictly than the official checker does, and ask that one, too.
+    /// Check a submission tree, more strictly than the official checker; with --mlcommons run that checker, too.
     Check {
         /// The folder that `build` made, or one of others.
         tree: PathBuf,

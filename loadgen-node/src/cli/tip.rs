@@ -1,9 +1,12 @@
-//! The tip for a flag that does not exist, but has the name of a setting.
+//! The tip for a flag that does not exist, but has the name of a setting, or of an argument.
 
 use clap::Error;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use loadgen::settings::{AssignmentError, Scenario, TestSettings};
+
+/// A flag that the command `list` does not have.
+const FOLDER: &str = "results";
 
 /// The error, with how the setting is given whose name was typed as a flag.
 pub(crate) fn with_tip(mut error: Error) -> Error {
@@ -16,6 +19,10 @@ pub(crate) fn with_tip(mut error: Error) -> Error {
         let tip = StyledStr::from(format!("it is a setting: --set {key}=VALUE"));
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
         // The suggested flag merely looks like the typed word. The setting is the one that the user wants.
+        error.remove(ContextKind::SuggestedArg);
+    } else if key == FOLDER && error.get(ContextKind::Usage).is_some_and(|usage| usage.to_string().contains(" list ")) {
+        let tip = StyledStr::from("the folder is the argument: list FOLDER");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
         error.remove(ContextKind::SuggestedArg);
     }
     error
@@ -51,6 +58,9 @@ mod tests {
             let told = told(&[flag, "5"]);
             assert!(told.contains(&format!("it is a setting: --set {key}=VALUE")), "{told}");
         }
+        let list = Cli::try_parse_from(["loadgen-node", "list", "--results", "x"]).unwrap_err();
+        let list = with_tip(list).render().to_string();
+        assert!(list.contains("the folder is the argument") && !list.contains("similar argument"), "{list}");
         assert!(!told(&["--banchmark", "digits"]).contains("--set"));
         assert!(told(&["--banchmark", "digits"]).contains("--benchmark"));
     }

@@ -48,9 +48,13 @@ impl Begun {
         Ok(Begun { spec, ui, board, metrics, signals })
     }
 
-    /// Makes the test, and leaves its run folder. The flag turns true when the user wants no more.
-    pub(super) fn make(&self, place: &Place) -> Outcome<(Recorded, Arc<AtomicBool>)> {
-        let test = Test::new(self.spec.clone())?;
+    /// Makes the test, and leaves its run folder. `repeat`: which of the repeats it is, behind the user's note. The
+    /// flag turns true when the user wants no more.
+    pub(super) fn make(&self, place: &Place, repeat: Option<String>) -> Outcome<(Recorded, Arc<AtomicBool>)> {
+        let mut spec = self.spec.clone();
+        let notes: Vec<String> = spec.call.note.take().into_iter().chain(repeat).collect();
+        spec.call.note = (!notes.is_empty()).then(|| notes.join(", "));
+        let test = Test::new(spec)?;
         test.verify(&steps::steps("verifying files"))?;
         let mut connected = test.connect()?;
         connected.probe_if_wanted(&self.signals)?;

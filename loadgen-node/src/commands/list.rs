@@ -12,6 +12,7 @@ use lon_shell::figures::duration_ns;
 use super::io::{print_in, print_text, shown};
 use crate::cli::{Format, ListArgs};
 use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::outputs::documents::accuracy::AccuracyDocument;
 use crate::outputs::documents::result_read::of_official;
 use crate::outputs::documents::result_summary::{FILE as RESULT, MetricDocument, Validity};
 use crate::outputs::documents::run_list::{ListedRun, RunList};
@@ -20,6 +21,32 @@ use crate::outputs::table::Table;
 use crate::outputs::{own_result, report};
 
 const HEADS: [&str; 8] = ["started (UTC)", "benchmark", "scenario", "mode", "result", "metric", "SUT", "folder"];
+/// Heads of columns that only some lists have: a column that is the same, or empty, in all rows says nothing.
+const MORE: [&str; 4] = ["transport", "codec", "codec of answers", "note"];
+/// Heads of the CSV.
+const COLUMNS: [&str; 21] = [
+    "started_utc",
+    "benchmark",
+    "scenario",
+    "mode",
+    "result",
+    "state",
+    "metric",
+    "metric_value",
+    "metric_unit",
+    "p99_ns",
+    "target_qps",
+    "samples_per_query",
+    "accuracy_metric",
+    "accuracy",
+    "accuracy_unit",
+    "transport",
+    "codec",
+    "response_codec",
+    "sut_name",
+    "folder",
+    "note",
+];
 
 /// Prints the runs, or opens the page of the last of them.
 pub(crate) fn list(args: &ListArgs) -> Outcome {
@@ -29,7 +56,8 @@ pub(crate) fn list(args: &ListArgs) -> Outcome {
     }
     let text = || match found.runs.is_empty() && found.unreadable.is_empty() {
         true => print_text(&format!(
-            "no such run in {}: its own folders are looked at, not those in them\n",
+            "no {} in {} (sub-folders are not searched)\n",
+            if is_filtered(args) { "run folders that fit the flags" } else { "run folders" },
             shown(&args.folder)
         )),
         false => print_text(&(table(&found.runs).aligned() + &unreadable(&found.unreadable))),
@@ -39,7 +67,12 @@ pub(crate) fn list(args: &ListArgs) -> Outcome {
         // The rows have no place for them.
         found.unreadable.iter().for_each(|why| tracing::warn!(why, "a run cannot be read"));
     }
-    print_in(form, &found, text, || table(&found.runs))
+    print_in(form, &found, text, || if form == Format::Csv { columns(&found.runs) } else { table(&found.runs) })
+}
+
+fn is_filtered(args: &ListArgs) -> bool {
+    let texts = [&args.benchmark, &args.sut, &args.note];
+    texts.iter().any(|text| text.is_some()) || args.scenario.is_some() || args.result.is_some() || args.last == Some(0)
 }
 
 /// The runs that are asked for, by the time at which they began.
@@ -73,9 +106,69 @@ fn runs(args: &ListArgs) -> Outcome<RunList> {
     Ok(RunList::new(runs, unreadable))
 }
 
+/// For programs: each number in a column of its own, with the unit in its name or beside it.
+fn columns(runs: &[ListedRun]) -> Table {
+    let row = |run: &ListedRun| {
+        let [metric, value, unit] = match &run.metric {
+            Some(MetricDocument::Performance(metric)) => [metric.name.clone(), cell(metric.value), metric.unit.clone()],
+            Some(MetricDocument::Accuracy(score)) => score_cells(Some(score)),
+            None => score_cells(None),
+        };
+        let [accuracy_metric, accuracy, accuracy_unit] = score_cells(run.accuracy.as_ref());
+        let state = match (run.goes_on, run.interrupted) {
+            (true, _) => "goes on",
+            (false, true) => "interrupted",
+            (false, false) => "ended",
+        };
+        let verdict = if run.result == Validity::Valid { "VALID" } else { "INVALID" };
+        vec![
+            run.started_utc.clone(),
+            run.benchmark.clone(),
+            run.scenario.clone(),
+            run.mode.clone(),
+            verdict.to_owned(),
+            state.to_owned(),
+            metric,
+            value,
+            unit,
+            cell(run.p99_ns),
+            cell(run.target_qps),
+            cell(run.samples_per_query),
+            accuracy_metric,
+            accuracy,
+            accuracy_unit,
+            run.transport.clone(),
+            run.codec.clone(),
+            run.response_codec.clone(),
+            run.sut_name.clone(),
+            run.folder.clone(),
+            run.note.clone().unwrap_or_default(),
+        ]
+    };
+    Table { heads: COLUMNS.map(str::to_owned).to_vec(), rows: runs.iter().map(row).collect() }
+}
+
+/// A number in a cell; empty where there is none.
+fn cell(number: Option<impl ToString>) -> String {
+    number.map_or_else(String::new, |number| number.to_string())
+}
+
+/// The metric, the value and the unit of a score; empty without one.
+fn score_cells(score: Option<&AccuracyDocument>) -> [String; 3] {
+    score.map_or_else(Default::default, |score| [score.metric.clone(), score.value.to_string(), score.unit.clone()])
+}
+
+/// The cells of a run in the columns of `MORE`.
+fn more(run: &ListedRun) -> [&str; MORE.len()] {
+    [&run.transport, &run.codec, &run.response_codec, run.note.as_deref().unwrap_or_default()]
+}
+
 fn table(runs: &[ListedRun]) -> Table {
-    // A column that is empty in all rows says nothing.
+    let rows: Vec<[&str; MORE.len()]> = runs.iter().map(more).collect();
+    let differs = |at: &usize| rows.iter().any(|row| row[*at] != rows[0][*at]);
     let has_notes = runs.iter().any(|run| run.note.is_some());
+    let notes = MORE.len() - 1;
+    let shown: Vec<usize> = (0..notes).filter(differs).chain(has_notes.then_some(notes)).collect();
     let row = |run: &ListedRun| {
         let metric = match &run.metric {
             Some(MetricDocument::Performance(metric)) => metric.value.map(|value| match metric.unit.as_str() {
@@ -104,11 +197,11 @@ fn table(runs: &[ListedRun]) -> Table {
             name,
             run.folder.clone(),
         ];
-        cells.extend(has_notes.then(|| run.note.clone().unwrap_or_default()));
+        cells.extend(shown.iter().map(|at| more(run)[*at].to_owned()));
         cells
     };
     let mut heads = HEADS.map(str::to_owned).to_vec();
-    heads.extend(has_notes.then(|| "note".to_owned()));
+    heads.extend(shown.iter().map(|at| MORE[*at].to_owned()));
     Table { heads, rows: runs.iter().map(row).collect() }
 }
 

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use crate::network::fabric::rate;
-use crate::outputs::documents::needs::{NeedDocument, NeedLimitKind, NeedsDocument};
+use crate::outputs::documents::needs::{NeedDocument, NeedsDocument};
 
-/// A block for each codec.
-pub(super) fn text(needs: &NeedsDocument) -> String {
+/// A block for each codec, by the fabric over this transport.
+pub(super) fn text(needs: &NeedsDocument, transport: &str) -> String {
     let rates: Vec<String> =
         needs.rates.iter().map(|rate| format!("{} {} samples/s", rate.benchmark, rate.samples_per_s)).collect();
-    let mut text = format!("\nNeeds of {}\n", rates.join(" and "));
+    let mut text = format!("\nNeeds of {} over {transport}\n", rates.join(" and "));
     needs.by_codec.iter().for_each(|need| block(&mut text, need));
     text
 }
@@ -19,58 +19,71 @@ fn block(text: &mut String, need: &NeedDocument) {
     let verdict = if need.is_carried { "carried" } else { "NOT carried" };
     let _ = writeln!(
         text,
-        "  {}: {verdict}; goodput {} up, {} down; link rate {} up, {} down",
+        "  {}: {verdict}; goodput {} up, {} down; link rate {} up, {} down ({})",
         if need.codec == "none" { "without a codec" } else { &need.codec },
         gbit_s(need.goodput_gbit_s.ingress),
         gbit_s(need.goodput_gbit_s.egress),
         gbit_s(need.link_rate_gbit_s.ingress),
         gbit_s(need.link_rate_gbit_s.egress),
+        need.link_rate_over,
     );
-    let count = |count: Option<u64>| count.map_or("not known".to_owned(), |count| count.to_string());
-    let _ = writeln!(
-        text,
-        "    links like this one: {}; connections to each node: {}",
-        count(need.links),
-        count(need.connections)
-    );
+    // Where one link is enough and something else is not, links are no remedy.
+    if need.is_carried || need.links != Some(1) {
+        let _ = writeln!(text, "    needs {}, {}", links(need.links), connections(need.connections));
+    }
     if let Some(first) = need.limits.first() {
-        let kind = match first.kind {
-            NeedLimitKind::Wire => "wire",
-            NeedLimitKind::Kernel => "kernel",
-            NeedLimitKind::Cpu => "CPU",
-            NeedLimitKind::Codec => "codec",
-        };
-        let _ = writeln!(text, "    first limit: {kind}: {}, {:.2} of what is needed", first.what, first.share);
+        let _ = writeln!(text, "    first limit: {}", first.what);
+    }
+}
+
+fn links(count: Option<u64>) -> String {
+    match count {
+        Some(1) => "1 link like this one".to_owned(),
+        Some(count) => format!("{count} links like this one"),
+        None => "an unknown number of links".to_owned(),
+    }
+}
+
+fn connections(count: Option<u64>) -> String {
+    match count {
+        Some(1) => "1 connection to each node".to_owned(),
+        Some(count) => format!("{count} connections to each node"),
+        None => "an unknown number of connections".to_owned(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outputs::documents::needs::{NeedLimit, RateDocument};
+    use crate::outputs::documents::needs::{NeedLimit, NeedLimitKind, RateDocument};
     use crate::outputs::documents::parts::ByDirection;
 
     #[test]
     fn a_block_says_whether_it_is_carried_and_what_limits_it_first() {
         let both = ByDirection { ingress: 24.08, egress: 0.0 };
-        let limits = vec![NeedLimit { kind: NeedLimitKind::Cpu, what: "all processors".to_owned(), share: 0.5 }];
+        let what = "decompression needs 5.2 processors, the SUT has 2".to_owned();
+        let limits = vec![NeedLimit { kind: NeedLimitKind::Codec, what, share: 0.38 }];
         let need = NeedDocument {
             codec: "none".to_owned(),
             goodput_gbit_s: both,
             link_rate_gbit_s: both,
+            link_rate_over: "TCP over MTU 1500".to_owned(),
             links: Some(3),
             connections: None,
             is_carried: false,
             limits,
         };
         let rates = vec![RateDocument { benchmark: "resnet50".to_owned(), samples_per_s: 20_000.0 }];
-        let text = text(&NeedsDocument { rates, by_codec: vec![need] });
+        let one_link = NeedDocument { links: Some(1), ..need.clone() };
+        let shown = |need: NeedDocument| text(&NeedsDocument { rates: rates.clone(), by_codec: vec![need] }, "tcp");
+        assert!(!shown(one_link).contains("like this one"), "links are no remedy");
+        let text = shown(need);
         for part in [
-            "resnet50 20000 samples/s",
+            "resnet50 20000 samples/s over tcp",
             "without a codec: NOT carried",
-            "24.1 Gbit/s up, negligible down",
-            "links like this one: 3; connections to each node: not known",
-            "first limit: CPU: all processors, 0.50",
+            "24.1 Gbit/s up, negligible down (TCP over MTU 1500)",
+            "needs 3 links like this one, an unknown number of connections",
+            "first limit: decompression needs 5.2 processors, the SUT has 2",
         ] {
             assert!(text.contains(part), "no '{part}' in {text}");
         }

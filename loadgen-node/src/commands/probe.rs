@@ -29,6 +29,9 @@ const EARLY: &str = "the probe ended early; what it had measured was printed";
 
 /// `probe`: measures over each transport, prints, and judges.
 pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
+    if let Some(bits_per_s) = args.carries.link_rate {
+        return of_a_link(args, bits_per_s);
+    }
     let cannot_be_probed = |transport| args.dial(transport).kind().no_probe.is_some();
     if args.transport.each().into_iter().any(cannot_be_probed) {
         return Err(anyhow!(kserve::no_probe())).context("--transport kserve").or_exit(Exit::Usage);
@@ -39,6 +42,11 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
     }
     let signals = Signals::catch(Leaves::Nothing).context("cannot handle signals").or_exit(Exit::Bug)?;
     let asked = args.check()?;
+    if let Some((file, before)) = &baseline {
+        let transports: Vec<&str> = asked.targets.iter().map(|target| target.peers.transport().name()).collect();
+        let has_matrix = args.plan.matrix.matrix;
+        compared(acceptance::comparable(before, &transports, has_matrix, &shown(file)))?;
+    }
     if let Some(interval) = args.plan.watch {
         return watched(args, &asked, interval, &signals);
     }
@@ -53,7 +61,8 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
     let outcome = outcome.map_err(|error| failed(error, EARLY));
     let Some((first, others)) = fabrics.split_first() else { return Ok(Exit::Ok) };
     let best = fabrics.iter().max_by(|a, b| a.narrower().total_cmp(&b.narrower())).unwrap_or(first);
-    let carried = carries::table(best.together.up, best.together.down, &asked.selection);
+    let cores = best.sut_cores();
+    let carried = carries::table(best.together.up, best.together.down, cores, &asked.selection);
     let needs = needed(&args.carries.require, &asked.selection, best)?;
     let mut document = ProbeDocument {
         fabric: FabricDocument::from(first),
@@ -67,24 +76,72 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
     // A probe that ended early is no baseline, and is not compared with one.
     if let (Some((file, before)), Ok(())) = (&baseline, &outcome) {
         let against = acceptance::compare(before, &document, args.accept.tolerance, &shown(file));
-        document.against = Some(against.map_err(|why| anyhow!(why)).context("--against").or_exit(Exit::Usage)?);
+        document.against = Some(compared(against)?);
     }
     if let (Some(path), Ok(())) = (&args.accept.save, &outcome) {
         folder::write_file(path, |out| documents::write(out, &document)).or_exit(Exit::Bug)?;
+        warn_of_scatter(&document, args.accept.tolerance);
     }
     let text = || {
         let mut text = fabrics.iter().map(Fabric::text).collect::<Vec<_>>().join("\n");
-        text.push_str(&carries::text(&carried, &asked.selection));
-        text.extend(document.needs.as_ref().map(need_lines::text));
+        let of = format!("this fabric over {}", best.transport);
+        text.push_str(&carries::text(&carried, &of, cores, &asked.selection));
+        text.extend(document.needs.as_ref().map(|needs| need_lines::text(needs, best.transport)));
         text.extend(document.matrix.iter().map(matrix_lines::text));
         text.extend(document.against.as_ref().map(acceptance::text));
         print(text.trim_end())
     };
     print_in(args.form.check(), &document, text, || probe_table::table(&document))?;
     outcome?;
+    Ok(judged(&document))
+}
+
+/// The exit code of a probe that measured to its end. A failure counts before what is undecided.
+fn judged(document: &ProbeDocument) -> Exit {
     let is_even = document.matrix.iter().all(|matrix| matrix.judgement.suspects.is_empty());
-    let passed = is_even && document.against.is_none_or(|against| against.passed);
-    Ok(if passed { Exit::Ok } else { Exit::Invalid })
+    let is_carried = |needs: &NeedsDocument| needs.by_codec.iter().any(|need| need.is_carried);
+    let is_enough = document.needs.as_ref().is_none_or(is_carried);
+    match &document.against {
+        _ if !is_even || !is_enough => Exit::Invalid,
+        Some(against) if against.is_undecided() => Exit::Usage,
+        Some(against) if !against.passed => Exit::Invalid,
+        _ => Exit::Ok,
+    }
+}
+
+/// A baseline that scatters decides nothing later.
+fn warn_of_scatter(document: &ProbeDocument, tolerance: f64) {
+    let unsteady = acceptance::unsteady(document, tolerance);
+    if !unsteady.is_empty() {
+        let advice = "longer --seconds or more --repeats";
+        let percent = tolerance * 100.0;
+        tracing::warn!(
+            goodputs = unsteady.join("; "),
+            percent,
+            advice,
+            "the baseline scatters more than the tolerance"
+        );
+    }
+}
+
+/// A comparison, or the reason why there is none as a failure of `--against`.
+fn compared<T>(found: Result<T, String>) -> Outcome<T> {
+    found.map_err(|why| anyhow!(why)).context("--against").or_exit(Exit::Usage)
+}
+
+/// `--link-rate`: the capacity of a link, by arithmetic alone.
+fn of_a_link(args: &ProbeArgs, bits_per_s: f64) -> Outcome {
+    if args.form.check() != Format::Text {
+        return Err(anyhow!("--link-rate prints text: without --json and --format")).or_exit(Exit::Usage);
+    }
+    // Codecs take processors, of which nothing is known here.
+    let selection = Selection { codecs: Vec::new(), ..args.carries.check() };
+    let (share, over) = needs::line(&Fabric::default());
+    let payload = bits_per_s * share;
+    let carried = carries::table(Some(payload), Some(payload), 0, &selection);
+    let [rate, payload] = [bits_per_s, payload].map(lon_qsl::bandwidth::rate);
+    let of = format!("a link of {rate} each way ({over}: payload {payload})");
+    print(carries::text(&carried, &of, 0, &selection).trim())
 }
 
 /// Fabric found over each transport, and the outcome of the probe.

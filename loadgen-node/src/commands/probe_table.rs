@@ -45,7 +45,7 @@ fn measured(table: &mut Table, fabric: &FabricDocument) {
 
 fn goodput(table: &mut Table, transport: &str, node: &str, found: GoodputDocument) {
     for (quantity, gbit_s) in
-        [("goodput up", found.up), ("goodput down", found.down), ("goodput both, sum", found.both)]
+        [("goodput up", found.up), ("goodput down", found.down), ("goodput up and down at once, sum", found.both)]
     {
         number(table, [transport, node, quantity, ""], gbit_s, GBIT_S);
     }
@@ -83,7 +83,7 @@ fn matrix(table: &mut Table, found: &MatrixDocument) {
 }
 
 fn against(table: &mut Table, found: &AgainstDocument) {
-    for change in &found.changes {
+    for change in found.changes.iter().chain(&found.unchanged) {
         let node = change.node.as_deref().unwrap_or("all at once");
         let of = format!("{}: was {}", change.kind.word(), change.before);
         table.row([&change.transport, node, &change.quantity, &of, &change.now, ""]);

@@ -29,7 +29,7 @@ pub(crate) fn repeat(spec: TestSpec, place: &Place, count: u64, form: Format, li
     let mut failure = None;
     for number in 1..=count {
         tracing::info!(number, of = count, "a run of --repeat");
-        match made.one(&folder(base, number)) {
+        match made.one(&folder(base, number), format!("repeat {number} of {count}")) {
             Ok(true) => {}
             Ok(false) => break,
             Err(failed) => {
@@ -70,8 +70,9 @@ struct Made {
 
 impl Made {
     /// Makes one more run, and writes what is known of all. Returns whether another one makes sense.
-    fn one(&mut self, folder: &Path) -> Outcome<bool> {
-        let (Recorded { finished, written, .. }, stop) = self.begun.make(&Place::At(folder.to_owned()))?;
+    fn one(&mut self, folder: &Path, note: String) -> Outcome<bool> {
+        let made = self.begun.make(&Place::At(folder.to_owned()), Some(note))?;
+        let (Recorded { finished, written, .. }, stop) = made;
         let is_over = stop.load(SeqCst);
         self.stop = Some(stop);
         let exit = if written.is_ok() { finished.exit() } else { Exit::Bug };

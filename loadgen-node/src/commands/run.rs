@@ -80,7 +80,7 @@ pub(crate) fn run_test(spec: TestSpec, place: &Place, shown: Shown, live: LiveOu
     // The place is checked before any node is contacted. The folder is made once all nodes have agreed to the run.
     place.check().or_exit(Exit::Usage)?;
     let begun = Begun::new(spec, live)?;
-    let (recorded, stop) = begun.make(place)?;
+    let (recorded, stop) = begun.make(place, None)?;
     // The measured result is shown even if its files could not be written.
     let Recorded { finished, folder, written } = recorded;
     match (shown, &written) {

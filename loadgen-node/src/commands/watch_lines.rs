@@ -42,11 +42,11 @@ pub(super) fn sum(sum: &WatchSum) -> String {
 }
 
 fn counted(again: Option<u64>, loadgen: &BTreeMap<String, u64>, sut: &BTreeMap<String, u64>) -> String {
-    let mut text = again.map(|again| format!("  sent again {again}")).unwrap_or_default();
+    let mut text = again.map(|again| format!("  retransmits {again}")).unwrap_or_default();
     for (end, moved) in [("LoadGen node", loadgen), ("SUT", sut)] {
         if !moved.is_empty() {
             let moved: Vec<String> = moved.iter().map(|(name, count)| format!("{name} {count}")).collect();
-            text += &format!("  moved at {end}: {}", moved.join(", "));
+            text += &format!("  counters that changed at {end}: {}", moved.join(", "));
         }
     }
     text
@@ -67,7 +67,8 @@ mod tests {
             ..Interval::default()
         };
         let line = line(&WatchDocument::new(&interval, &["N1".to_owned()]));
-        for part in ["9.40 Gbit/s", "least up N1 4.00 Gbit/s", "sent again 12", "moved at SUT: nic.rx_dropped 3"] {
+        let counters = ["retransmits 12", "counters that changed at SUT: nic.rx_dropped 3"];
+        for part in ["9.40 Gbit/s", "least up N1 4.00 Gbit/s"].into_iter().chain(counters) {
             assert!(line.contains(part), "no '{part}' in {line}");
         }
         let sum = sum(&WatchSum::new(&Sum { intervals: 1, up: vec![1e9], ..Sum::default() }, None));

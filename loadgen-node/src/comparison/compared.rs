@@ -3,7 +3,7 @@
 use super::condition::Condition;
 use super::facts;
 use super::interval::{self, Draws};
-use super::metric::{METRICS, Metric, Noise};
+use super::metric::{METRICS, Metric, Noise, Unit};
 use super::side::Side;
 use crate::network::spread;
 use crate::outputs::documents::comparison::{
@@ -13,9 +13,19 @@ use crate::outputs::documents::comparison::{
 /// Less than this of what is counted is no difference.
 const COUNTED: f64 = 0.01;
 
+/// A rate without an interval that differs as the load that was asked for, but for this share, is as asked.
+const AS_ASKED: f64 = 0.05;
+
+/// The curves, which intervals are drawn from, have latencies of three digits: percent.
+const OF_CURVES: f64 = 0.1;
+
 /// Note on the limits of every comparison of single runs.
-const SINGLE_RUNS: &str = "intervals of single runs come from blocks of their timelines: what changes from run to run \
-                           is not in them; three repeats on each side (A1,A2,A3 B1,B2,B3) show that, too";
+const SINGLE_RUNS: &str =
+    "Intervals of single runs do not include run-to-run variation: make three runs of each (--repeat 3)";
+
+/// Reason for every finding that is not made.
+const NOT_JUDGED: &str =
+    "Not judged: the quantity has no interval. Three runs on each side (--repeat 3, A1,A2,A3 B1,B2,B3) give one";
 
 /// Compares the sides with the first of them.
 ///
@@ -27,13 +37,18 @@ pub(crate) fn compared(sides: &[Side], conditions: &[Condition]) -> Result<Compa
     let draws: Vec<Draws> =
         sides.iter().zip(0..).map(|(side, number)| Draws::of(side.drawn_series(), number)).collect();
     let is_comparable = not_comparable.is_empty();
-    let metrics = METRICS.iter().map(|metric| one(metric, sides, &draws, is_comparable));
+    let asked = Asked::of(sides);
+    let metrics = METRICS.iter().map(|metric| one(metric, sides, &draws, &asked, is_comparable));
     let metrics: Vec<MetricComparison> = metrics.filter(|metric| metric.values.iter().any(Option::is_some)).collect();
     let mut notes = facts::notes(sides);
     let has_blocks = |metric: &MetricComparison| {
         metric.differences.iter().flatten().any(|difference| difference.interval_of == Some(IntervalOf::Blocks))
     };
     notes.extend(metrics.iter().any(has_blocks).then(|| SINGLE_RUNS.to_owned()));
+    let is_not_judged = |metric: &MetricComparison| {
+        metric.differences.iter().flatten().any(|difference| difference.finding == Finding::NotJudged)
+    };
+    notes.extend(metrics.iter().any(is_not_judged).then(|| NOT_JUDGED.to_owned()));
     let failed = Vec::new();
     let sides = sides.iter().map(Side::document).collect();
     let mut made = Comparison { schema: SCHEMA, sides, not_comparable, notes, different, metrics, failed };
@@ -44,10 +59,47 @@ pub(crate) fn compared(sides: &[Side], conditions: &[Condition]) -> Result<Compa
     Ok(made)
 }
 
+/// Points in which a side differs from the first because that was asked for.
+struct Asked {
+    /// The load as a multiple of the first side's; none: it is the same, or there is none.
+    load_ratio: Option<f64>,
+    /// Transport or codec differ, so that the bytes of a sample do.
+    has_other_framing: bool,
+}
+
+impl Asked {
+    /// Of each side but the first.
+    fn of(sides: &[Side]) -> Vec<Asked> {
+        let loads = facts::other_load(sides).map(|(_, loads)| loads);
+        let of_side = |(at, side): (usize, &Side)| Asked {
+            load_ratio: loads.as_ref().map(|loads| loads[at] / loads[0]).filter(|ratio| *ratio != 1.0),
+            has_other_framing: !facts::is_framed_alike(&sides[0], side),
+        };
+        sides.iter().enumerate().skip(1).map(of_side).collect()
+    }
+
+    /// The finding on a quantity, where the difference follows from what was asked for.
+    fn finding(&self, metric: &Metric, percent: f64, interval: Option<[f64; 2]>, found: Finding) -> Finding {
+        let is_a_rate = metric.unit == Unit::PerSecond && found != Finding::Noise;
+        match self.load_ratio {
+            Some(ratio) if is_a_rate => {
+                let asked_percent = 100.0 * (ratio - 1.0);
+                let is_as_asked = match interval {
+                    Some([low, high]) => (low..=high).contains(&asked_percent),
+                    None => ((1.0 + percent / 100.0) / ratio - 1.0).abs() < AS_ASKED,
+                };
+                if is_as_asked { Finding::AsAsked } else { Finding::Differs }
+            }
+            _ if metric.noise == Noise::Counted && self.has_other_framing && found != Finding::Same => Finding::Differs,
+            _ => found,
+        }
+    }
+}
+
 /// One quantity on all sides.
-fn one(metric: &Metric, sides: &[Side], draws: &[Draws], is_comparable: bool) -> MetricComparison {
+fn one(metric: &Metric, sides: &[Side], draws: &[Draws], asked: &[Asked], is_comparable: bool) -> MetricComparison {
     let all: Vec<Vec<f64>> = sides.iter().map(|side| side.sources().filter_map(metric.of).collect()).collect();
-    let difference = |(other, draws_of_other): (&Vec<f64>, &Draws)| {
+    let difference = |((other, draws_of_other), asked): ((&Vec<f64>, &Draws), &Asked)| {
         let percent = 100.0 * (mean(other)? / mean(&all[0])? - 1.0);
         let found = match metric.noise {
             _ if all[0].len().min(other.len()) >= spread::FEWEST_REPEATS => {
@@ -55,12 +107,13 @@ fn one(metric: &Metric, sides: &[Side], draws: &[Draws], is_comparable: bool) ->
             }
             // Where the difference is outside, the draws were of something else: it is no noise.
             Noise::Drawn(drawn) => interval::of_draws(&draws[0], draws_of_other, drawn)
-                .filter(|[low, high]| (100.0 * low..=100.0 * high).contains(&percent))
-                .map(|interval| (interval, IntervalOf::Blocks)),
+                .filter(|[low, high]| (100.0 * low - OF_CURVES..=100.0 * high + OF_CURVES).contains(&percent))
+                .map(|[low, high]| ([low.min(percent / 100.0), high.max(percent / 100.0)], IntervalOf::Blocks)),
             _ => None,
         };
         let interval_percent = found.map(|(interval, _)| interval.map(|share| 100.0 * share));
         let finding = finding(metric, percent, interval_percent);
+        let finding = asked.finding(metric, percent, interval_percent, finding);
         let interval_of = found.map(|(_, of)| of);
         let difference = DifferenceDocument { percent, interval_percent, interval_of, finding };
         (is_comparable && percent.is_finite()).then_some(difference)
@@ -71,7 +124,7 @@ fn one(metric: &Metric, sides: &[Side], draws: &[Draws], is_comparable: bool) ->
         unit: metric.unit.name().to_owned(),
         better: metric.better,
         values: all.iter().map(|values| mean(values)).collect(),
-        differences: all.iter().zip(draws).skip(1).map(difference).collect(),
+        differences: all.iter().zip(draws).skip(1).zip(asked).map(difference).collect(),
     }
 }
 
@@ -82,8 +135,8 @@ fn mean(values: &[f64]) -> Option<f64> {
 fn finding(metric: &Metric, percent: f64, interval: Option<[f64; 2]>) -> Finding {
     match interval {
         Some([low, high]) if low <= 0.0 && 0.0 <= high => return Finding::Noise,
-        None if metric.noise == Noise::Counted && percent.abs() < 100.0 * COUNTED => return Finding::Noise,
-        None if metric.noise != Noise::Counted => return Finding::NotKnown,
+        None if metric.noise == Noise::Counted && percent.abs() < 100.0 * COUNTED => return Finding::Same,
+        None if metric.noise != Noise::Counted => return Finding::NotJudged,
         _ => {}
     }
     match (metric.better, percent > 0.0) {

@@ -110,7 +110,8 @@ impl Bound {
     fn by_difference(&self, metric: &MetricComparison, at: usize) -> Result<(bool, String), String> {
         let difference =
             metric.differences[at - 1].ok_or_else(|| format!("'{}' is not known of all sides", self.name))?;
-        let is_beyond = self.is_beyond(difference.percent) && difference.finding != Finding::Noise;
+        let is_beyond =
+            self.is_beyond(difference.percent) && !matches!(difference.finding, Finding::Noise | Finding::Same);
         Ok((is_beyond, format!("{:+.1} %", difference.percent)))
     }
 
@@ -166,7 +167,7 @@ mod tests {
     #[test]
     fn conditions_hold_beyond_their_bound_and_not_for_noise() {
         assert!(holds("p99>+5%", 6.0, Finding::Worse) && !holds("p99>+5%", 4.0, Finding::Worse));
-        assert!(!holds("p99>+5%", 6.0, Finding::Noise) && holds("p99>5%", 6.0, Finding::NotKnown));
+        assert!(!holds("p99>+5%", 6.0, Finding::Noise) && holds("p99>5%", 6.0, Finding::NotJudged));
         assert!(holds("p99<-5%", -6.0, Finding::Better) && !holds("p99<-5%", 6.0, Finding::Worse));
         assert!(holds("p99>1050us", 6.0, Finding::Noise) && !holds("p99 > 2ms", 6.0, Finding::Worse));
         // The first side may be.

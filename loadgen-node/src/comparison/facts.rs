@@ -16,6 +16,9 @@ const SAME_WORK: [&str; 4] = ["benchmark", "scenario", "dataset", "sums of the d
 /// Keys whose values are made anew for each run, so that folders that are shared do not say which machine it was.
 const MADE_ANEW: [&str; 2] = ["machine_id", "boot_id"];
 
+/// Settings that are facts of their own.
+const TWICE: [&str; 2] = ["settings, mode", "settings, scenario"];
+
 /// A fact of a run: what it is, and what the run has.
 type Fact = (String, String);
 
@@ -57,6 +60,25 @@ pub(super) fn not_comparable(sides: &[Side], different: &[DifferentDocument]) ->
     why
 }
 
+/// The setting of the load, where the sides asked for different loads, with the load of each side.
+pub(super) fn other_load(sides: &[Side]) -> Option<(&'static str, Vec<f64>)> {
+    let offered: Option<Vec<(&'static str, f64)>> = sides.iter().map(Side::offered).collect();
+    let offered = offered?;
+    let (name, first) = *offered.first()?;
+    let is_comparable = first > 0.0 && offered.iter().all(|(other, _)| *other == name);
+    let is_other = offered.iter().any(|(_, load)| *load != first);
+    (is_comparable && is_other).then(|| (name, offered.iter().map(|(_, load)| *load).collect()))
+}
+
+/// Returns true when two sides sent the same bytes for a sample, but for chance: over one transport, by one codec.
+pub(super) fn is_framed_alike(one: &Side, other: &Side) -> bool {
+    let framing = |side: &Side| -> BTreeSet<[String; 3]> {
+        let networks = side.sources().map(|run| &run.result.network);
+        networks.map(|net| [&net.transport, &net.codec, &net.response_codec].map(String::clone)).collect()
+    };
+    framing(one) == framing(other)
+}
+
 /// Returns the limits of the comparison, in words.
 pub(super) fn notes(sides: &[Side]) -> Vec<String> {
     let runs = || sides.iter().flat_map(|side| side.runs.iter().map(move |run| (side.name, run)));
@@ -78,7 +100,11 @@ pub(super) fn notes(sides: &[Side]) -> Vec<String> {
     });
     let lacks =
         runs().flat_map(|(name, (_, source))| source.missing.iter().map(move |why| format!("{name} lacks {why}")));
-    invalid.chain(unanswered).chain(lacks).collect()
+    let load = other_load(sides).map(|(name, loads)| {
+        let loads = sides.iter().zip(&loads).map(|(side, load)| format!("{} {load}", side.name));
+        format!("{name} differs ({}): rate and latencies follow from it", loads.collect::<Vec<_>>().join(", "))
+    });
+    load.into_iter().chain(invalid).chain(unanswered).chain(lacks).collect()
 }
 
 /// Returns the known facts of how a run was made. Facts that follow from the clock are left out.
@@ -107,6 +133,7 @@ fn of_run(source: &Source) -> Vec<Fact> {
     let priority = result.saturation.as_ref().map(|saturation| saturation.priority.clone());
     add("priority", priority.filter(|priority| !priority.is_empty()));
     flattened("settings", &result.settings, &mut facts);
+    facts.retain(|(name, _)| !TWICE.contains(&name.as_str()));
     if let Some(system) = &source.system {
         flattened("LoadGen node", &system.loadgen.host, &mut facts);
     }

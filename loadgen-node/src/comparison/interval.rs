@@ -37,13 +37,6 @@ pub(super) enum Drawn {
 
 const PERCENTILES: [(Drawn, f64); 4] = [(Drawn::P50, 0.5), (Drawn::P90, 0.9), (Drawn::P99, 0.99), (Drawn::P999, 0.999)];
 
-impl Drawn {
-    /// The share of samples that are at most as slow, of percentiles.
-    pub(super) fn share(self) -> Option<f64> {
-        PERCENTILES.iter().find(|(drawn, _)| *drawn == self).map(|(_, share)| *share)
-    }
-}
-
 /// A stretch of time in a timeline.
 #[derive(Clone, Copy, Debug, Default)]
 struct Block {

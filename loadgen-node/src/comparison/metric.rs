@@ -4,8 +4,9 @@ use lon_shell::figures::{bytes, duration_ns};
 
 use super::interval::Drawn;
 use crate::outputs::documents::comparison::Better;
+use crate::outputs::documents::parts::LatencySpread;
 use crate::outputs::documents::result_summary::MetricDocument;
-use crate::outputs::report::{Source, bits_text};
+use crate::outputs::report::{Series, Source, bits_text};
 
 /// Unit of a quantity's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,20 +86,41 @@ const fn metric(
 
 /// All of them, in the order in which they are shown.
 pub(super) const METRICS: [Metric; 25] = [
-    metric("metric_rate", "the scenario's metric", Unit::PerSecond, Better::Higher, Noise::Drawn(Drawn::Rate), |run| {
-        judged(run, "samples/s")
-    }),
+    metric(
+        "metric_rate",
+        "metric, by LoadGen's formula",
+        Unit::PerSecond,
+        Better::Higher,
+        Noise::Drawn(Drawn::Rate),
+        |run| judged(run, "samples/s"),
+    ),
     metric("metric_latency", "the scenario's metric", Unit::Ns, Better::Lower, Noise::Repeats, |run| judged(run, "ns")),
-    metric("rate", "answers per second", Unit::PerSecond, Better::Higher, Noise::Drawn(Drawn::Rate), rate),
+    metric(
+        "rate",
+        "all answers, per second of the phase",
+        Unit::PerSecond,
+        Better::Higher,
+        Noise::Drawn(Drawn::Rate),
+        rate,
+    ),
     metric("mean", "mean latency", Unit::Ns, Better::Lower, Noise::Drawn(Drawn::Mean), |run| {
-        let series = run.series.as_ref().filter(|series| !series.latencies.is_empty())?;
-        (run.result.counts.unanswered() == 0).then(|| series.latencies.mean())
+        latency(
+            run,
+            |spread| spread.mean,
+            |series| (run.result.counts.unanswered() == 0).then(|| series.latencies.mean()),
+        )
     }),
-    metric("p50", "latency, p50", Unit::Ns, Better::Lower, Noise::Drawn(Drawn::P50), |run| percentile(run, Drawn::P50)),
-    metric("p90", "latency, p90", Unit::Ns, Better::Lower, Noise::Drawn(Drawn::P90), |run| percentile(run, Drawn::P90)),
-    metric("p99", "latency, p99", Unit::Ns, Better::Lower, Noise::Drawn(Drawn::P99), |run| percentile(run, Drawn::P99)),
+    metric("p50", "latency, p50", Unit::Ns, Better::Lower, Noise::Drawn(Drawn::P50), |run| {
+        latency(run, |spread| spread.p50, |series| percentile(run, series, 0.5))
+    }),
+    metric("p90", "latency, p90", Unit::Ns, Better::Lower, Noise::Drawn(Drawn::P90), |run| {
+        latency(run, |spread| spread.p90, |series| percentile(run, series, 0.9))
+    }),
+    metric("p99", "latency, p99", Unit::Ns, Better::Lower, Noise::Drawn(Drawn::P99), |run| {
+        latency(run, |spread| spread.p99, |series| percentile(run, series, 0.99))
+    }),
     metric("p99.9", "latency, p99.9", Unit::Ns, Better::Lower, Noise::Drawn(Drawn::P999), |run| {
-        percentile(run, Drawn::P999)
+        latency(run, |spread| spread.p99_9, |series| percentile(run, series, 0.999))
     }),
     metric("max", "largest latency", Unit::Ns, Better::Lower, Noise::Repeats, |run| {
         Some(run.result.latency_ns?.max? as f64)
@@ -130,7 +152,7 @@ pub(super) const METRICS: [Metric; 25] = [
     metric("lag_p99", "schedule lag, p99", Unit::Ns, Better::Lower, Noise::Repeats, |run| {
         some(run.result.schedule_lag_ns?.p99)
     }),
-    metric("name_rtt", "Name round trip, mean", Unit::Ns, Better::Lower, Noise::Repeats, |run| {
+    metric("name_rtt", "round trip of an empty request, mean", Unit::Ns, Better::Lower, Noise::Repeats, |run| {
         let trips = &run.result.network.name_round_trips;
         let sum: u64 = trips.iter().map(|trip| trip.rtt_ns).sum();
         (!trips.is_empty()).then(|| sum as f64 / trips.len() as f64)
@@ -174,11 +196,22 @@ fn rate(run: &Source) -> Option<f64> {
     (answered > 0).then(|| answered as f64 / (series.steps.len() as f64 * series.step_s))
 }
 
+/// The latency that the result has. Where it has none, it comes from the curves, whose latencies have three digits.
+fn latency(
+    run: &Source,
+    of_result: impl Fn(LatencySpread) -> Option<i64>,
+    of_curves: impl Fn(&Series) -> Option<f64>,
+) -> Option<f64> {
+    match run.result.latency_ns {
+        Some(spread) => of_result(spread).map(|ns| ns as f64),
+        None => run.series.as_ref().filter(|series| !series.latencies.is_empty()).and_then(of_curves),
+    }
+}
+
 /// Of all samples: the slowest are those without an answer, whose latency nobody knows.
-fn percentile(run: &Source, drawn: Drawn) -> Option<f64> {
-    let series = run.series.as_ref().filter(|series| !series.latencies.is_empty())?;
+fn percentile(run: &Source, series: &Series, share: f64) -> Option<f64> {
     let answered = series.latencies.len() as f64;
-    let share_of_answered = drawn.share()? * (answered + run.result.counts.unanswered() as f64) / answered;
+    let share_of_answered = share * (answered + run.result.counts.unanswered() as f64) / answered;
     (share_of_answered <= 1.0).then(|| series.latencies.value_at_quantile(share_of_answered) as f64)
 }
 

@@ -29,11 +29,10 @@ pub(crate) fn page(made: &Comparison, sides: &[Side]) -> String {
     let main = html! {
         @if made.different.is_empty() { p { "Settings, hosts and versions are the same." } }
         @else { (table("different", "Not the same", tables::facts(made))) }
-        @for other in 1..made.sides.len() {
-            @let title = format!("From {} to {}", made.sides[0].name, made.sides[other].name);
-            (table(&format!("to-{}", made.sides[other].name), &title, tables::table(made, other)))
-        }
         @for note in &made.notes { p { (note) } }
+        @for (title, quantities) in tables::tables(made) {
+            (table(&title.replace(' ', "-").to_lowercase(), &title, quantities))
+        }
         div class="charts" { @for chart in charts(sides) { (chart.markup()) } }
     };
     framed(&title, &header, &main, "Unverified: no official MLPerf results.")

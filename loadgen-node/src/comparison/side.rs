@@ -43,6 +43,14 @@ impl Side {
         self.series().filter(move |_| is_whole)
     }
 
+    /// The load that all runs of the side asked for, with the name of its setting. None where they differ, or there is
+    /// none.
+    pub(super) fn offered(&self) -> Option<(&'static str, f64)> {
+        let mut all = self.sources().map(|run| run.result.offered());
+        let first = all.next()?;
+        first.filter(|_| all.all(|other| other == first))
+    }
+
     pub(super) fn document(&self) -> SideDocument {
         let run = |(folder, source): &(PathBuf, Source)| ComparedRun {
             folder: folder.display().to_string(),

@@ -16,12 +16,14 @@ const SHOWN: usize = 20;
 /// Letters of a value that the screen shows.
 const LETTERS: usize = 40;
 /// The heads of the CSV.
-const COLUMNS: [&str; 9] = [
-    "side",
+const COLUMNS: [&str; 11] = [
+    "kind",
+    "from",
+    "to",
     "name",
     "unit",
-    "first",
-    "other",
+    "from_value",
+    "to_value",
     "difference_percent",
     "interval_low_percent",
     "interval_high_percent",
@@ -49,14 +51,17 @@ pub(crate) fn text(made: &Comparison) -> String {
             let _ = writeln!(text, "  and {more} more (--json has all)");
         }
     }
-    for other in 1..made.sides.len() {
-        let _ = writeln!(text, "\nFrom {} to {}", made.sides[0].name, made.sides[other].name);
-        text.push_str(&table(made, other).aligned());
+    if !made.notes.is_empty() {
+        text.push('\n');
     }
-    text.push('\n');
     for note in &made.notes {
         let _ = writeln!(text, "Note: {note}");
     }
+    for (title, table) in tables(made) {
+        let _ = writeln!(text, "\n{title}");
+        text.push_str(&table.aligned());
+    }
+    text.push('\n');
     for failed in &made.failed {
         let _ = writeln!(text, "Failed: {failed}");
     }
@@ -64,14 +69,23 @@ pub(crate) fn text(made: &Comparison) -> String {
     text
 }
 
-/// A row for each quantity and each side but the first.
+/// A row for each fact that is not the same and for each quantity, of each side but the first.
 pub(crate) fn csv(made: &Comparison) -> String {
+    let side = |at: usize| made.sides[at].name.clone();
+    let value = |fact: &DifferentDocument, at: usize| fact.values[at].clone().unwrap_or_default();
+    let fact = |fact: &DifferentDocument, at: usize| {
+        let cells = ["different".to_owned(), side(0), side(at), fact.what.clone(), String::new()];
+        let values = [value(fact, 0), value(fact, at)];
+        cells.into_iter().chain(values).chain([const { String::new() }; 4]).collect()
+    };
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     let row = |metric: &MetricComparison, at: usize| {
         let difference = metric.differences[at - 1];
         let interval = difference.and_then(|difference| difference.interval_percent);
         vec![
-            made.sides[at].name.clone(),
+            "quantity".to_owned(),
+            side(0),
+            side(at),
             metric.name.clone(),
             metric.unit.clone(),
             number(metric.values[0]),
@@ -79,12 +93,13 @@ pub(crate) fn csv(made: &Comparison) -> String {
             number(difference.map(|difference| difference.percent)),
             number(interval.map(|[low, _]| low)),
             number(interval.map(|[_, high]| high)),
-            difference.map_or("", |difference| word(difference.finding)).to_owned(),
+            finding(made, metric, at).to_owned(),
         ]
     };
     let others = 1..made.sides.len();
+    let facts = made.different.iter().flat_map(|one| others.clone().map(move |at| fact(one, at)));
     let rows = made.metrics.iter().flat_map(|metric| others.clone().map(move |at| row(metric, at)));
-    Table { heads: COLUMNS.map(str::to_owned).to_vec(), rows: rows.collect() }.csv()
+    Table { heads: COLUMNS.map(str::to_owned).to_vec(), rows: facts.chain(rows).collect() }.csv()
 }
 
 /// For a page of text, such as a comment on a change.
@@ -101,11 +116,14 @@ pub(crate) fn markdown(made: &Comparison) -> String {
         facts.heads[0] = "not the same".to_owned();
         text.push_str(&format!("\n{}", facts.markdown()));
     }
-    for other in 1..made.sides.len() {
-        text.push_str(&format!("\n{}", table(made, other).markdown()));
+    for note in &made.notes {
+        let _ = writeln!(text, "\n{}", in_markdown(note));
     }
-    for line in made.notes.iter().chain(&made.failed) {
-        let _ = writeln!(text, "\n{}", in_markdown(line));
+    for (_, table) in tables(made) {
+        text.push_str(&format!("\n{}", table.markdown()));
+    }
+    for failed in &made.failed {
+        let _ = writeln!(text, "\n{}", in_markdown(failed));
     }
     text.push_str("\nUnverified: no official MLPerf results.\n");
     text
@@ -129,7 +147,7 @@ pub(super) fn side_text(side: &SideDocument) -> String {
 /// Returns the facts that are not the same: a row each, with what each side has.
 pub(super) fn facts(made: &Comparison) -> Table {
     let row = |fact: &DifferentDocument| {
-        let values = fact.values.iter().map(|value| short(value.as_deref().unwrap_or("none")));
+        let values = fact.values.iter().map(|value| short(value.as_deref().unwrap_or("not there")));
         std::iter::once(fact.what.clone()).chain(values).collect()
     };
     let names = made.sides.iter().map(|side| side.name.clone());
@@ -146,11 +164,21 @@ fn short(text: &str) -> String {
     }
 }
 
+/// The tables of quantities, each with its title. Sides that cannot be compared have those that both sides have.
+pub(super) fn tables(made: &Comparison) -> Vec<(String, Table)> {
+    let of_side = |other: usize| {
+        let title = format!("From {} to {}", made.sides[0].name, made.sides[other].name);
+        (title, table(made, other))
+    };
+    (1..made.sides.len()).map(of_side).filter(|(_, table)| !table.rows.is_empty()).collect()
+}
+
 /// The quantities of the first side and another one.
-pub(super) fn table(made: &Comparison, other: usize) -> Table {
+fn table(made: &Comparison, other: usize) -> Table {
     let names = [0, other].map(|at| made.sides[at].name.clone());
     let heads = std::iter::once("quantity".to_owned()).chain(names).chain(HEADS.map(str::to_owned)).collect();
-    let rows = made.metrics.iter().map(|metric| {
+    let is_shown = |metric: &&MetricComparison| made.not_comparable.is_empty() || is_in_both(metric, other);
+    let rows = made.metrics.iter().filter(is_shown).map(|metric| {
         let unit = Unit::named(&metric.unit);
         let value = |at: usize| metric.values[at].map_or_else(|| "none".to_owned(), |value| unit.text(value));
         let difference = metric.differences[other - 1];
@@ -160,7 +188,7 @@ pub(super) fn table(made: &Comparison, other: usize) -> Table {
             value(other),
             difference.map_or_else(String::new, |difference| format!("{:+.1} %", difference.percent)),
             difference.and_then(interval).unwrap_or_default(),
-            difference.map_or("", finding).to_owned(),
+            finding(made, metric, other).to_owned(),
         ]
     });
     Table { heads, rows: rows.collect() }
@@ -171,20 +199,29 @@ fn interval(difference: DifferenceDocument) -> Option<String> {
     Some(format!("{low:+.1} .. {high:+.1} %"))
 }
 
-fn finding(difference: DifferenceDocument) -> &'static str {
-    match difference {
-        DifferenceDocument { finding: Finding::Noise, interval_percent: None, .. } => "the same",
-        other => word(other.finding),
+fn is_in_both(metric: &MetricComparison, other: usize) -> bool {
+    metric.values[0].is_some() && metric.values[other].is_some()
+}
+
+/// The finding on a quantity of the first side and another one, or the reason why there is none.
+fn finding(made: &Comparison, metric: &MetricComparison, other: usize) -> &'static str {
+    match metric.differences[other - 1] {
+        Some(difference) => word(difference.finding),
+        None if !made.not_comparable.is_empty() => "not comparable",
+        None if !is_in_both(metric, other) => "not in both",
+        None => "no percentage of 0",
     }
 }
 
 fn word(finding: Finding) -> &'static str {
     match finding {
+        Finding::Same => "same",
         Finding::Noise => "noise",
         Finding::Better => "better",
         Finding::Worse => "worse",
         Finding::Differs => "differs",
-        Finding::NotKnown => "no interval",
+        Finding::AsAsked => "as asked",
+        Finding::NotJudged => "not judged",
     }
 }
 
@@ -238,21 +275,34 @@ B  z: VALID, b Server, 2026-11-24T12:00:00Z
 
 Not the same
   what   A     B
-  codec  none  none
+  codec  none  not there
+
+Note: a note
 
 From A to B
   quantity            A      B      difference  95 % interval    finding
   latency, p99 (p99)  2.0ms  1.8ms  -10.0 %     -12.2 .. -8.0 %  better
 
-Note: a note
 Unverified: no official MLPerf results.
 ";
         assert_eq!(text(&made()), expected);
         let csv = csv(&made());
-        assert_eq!(csv.lines().nth(1), Some("B,p99,ns,2000000,1800000,-10,-12.25,-8,better"));
+        assert_eq!(csv.lines().nth(1), Some("different,A,B,codec,,none,,,,,"));
+        assert_eq!(csv.lines().nth(2), Some("quantity,A,B,p99,ns,2000000,1800000,-10,-12.25,-8,better"));
         let markdown = markdown(&made());
         assert!(
             markdown.contains("- **A** x\\|y: VALID") && markdown.contains("| latency, p99 (p99) | 2.0ms | 1.8ms |")
         );
+    }
+
+    #[test]
+    fn a_quantity_without_a_finding_has_the_reason() {
+        let mut apart = made();
+        apart.metrics[0] =
+            MetricComparison { values: vec![Some(2e6), None], differences: vec![None], ..apart.metrics[0].clone() };
+        assert!(text(&apart).contains(" not in both\n"), "{}", text(&apart));
+        apart.not_comparable.push("mode".to_owned());
+        assert!(!text(&apart).contains("From A to B"), "{}", text(&apart));
+        assert!(csv(&apart).ends_with(",not comparable\n"), "{}", csv(&apart));
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn allowed(facts: &Facts<'_>) -> Verdict {
 /// Section 6.2.4, note 1: the working group approves what is not left as it is, two weeks before the submission.
 pub(super) fn approved(facts: &Facts<'_>) -> Verdict {
     match [facts.planned.codec, facts.planned.response_codec] {
-        [Codec::None, Codec::None] => Verdict::Kept,
+        [Codec::None, Codec::None] => Verdict::KeptBecause("no codec, nothing to approve"),
         _ => Verdict::not_seen("only the submitter can say so"),
     }
 }

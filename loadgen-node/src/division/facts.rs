@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::network::bandwidth::Bandwidth;
 use crate::network::nics::NicUse;
-use loadgen::conf::origin::Sourced;
+use loadgen::conf::origin::{Origin, Sourced};
 use loadgen::conf::rules::Rules;
 use loadgen::settings::{Mode, Scenario, TestSettings};
 
@@ -60,6 +60,8 @@ pub(crate) struct Settings {
     pub(crate) official: Map<String, Value>,
     /// Where each setting is from that is not as the round has it.
     pub(crate) origins: BTreeMap<String, String>,
+    /// The lines of config files that settings are from.
+    pub(crate) places: BTreeMap<String, String>,
 }
 
 /// The samples that are sent.
@@ -85,7 +87,7 @@ pub(crate) struct Data {
 pub struct AccuracyRun {
     /// Its folder, for messages.
     pub folder: String,
-    /// True when its result is VALID.
+    /// True when its result is VALID, or when it lacks nothing but a score, which its log can still get.
     pub is_valid: bool,
     /// The benchmark that was run.
     pub benchmark: String,
@@ -157,7 +159,12 @@ impl Settings {
         let (wanted, official) = (fields(sourced.settings()), fields(&official));
         let changed = wanted.iter().filter(|(name, value)| official.get(*name) != Some(value));
         let origins = changed.map(|(name, _)| (name.clone(), sourced.origin(name).to_string())).collect();
-        Settings { are_known: rules.knows(model), wanted, official, origins }
+        let place = |name: &String| match sourced.origin(name) {
+            place @ Origin::Line { .. } => Some((name.clone(), place.to_string())),
+            _ => None,
+        };
+        let places = wanted.keys().filter_map(place).collect();
+        Settings { are_known: rules.knows(model), wanted, official, origins, places }
     }
 }
 

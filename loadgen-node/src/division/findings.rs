@@ -28,14 +28,14 @@ impl Findings {
     pub(crate) fn broken(&self) -> impl Iterator<Item = (&Finding, &str)> {
         self.0.iter().filter_map(|finding| match &finding.verdict {
             Verdict::Broken(why) => Some((finding, why.as_str())),
-            Verdict::Kept | Verdict::NotSeen(_) => None,
+            Verdict::Kept | Verdict::KeptBecause(_) | Verdict::NotSeen(_) => None,
         })
     }
 
     pub(crate) fn tally(&self) -> Tally {
         let broken = self.broken().count();
-        let kept = self.0.iter().filter(|finding| finding.verdict == Verdict::Kept).count();
-        Tally { kept, broken, not_seen: self.0.len() - kept - broken }
+        let not_seen = self.0.iter().filter(|finding| matches!(finding.verdict, Verdict::NotSeen(_))).count();
+        Tally { kept: self.0.len() - broken - not_seen, broken, not_seen }
     }
 
     /// Refuses a run that breaks rules. The error names all of them, each on a line of its own.

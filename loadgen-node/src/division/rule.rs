@@ -35,6 +35,8 @@ pub(crate) enum Judged {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Kept,
+    /// It is kept, since it asks for nothing here.
+    KeptBecause(&'static str),
     /// It is broken, and by what.
     Broken(String),
     /// It cannot be judged from here, or not yet, and why.
@@ -63,16 +65,17 @@ impl Verdict {
     /// As results have it.
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Verdict::Kept => "kept",
+            Verdict::Kept | Verdict::KeptBecause(_) => "kept",
             Verdict::Broken(_) => "broken",
             Verdict::NotSeen(_) => "not seen",
         }
     }
 
-    /// Why the rule is broken or not seen.
+    /// Why the rule is broken, not seen, or kept without a look.
     pub(crate) fn why(&self) -> Option<&str> {
         match self {
             Verdict::Kept => None,
+            Verdict::KeptBecause(why) => Some(why),
             Verdict::Broken(why) | Verdict::NotSeen(why) => Some(why),
         }
     }

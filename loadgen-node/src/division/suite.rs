@@ -1,6 +1,5 @@
 //! Scenario and benchmark: what the division consists of in a round.
 
-use lon_proto::text::few;
 use lon_qsl::benchmark::{Benchmark, Membership, Suite};
 
 use super::facts::Facts;
@@ -22,14 +21,15 @@ pub(super) fn scenario(facts: &Facts<'_>) -> Verdict {
 pub(super) fn benchmark(facts: &Facts<'_>) -> Verdict {
     let planned = facts.planned;
     let (name, round, scenario) = (planned.benchmark.name, planned.round, planned.scenario.name());
-    if planned.benchmark.network().is_none() {
-        let known = Benchmark::all().iter().filter(|benchmark| benchmark.network().is_some());
-        let known: Vec<&str> = known.map(|benchmark| benchmark.name).collect();
-        let known = few(&known, ", ");
-        return Verdict::broken(format!("the Network division has no rules for benchmark {name} (it knows {known})"));
-    }
-    match planned.benchmark.membership(Suite::Datacenter, round) {
-        Membership::Absent => Verdict::broken(format!("the Datacenter suite of round {round} does not have {name}")),
+    let membership = match planned.benchmark.network() {
+        Some(_) => planned.benchmark.membership(Suite::Datacenter, round),
+        None => Membership::Absent,
+    };
+    match membership {
+        Membership::Absent => {
+            let known = Benchmark::of_suite(Suite::Datacenter, round).join(", ");
+            Verdict::broken(format!("the Datacenter suite of round {round} does not have {name}, but {known}"))
+        }
         Membership::Scenarios(scenarios) if SCENARIOS.contains(&scenario) && !scenarios.has(scenario) => {
             let told = format!("the Datacenter suite of round {round} does not have {name} with scenario {scenario}");
             Verdict::broken(told)

@@ -57,8 +57,8 @@ impl End {
 pub(crate) fn head(text: &mut String) {
     let _ = writeln!(
         text,
-        "\nEnds\n  {:<22}{:<9}{:>8}{:>8}{:>8}{:>7}{:>9}{:>12}  {:<9}interface",
-        "node", "end", "s/GB up", "down", "both", "MTU", "segment", "sent again", "control"
+        "\nEnds\n  {:<22}{:<9}{:>13}{:>7}{:>7}{:>7}{:>7}{:>13}  {:<20}interface",
+        "node", "end", "CPU s/GB up", "down", "both", "MTU", "MSS", "retransmits", "congestion control"
     );
 }
 
@@ -76,10 +76,10 @@ pub(crate) fn rows(text: &mut String, node: &str, loadgen: Option<&End>, sut: Op
         let interface = end.interface.as_ref().map_or("loopback".to_owned(), shown);
         let _ = writeln!(
             text,
-            "  {node:<22}{who:<9}{up:>8}{down:>8}{both:>8}{mtu:>7}{segment:>9}{again:>12}  {control:<9}{interface}"
+            "  {node:<22}{who:<9}{up:>13}{down:>7}{both:>7}{mtu:>7}{segment:>7}{again:>13}  {control:<20}{interface}"
         );
         if let Some(moved) = end.moved() {
-            let _ = writeln!(text, "  {:<22}  moved: {moved}", "");
+            let _ = writeln!(text, "  {:<22}  counters that changed: {moved}", "");
         }
     }
 }
@@ -107,7 +107,8 @@ mod tests {
         assert_eq!((end.retransmits, &end.troubles), (Some(2), &troubles(20)));
         let mut text = String::new();
         rows(&mut text, "N1", Some(&end), None);
-        for word in ["N1", "LoadGen", "0.50", "1448", "cubic", "loopback", "moved: tcp.RetransSegs 20"] {
+        for word in ["N1", "LoadGen", "0.50", "1448", "cubic", "loopback", "counters that changed: tcp.RetransSegs 20"]
+        {
             assert!(text.contains(word), "no '{word}' in {text}");
         }
         assert!(!text.contains("SUT"), "{text}");

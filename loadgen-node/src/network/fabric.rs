@@ -77,7 +77,8 @@ pub(crate) const CUT: &str = "stopped by --max-bytes before there was enough to 
 
 impl Goodput {
     fn columns(&self) -> String {
-        [self.up, self.down, self.both].map(|bits| format!("{:>14}", rate(bits))).concat()
+        let [up, down, both] = [self.up, self.down, self.both].map(rate);
+        format!("{up:>14}{down:>14}{both:>26}")
     }
 }
 
@@ -107,11 +108,10 @@ impl Repeats {
     /// Each mean with what it may be off by.
     fn columns(&self) -> String {
         let column = |values: &Vec<f64>| {
-            let around = spread::interval(values).zip(spread::mean(values));
-            let text = around.map(|([low, high], mean)| format!("\u{b1}{:.1} %", (high - low) / 2.0 / mean * 100.0));
-            format!("{:>14}", text.unwrap_or_default())
+            spread::half_width(values).map(|share| format!("\u{b1}{:.1} %", share * 100.0)).unwrap_or_default()
         };
-        [&self.up, &self.down, &self.both].map(column).concat()
+        let [up, down, both] = [&self.up, &self.down, &self.both].map(column);
+        format!("{up:>14}{down:>14}{both:>26}")
     }
 }
 
@@ -127,21 +127,26 @@ impl Fabric {
         self.together.up.unwrap_or(0.0).min(self.together.down.unwrap_or(0.0))
     }
 
+    /// Processors of all SUT nodes together; 0 where none of them reports its own.
+    pub(crate) fn sut_cores(&self) -> u32 {
+        self.nodes.iter().filter_map(|node| node.sut.as_ref()).map(|end| end.cores).sum()
+    }
+
     /// The measured fabric as text for people.
     pub(crate) fn text(&self) -> String {
         let mut text = format!("Round trip over {}, answered by 8 bytes\n", self.transport);
-        let _ = writeln!(text, "  {:<22}{:>10}{:>14}{:>12}{:>12}{:>10}", "node", "bytes", "p50", "p90", "p99", "trips");
+        let _ = writeln!(text, "  {:<22}{:>12}{:>14}{:>12}{:>12}{:>10}", "node", "bytes", "p50", "p90", "p99", "trips");
         let nodes = self.shown();
         for node in &nodes {
             for rtt in &node.rtt {
                 row(&mut text, &node.name, &rtt.bytes.to_string(), rtt.percentiles, Some(rtt.trips));
             }
             if let Some(loaded) = node.loaded {
-                row(&mut text, &node.name, "64, loaded", loaded, None);
+                row(&mut text, &node.name, "64 B, loaded", loaded, None);
             }
         }
         let _ = writeln!(text, "\nGoodput (payload)");
-        let _ = writeln!(text, "  {:<22}{:>14}{:>14}{:>14}", "node", "up", "down", "both, sum");
+        let _ = writeln!(text, "  {:<22}{:>14}{:>14}{:>26}", "node", "up", "down", "up and down at once, sum");
         for node in &nodes {
             goodput_rows(&mut text, &node.name, &node.goodput, &node.repeats);
         }
@@ -193,25 +198,46 @@ fn connections_text(text: &mut String, nodes: &[&NodeFabric]) {
     let _ = writeln!(text, "\nConnections\n  {:<22}{:>14}{:>14}{:>14}", "node", "connections", "up", "down");
     for node in nodes {
         for tried in &node.by_connections {
-            let fills = if node.fills_with == Some(tried.connections) { "  fills the link" } else { "" };
+            let is_best = node.fills_with == Some(tried.connections);
+            let fills = if is_best { format!("  {}", filled(node, tried)) } else { String::new() };
             let [up, down] = [tried.up, tried.down].map(rate);
             let _ = writeln!(text, "  {:<22}{:>14}{up:>14}{down:>14}{fills}", node.name, tried.connections);
         }
     }
 }
 
+/// The reason for the number of connections that fills the link, and the round trip that it costs, in words.
+fn filled(node: &NodeFabric, chosen: &AtConnections) -> String {
+    let best = |of: fn(&AtConnections) -> Option<f64>| node.by_connections.iter().filter_map(of).reduce(f64::max);
+    let share = |it: &AtConnections, of: fn(&AtConnections) -> Option<f64>| Some(of(it)? / best(of)?);
+    let lower = |it: &AtConnections| {
+        let (up, down) = (share(it, |it| it.up)?, share(it, |it| it.down)?);
+        Some(if up < down { ("up", up) } else { ("down", down) })
+    };
+    let fewer = node.by_connections.iter().rfind(|it| it.connections < chosen.connections);
+    let why = match (lower(chosen), fewer.and_then(lower)) {
+        (Some((way, share)), _) if share < 1.0 - WORTH_IT => {
+            format!("fills the link best ({way} is {:.0} % below its best)", (1.0 - share) * 100.0)
+        }
+        (_, Some((way, _))) => format!("fills the link ({way} decides)"),
+        _ => "fills the link (up and down)".to_owned(),
+    };
+    let loaded = node.loaded.map(|at| format!(", 64 B loaded p50 {:.1?}", Duration::from_nanos(at.p50_ns)));
+    why + &loaded.unwrap_or_default()
+}
+
 fn goodput_rows(text: &mut String, name: &str, goodput: &Goodput, repeats: &Repeats) {
     let _ = writeln!(text, "  {name:<22}{}", goodput.columns());
     let (around, count) = (repeats.columns(), repeats.up.len().max(repeats.down.len()));
     if !around.trim().is_empty() {
-        let _ = writeln!(text, "  {:<22}{around}  95 % of {count} repeats", "");
+        let _ = writeln!(text, "  {:<22}{around}  95 % confidence, {count} repeats", "");
     }
 }
 
 fn row(text: &mut String, name: &str, bytes: &str, at: Percentiles, trips: Option<u64>) {
     let [p50, p90, p99] = [at.p50_ns, at.p90_ns, at.p99_ns].map(|ns| format!("{:.1?}", Duration::from_nanos(ns)));
     let trips = trips.map(|trips| trips.to_string()).unwrap_or_default();
-    let _ = writeln!(text, "  {name:<22}{bytes:>10}{p50:>14}{p90:>12}{p99:>12}{trips:>10}");
+    let _ = writeln!(text, "  {name:<22}{bytes:>12}{p50:>14}{p90:>12}{p99:>12}{trips:>10}");
 }
 
 /// Decimal Gbit/s with six significant digits: enough for any link, and no noise.
@@ -253,6 +279,25 @@ mod tests {
         assert_eq!(fills_with(&[at(1, 6.0), one_sided]), Some(1), "none is the best both ways");
         assert_eq!(fills_with(&[]), None);
         assert_eq!(fills_with(&[AtConnections { down: None, ..at(1, 1.0) }]), None, "one way only");
+    }
+
+    #[test]
+    fn the_direction_that_decides_is_named() {
+        let at = |connections, up: f64, down: f64| AtConnections { connections, up: Some(up), down: Some(down) };
+        let of = |tried: &[AtConnections]| {
+            let node = NodeFabric {
+                by_connections: tried.to_vec(),
+                loaded: Some(Percentiles { p50_ns: 1_500_000, ..Percentiles::default() }),
+                ..NodeFabric::default()
+            };
+            let fills = fills_with(tried).unwrap();
+            filled(&node, tried.iter().find(|it| it.connections == fills).unwrap())
+        };
+        let loaded = ", 64 B loaded p50 1.5ms";
+        assert_eq!(of(&[at(1, 10.0, 5.0), at(2, 10.0, 10.0)]), format!("fills the link (down decides){loaded}"));
+        assert_eq!(of(&[at(1, 10.0, 9.9), at(2, 9.0, 10.0)]), format!("fills the link (up and down){loaded}"));
+        let torn = of(&[at(1, 6.0, 10.0), at(2, 10.0, 7.0)]);
+        assert_eq!(torn, format!("fills the link best (down is 30 % below its best){loaded}"));
     }
 
     #[test]

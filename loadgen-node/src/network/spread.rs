@@ -25,10 +25,15 @@ pub(crate) fn interval(values: &[f64]) -> Option<[f64; 2]> {
     Some([mean - width, mean + width])
 }
 
+/// The share of the mean that its interval reaches to either side. `None` with fewer than two repeats.
+pub(crate) fn half_width(values: &[f64]) -> Option<f64> {
+    let [low, high] = interval(values)?;
+    Some((high - low) / (high + low)).filter(|share| share.is_finite())
+}
+
 /// Returns true when the mean is known to this share of itself, to either side. False with fewer than two repeats.
 pub(crate) fn is_within(values: &[f64], share: f64) -> bool {
-    let known = |[low, high]: [f64; 2]| (high - low) / 2.0 <= share * (high + low) / 2.0;
-    interval(values).is_some_and(known)
+    half_width(values).is_some_and(|known| known <= share)
 }
 
 /// Where the relative difference of the means of repeats is, by Welch's t test (Biometrika 34, 1947) on the ratio of

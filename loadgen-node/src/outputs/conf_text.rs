@@ -10,6 +10,9 @@ use super::documents::division::RuleDocument;
 use super::table::Table;
 use loadgen::settings::IntegerRule;
 
+/// The column of the counts that follow from the confidence interval alone.
+const FORMULA: &str = "by the confidence formula";
+
 /// All tables of the document as text for people.
 pub(crate) fn text(document: &ConfDocument) -> String {
     let ConfDocument { benchmark, scenario, mode, rules, qsl, .. } = document;
@@ -64,7 +67,7 @@ pub(crate) fn table(document: &ConfDocument) -> Table {
     }
     for count in &document.query_counts {
         let percentile = format!("p{}", count.percentile);
-        table.row(["queries needed", &percentile, &count.queries.to_string(), "counted"]);
+        table.row(["queries needed", &percentile, &count.queries.to_string(), FORMULA]);
         table.row(["queries needed", &percentile, &count.rounded.to_string(), "rounded up to n * 2^13"]);
         table.row(["queries needed", &percentile, &count.early_stopping_minimum.to_string(), "early stopping"]);
     }
@@ -99,21 +102,29 @@ fn prediction(predicted: &PredictedDocument, samples_known: bool) -> Option<[(&'
         ("duration", format!("{:.1} s", predicted.duration_s?)),
         ("memory", known(predicted.memory_bytes?)),
         ("bytes of messages to the SUT", known(predicted.wire_bytes?)),
-        ("log files", format!("{log_bytes}, and two for each byte of {answers} answers")),
+        ("log files", logs(&log_bytes, answers)),
     ])
+}
+
+/// The size of the log files. An answer that is logged takes two digits for each of its bytes.
+fn logs(log_bytes: &str, answers: u64) -> String {
+    match answers {
+        0 => log_bytes.to_owned(),
+        _ => format!("{log_bytes}, plus 2 bytes for each byte of {answers} logged answers"),
+    }
 }
 
 fn query_counts(text: &mut String, document: &ConfDocument) {
     heading(text, "Queries needed");
     let _ = writeln!(
         text,
-        "  {:<12} {:<12} {:<26} {:<12}",
-        "percentile", "counted", "rounded up to n * 2^13", "early stopping"
+        "  {:<12} {:<26} {:<26} {:<12}",
+        "percentile", FORMULA, "rounded up to n * 2^13", "early stopping"
     );
     for count in &document.query_counts {
         let _ = writeln!(
             text,
-            "  {:<12} {:<12} {:<26} {:<12}",
+            "  {:<12} {:<26} {:<26} {:<12}",
             count.percentile, count.queries, count.rounded, count.early_stopping_minimum
         );
     }

@@ -1,9 +1,9 @@
 //! Load that a probed fabric carries: for each benchmark the samples per second that its bandwidth allows. Samples
 //! count as they are, and with each codec that the rules allow.
 //!
-//! By the formulas of Appendix B; what messages, heads of packets and answers that are not counted there take is not
-//! subtracted. Benchmarks without a formula, such as a user's own, are counted by their inputs. Ratios are of generated
-//! data like the benchmark's, so they say what to expect, not what is.
+//! By the formulas of Appendix B; what messages, packet headers and answers that are not counted there take is not
+//! subtracted. Benchmarks without a formula, such as a user's own, are counted by their inputs. Ratios and speeds of
+//! codecs are measured here, on generated data like the benchmark's: the SUT's own may differ.
 
 use std::fmt::Write as _;
 
@@ -53,8 +53,14 @@ pub(crate) struct Row {
     pub(crate) last_round: Option<&'static str>,
 }
 
-/// All rows of a fabric with this goodput towards the SUT and back; none where it is not known both ways.
-pub(crate) fn table(up_bits_per_s: Option<f64>, down_bits_per_s: Option<f64>, selection: &Selection) -> Vec<Row> {
+/// All rows of a fabric with this goodput towards the SUT and back; none where it is not known both ways. With a codec,
+/// a row is also bounded by what the SUT's processors decompress; without known processors (0) it has no such rows.
+pub(crate) fn table(
+    up_bits_per_s: Option<f64>,
+    down_bits_per_s: Option<f64>,
+    sut_cores: u32,
+    selection: &Selection,
+) -> Vec<Row> {
     let (Some(up), Some(down)) = (up_bits_per_s, down_bits_per_s) else { return Vec::new() };
     let of_suite = Benchmark::all().iter().filter(|benchmark| is_in(benchmark, selection.suite, selection.round));
     let benchmarks = selection.more.iter().copied().chain(of_suite).map(|benchmark| (benchmark, None));
@@ -62,12 +68,15 @@ pub(crate) fn table(up_bits_per_s: Option<f64>, down_bits_per_s: Option<f64>, se
         Benchmark::all().iter().filter_map(|benchmark| Some((benchmark, Some(last_round(benchmark, selection)?))));
     let rows = |(benchmark, last_round): (&'static Benchmark, Option<&'static str>)| {
         let typed = move |(dtype, formula): (Option<DType>, Formula)| {
-            let row = move |(codec, ratio): (Codec, f64)| {
-                let samples_per_s = formula.samples_per_s(up, down, ratio);
+            let row = move |Figures { codec, ratio, inflate_bytes_per_s, .. }: Figures| {
+                let sample_bytes = formula.sample_bytes(Direction::Ingress) as f64;
+                let decompressed = f64::from(sut_cores) * inflate_bytes_per_s / sample_bytes;
+                let carried = formula.samples_per_s(up, down, ratio);
+                let samples_per_s = if codec.is_none() { carried } else { carried.min(decompressed) };
                 let row = Row { benchmark: benchmark.name, dtype, codec, ratio, samples_per_s, last_round };
                 samples_per_s.is_finite().then_some(row)
             };
-            ratios(benchmark, dtype, selection).into_iter().filter_map(row)
+            ways(benchmark, dtype, sut_cores, selection).into_iter().filter_map(row)
         };
         formulas(benchmark, selection).into_iter().flat_map(typed)
     };
@@ -103,14 +112,16 @@ fn formulas(benchmark: &'static Benchmark, selection: &Selection) -> Vec<(Option
     [(None, formula)].into_iter().chain(typed).collect()
 }
 
-/// `none`, and what the rules allow beside it where there is data of this type to try it on.
-fn ratios(benchmark: &Benchmark, dtype: Option<DType>, selection: &Selection) -> Vec<(Codec, f64)> {
-    let mut ratios = vec![(Codec::None, 1.0)];
-    if dtype.is_none() {
+/// `none`, and what the rules allow beside it where there is data of this type to try it on, and processors for it.
+fn ways(benchmark: &Benchmark, dtype: Option<DType>, sut_cores: u32, selection: &Selection) -> Vec<Figures> {
+    let infinite = f64::INFINITY;
+    let none = Figures { codec: Codec::None, ratio: 1.0, encode_bytes_per_s: infinite, inflate_bytes_per_s: infinite };
+    let mut ways = vec![none];
+    if dtype.is_none() && sut_cores > 0 {
         let gained = figures(benchmark, &selection.codecs, selection.round).into_iter();
-        ratios.extend(gained.map(|figures| (figures.codec, figures.ratio)).filter(|(_, ratio)| *ratio > 1.0));
+        ways.extend(gained.filter(|figures| figures.ratio > 1.0));
     }
-    ratios
+    ways
 }
 
 /// Measures each of these codecs on data like the benchmark's, where the rules of the round allow the codec. A user's
@@ -134,15 +145,16 @@ pub(crate) fn figures(benchmark: &Benchmark, codecs: &[Codec], round: &str) -> V
     }
 }
 
-/// A line for each benchmark, codecs beside each other. The codecs are those that the rules allow.
-pub(crate) fn text(rows: &[Row], selection: &Selection) -> String {
+/// A line for each benchmark, codecs beside each other. The codecs are those that the rules allow. `of` names the
+/// fabric, with processors of its SUT.
+pub(crate) fn text(rows: &[Row], of: &str, sut_cores: u32, selection: &Selection) -> String {
     let round = selection.round;
     let suite = match selection.suite {
         Suite::Datacenter => "datacenter",
         Suite::Edge => "edge",
     };
     let mut text =
-        format!("\nCapacity of this fabric, in samples/s (Appendix B of the rules, round {round}, suite {suite})\n");
+        format!("\nCapacity of {of}, in samples/s (Appendix B of the rules, round {round}, suite {suite})\n");
     if rows.is_empty() {
         text.push_str("  not known: goodput was not measured both ways\n");
         return text;
@@ -151,7 +163,7 @@ pub(crate) fn text(rows: &[Row], selection: &Selection) -> String {
     let heads: String = codecs.iter().map(|codec| format!("{codec:>15}")).collect();
     let name = |row: &Row| {
         let typed = row.dtype.map_or(row.benchmark.to_owned(), |dtype| format!("{} {dtype}", row.benchmark));
-        row.last_round.map_or(typed.clone(), |round| format!("{typed} (until {round})"))
+        row.last_round.map_or(typed.clone(), |round| format!("{typed} (last in {round})"))
     };
     let width = rows.iter().map(|row| name(row).chars().count()).fold(26, usize::max);
     let _ = writeln!(text, "  {:<width$}{heads}", "benchmark");
@@ -163,9 +175,15 @@ pub(crate) fn text(rows: &[Row], selection: &Selection) -> String {
         let line = format!("  {:<width$}{}", name(&group[0]), codecs.iter().map(cell).collect::<String>());
         let _ = writeln!(text, "{}", line.trim_end());
     }
-    text.push_str(
-        "  With codecs: where the rules allow them and they gain something, on generated data like the benchmark's.\n",
-    );
+    if !selection.codecs.is_empty() {
+        text.push_str(&match sut_cores {
+            0 => "  Without codecs: the number of processors that decompress at the SUT is not known.\n".to_owned(),
+            cores => format!(
+                "  With codecs: the lower of goodput and of decompression on all {cores} processors of the SUT.\n  \
+                 Codecs that the rules allow and that gain something, on generated data like the benchmark's.\n"
+            ),
+        });
+    }
     text
 }
 
@@ -194,7 +212,7 @@ pub(crate) mod tests {
     #[test]
     fn rates_follow_the_formulas_and_codecs_the_rules() {
         let v5 = selection("v5.0");
-        let rows = table(Some(1_204_224_000.0), Some(1e9), &v5);
+        let rows = table(Some(1_204_224_000.0), Some(1e9), 1_000, &v5);
         let of = |name: &str| rows.iter().filter(|row| row.benchmark == name).collect::<Vec<_>>();
         let resnet50 = of("resnet50");
         assert_eq!((resnet50[0].codec, resnet50[0].samples_per_s), (Codec::None, 1000.0));
@@ -204,16 +222,35 @@ pub(crate) mod tests {
         }
         assert_eq!(of("gptj").len(), 1, "no codec is allowed");
         assert!(of("rgat").is_empty(), "negligible");
-        assert!(text(&rows, &v5).contains("round v5.0") && text(&rows, &v5).contains("resnet50"));
+        assert!(shown(&rows, &v5).contains("round v5.0") && shown(&rows, &v5).contains("resnet50"));
         assert!(rows.iter().all(|row| row.last_round.is_none()), "no round was before");
         let v6 = selection("v6.1");
-        let newer = table(Some(1_204_224_000.0), Some(1e9), &v6);
+        let newer = table(Some(1_204_224_000.0), Some(1e9), 1_000, &v6);
         let resnet50 = newer.iter().find(|row| row.benchmark == "resnet50").unwrap();
         assert_eq!((resnet50.samples_per_s, resnet50.last_round), (1000.0, Some("v5.0")));
-        assert!(newer[0].last_round.is_none() && text(&newer, &v6).contains("  resnet50 (until v5.0) "));
+        assert!(newer[0].last_round.is_none() && shown(&newer, &v6).contains("  resnet50 (last in v5.0) "));
         let dlrm = newer.iter().find(|row| row.benchmark == "dlrm-v2").unwrap();
         assert_eq!(dlrm.last_round, Some("v5.1"));
-        assert_eq!(table(Some(1e9), None, &selection("v6.1")), []);
+        assert_eq!(table(Some(1e9), None, 1, &selection("v6.1")), []);
+    }
+
+    fn shown(rows: &[Row], selection: &Selection) -> String {
+        text(rows, "this fabric over tcp", 2, selection)
+    }
+
+    #[test]
+    fn a_codec_carries_no_more_than_the_sut_decompresses() {
+        let v5 = selection("v5.0");
+        // A link that is never full, and one processor at the SUT.
+        let rows = table(Some(1e15), Some(1e15), 1, &v5);
+        let resnet50: Vec<&Row> = rows.iter().filter(|row| row.benchmark == "resnet50").collect();
+        assert!(resnet50.len() > 1 && resnet50[1..].iter().all(|row| row.samples_per_s < 1e6), "{resnet50:?}");
+        let unknown = table(Some(1e9), Some(1e9), 0, &v5);
+        assert!(unknown.iter().all(|row| row.codec.is_none()), "no processors are known: {unknown:?}");
+        assert!(text(&unknown, "this fabric", 0, &v5).contains("is not known"));
+        let bare = Selection { codecs: Vec::new(), ..v5 };
+        let head = shown(&table(Some(1e9), Some(1e9), 2, &bare), &bare);
+        assert_eq!((head.matches("none").count(), head.contains("codec")), (1, false), "{head}");
     }
 
     #[test]
@@ -224,13 +261,13 @@ pub(crate) mod tests {
             suite: Suite::Edge,
             ..selection("v6.1")
         };
-        let rows = table(Some(1_204_224_000.0), Some(1e9), &chosen);
+        let rows = table(Some(1_204_224_000.0), Some(1e9), 1_000, &chosen);
         let resnet50: Vec<&Row> = rows.iter().filter(|row| row.benchmark == "resnet50").collect();
         let f32s: Vec<&&Row> = resnet50.iter().filter(|row| row.dtype == Some(DType::F32)).collect();
         assert_eq!((f32s.len(), f32s[0].samples_per_s), (1, 250.0), "four bytes instead of one");
         assert!(resnet50.iter().all(|row| row.dtype != Some(DType::I64)), "its model takes none");
         assert!(resnet50.iter().any(|row| row.codec.to_string() == "zstd:3"), "{resnet50:?}");
-        assert!(text(&rows, &chosen).contains("resnet50 f32"), "{}", text(&rows, &chosen));
+        assert!(shown(&rows, &chosen).contains("resnet50 f32"), "{}", shown(&rows, &chosen));
     }
 
     #[test]
@@ -241,7 +278,7 @@ pub(crate) mod tests {
                        inputs = [\"x f32[N,3,4]\"]\nexample = \"synthetic:f32[3,4]x64\"\n";
         std::fs::write(&file, content).unwrap();
         let own = Benchmark::named(file.to_str().unwrap()).unwrap();
-        let rows = table(Some(8.0 * 48.0 * 100.0), Some(1e9), &Selection { more: vec![own], ..selection("v6.1") });
+        let rows = table(Some(8.0 * 48.0 * 100.0), Some(1e9), 1, &Selection { more: vec![own], ..selection("v6.1") });
         assert_eq!((rows[0].benchmark, rows[0].samples_per_s), ("mine", 100.0), "{rows:?}");
     }
 

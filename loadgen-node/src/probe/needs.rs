@@ -17,8 +17,9 @@ use crate::network::fabric::{Fabric, NodeFabric};
 const FRAME_BYTES: f64 = 38.0;
 /// The largest packet that a wire carries; what is larger is loopback's.
 const LARGEST_MTU: u32 = 9_600;
-/// The share of a line that is payload, where segments are not known: 1,448 of 1,538 bytes.
-const USUAL_SHARE: f64 = 0.94;
+/// The MTU, and the payload of a TCP segment in it, where those of the connections are not a wire's.
+const USUAL_MTU: u32 = 1_500;
+const USUAL_SEGMENT: u32 = 1_448;
 /// A processor that is used to this share is full.
 const FULL: f64 = 0.9;
 /// Ends that use less of a processor have time to spare.
@@ -56,7 +57,7 @@ pub(crate) enum LimitKind {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Limit {
     pub(crate) kind: LimitKind,
-    /// Name of the limit and the amount that is there, in words.
+    /// The limit, the amount that is there and its share of the need, in words.
     pub(crate) what: String,
     /// Amount that is there, over the amount that is needed. Below 1 it is too little.
     pub(crate) share: f64,
@@ -66,15 +67,24 @@ pub(crate) struct Limit {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Need {
     pub(crate) demand: Demand,
-    /// Bits per second that links have to carry, heads of packets among them.
+    /// Bits per second that links have to carry, including packet headers.
     pub(crate) line_up_bits_per_s: f64,
     pub(crate) line_down_bits_per_s: f64,
+    /// The protocol and the MTU that packet headers are counted by, in words.
+    pub(crate) line_over: String,
     /// Number of links like the measured one. `None` when goodput is not known both ways.
     pub(crate) links: Option<u64>,
     /// Number of connections to each node, over as many links. `None` when it is not known.
     pub(crate) connections: Option<u64>,
     /// Limits of everything that is needed, the scarcest first.
     pub(crate) limits: Vec<Limit>,
+}
+
+impl Need {
+    /// Returns true when every limit leaves room for the demand.
+    pub(crate) fn is_carried(&self) -> bool {
+        self.limits.first().is_none_or(|scarcest| scarcest.share >= 1.0)
+    }
 }
 
 /// The demand without a codec, and with each codec that one of the benchmarks may use; the others go without it then.
@@ -100,7 +110,7 @@ pub(crate) fn demands(rates: &[Rate], figures: &[Vec<Figures>], codecs: &[Codec]
 
 /// Returns the needs of a demand on a fabric like this one.
 pub(crate) fn need(demand: Demand, fabric: &Fabric) -> Need {
-    let share = payload_share(fabric);
+    let (share, line_over) = line(fabric);
     let (up, down) = (demand.up_bits_per_s, demand.down_bits_per_s);
     let over = |needed: f64, there: f64| if needed > 0.0 { (needed / there).ceil().max(1.0) as u64 } else { 1 };
     let measured = fabric.together.up.zip(fabric.together.down);
@@ -110,23 +120,23 @@ pub(crate) fn need(demand: Demand, fabric: &Fabric) -> Need {
         if needed <= 0.0 {
             continue;
         }
-        limits.extend(there.map(|there| measured_limit(fabric, way, needed, there, share)));
+        // Claims of interfaces and costs of processors are no proof without a goodput.
+        let unknown =
+            || Limit { kind: LimitKind::Wire, what: format!("goodput {} was not measured", way.name()), share: 0.0 };
+        limits.push(there.map_or_else(unknown, |there| measured_limit(fabric, way, needed, there, share)));
         limits.extend(wire_limits(fabric, way, needed, share));
         limits.extend(cpu_limits(fabric, way, needed));
     }
     if demand.inflating_cores > 0.0 {
-        let cores: u32 = fabric.nodes.iter().filter_map(|node| node.sut.as_ref()).map(|end| end.cores).sum();
-        let what = format!(
-            "{cores} processors at the SUT to inflate {}, which takes {:.1}",
-            demand.codec, demand.inflating_cores
-        );
-        let limit = Limit { kind: LimitKind::Codec, what, share: f64::from(cores) / demand.inflating_cores };
-        limits.extend((cores > 0).then_some(limit));
+        let cores = fabric.sut_cores();
+        let there = if cores > 0 { format!("has {cores}") } else { "reports none".to_owned() };
+        let what = format!("decompression needs {:.1} processors, the SUT {there}", demand.inflating_cores);
+        limits.push(Limit { kind: LimitKind::Codec, what, share: f64::from(cores) / demand.inflating_cores });
     }
     limits.sort_by(|a, b| a.share.total_cmp(&b.share));
     let connections = links.and_then(|links| connections(fabric, up / links as f64, down / links as f64));
     let (line_up_bits_per_s, line_down_bits_per_s) = (up / share, down / share);
-    Need { demand, line_up_bits_per_s, line_down_bits_per_s, links, connections, limits }
+    Need { demand, line_up_bits_per_s, line_down_bits_per_s, line_over, links, connections, limits }
 }
 
 #[derive(Clone, Copy)]
@@ -151,13 +161,24 @@ impl Way {
     }
 }
 
-/// The share of a line that is payload, by the segments of the connections.
-fn payload_share(fabric: &Fabric) -> f64 {
+/// The share of a line that is payload, by the segments of the connections, and the words for it. The usual one where
+/// nothing was measured.
+pub(crate) fn line(fabric: &Fabric) -> (f64, String) {
     let paths = fabric.nodes.iter().filter_map(|node| node.loadgen.as_ref()?.path.as_ref());
     let is_wire = |mtu_bytes: u32| (576..=LARGEST_MTU).contains(&mtu_bytes);
-    let share = |segment: u32, mtu: u32| f64::from(segment) / (f64::from(mtu) + FRAME_BYTES);
-    let mut shares = paths.filter(|path| is_wire(path.mtu_bytes) && path.segment_bytes > 0);
-    shares.next().map_or(USUAL_SHARE, |path| share(path.segment_bytes, path.mtu_bytes))
+    let known = paths.filter(|path| is_wire(path.mtu_bytes) && path.segment_bytes > 0).map(|path| {
+        let protocol = if fabric.transport == "quic" { "QUIC" } else { "TCP" };
+        (protocol, path.segment_bytes, path.mtu_bytes)
+    });
+    let (protocol, segment, mtu) = { known }.next().unwrap_or(("TCP", USUAL_SEGMENT, USUAL_MTU));
+    (f64::from(segment) / (f64::from(mtu) + FRAME_BYTES), format!("{protocol} over MTU {mtu}"))
+}
+
+/// A limit with its share of the need in words: `what`, the rate that is there, and what else is known of it.
+fn limit(kind: LimitKind, what: &str, there: f64, needed: f64, why: &str) -> Limit {
+    let (rate, share) = (lon_qsl::bandwidth::rate(there), there / needed);
+    // The percentage is rounded down, so that 100 % is enough.
+    Limit { kind, what: format!("{what}, {rate}, is {:.0} % of the need{why}", (share * 100.0).floor()), share }
 }
 
 /// Returns the limit that was measured, with its cause.
@@ -171,7 +192,6 @@ fn measured_limit(fabric: &Fabric, way: Way, needed: f64, there: f64, share: f64
     let line = fabric.nodes.iter().filter_map(|node| speed(node.loadgen.as_ref()?)).reduce(f64::max);
     let is_loopback = fabric.nodes.iter().all(|node| node.loadgen.as_ref().is_some_and(|end| end.interface.is_none()));
     let is_line_full = line.is_some_and(|line| there >= LINE_FULL * line * share);
-    let rate = lon_qsl::bandwidth::rate(there);
     let (kind, why) = match busiest {
         _ if is_line_full => (LimitKind::Wire, "the interface is full".to_owned()),
         Some((name, used)) if used >= FULL => (LimitKind::Cpu, format!("{name} uses {used:.1} processors for it")),
@@ -180,7 +200,7 @@ fn measured_limit(fabric: &Fabric, way: Way, needed: f64, there: f64, share: f64
         }
         _ => (LimitKind::Kernel, "no processor and no interface is full".to_owned()),
     };
-    Limit { kind, what: format!("goodput {} of {rate} as measured ({why})", way.name()), share: there / needed }
+    limit(kind, &format!("goodput {} as measured", way.name()), there, needed, &format!("; {why}"))
 }
 
 fn speed(end: &End) -> Option<f64> {
@@ -191,23 +211,21 @@ fn speed(end: &End) -> Option<f64> {
 fn wire_limits(fabric: &Fabric, way: Way, needed: f64, share: f64) -> Vec<Limit> {
     let own = fabric.nodes.iter().filter_map(|node| speed(node.loadgen.as_ref()?)).reduce(f64::max);
     let each: Option<Vec<f64>> = fabric.nodes.iter().map(|node| speed(node.sut.as_ref()?)).collect();
-    let limit = |who: &str, line: f64| Limit {
-        kind: LimitKind::Wire,
-        what: format!("{} by the interface of {who}, {}", lon_qsl::bandwidth::rate(line), way.name()),
-        share: line * share / needed,
+    let limit = |whose: &str, line: f64| {
+        let what = format!("payload {} by the interface of {whose}", way.name());
+        limit(LimitKind::Wire, &what, line * share, needed, "")
     };
     let own = own.map(|line| limit("the LoadGen node", line));
-    let sut = each.filter(|each| !each.is_empty()).map(|each| limit("the SUT nodes together", each.iter().sum()));
+    let sut = each.filter(|each| !each.is_empty()).map(|each| limit("all SUT nodes", each.iter().sum()));
     own.into_iter().chain(sut).collect()
 }
 
 /// Returns the limits that the processors would set if all of them did nothing else.
 fn cpu_limits(fabric: &Fabric, way: Way, needed: f64) -> Vec<Limit> {
     let bits = |end: &End| Some(f64::from(end.cores) * 8e9 / way.cost(end).filter(|cost| *cost > 0.0)?);
-    let limit = |who: &str, there: f64| Limit {
-        kind: LimitKind::Cpu,
-        what: format!("{} by all processors of {who}, {}", lon_qsl::bandwidth::rate(there), way.name()),
-        share: there / needed,
+    let limit = |whose: &str, there: f64| {
+        let what = format!("payload {} by all processors of {whose}", way.name());
+        limit(LimitKind::Cpu, &what, there, needed, "")
     };
     let own = fabric.nodes.iter().filter_map(|node| bits(node.loadgen.as_ref()?)).reduce(f64::min);
     let each: Option<Vec<f64>> = fabric.nodes.iter().map(|node| bits(node.sut.as_ref()?)).collect();
@@ -285,6 +303,8 @@ mod tests {
         let need = need(demand(20e9), &full);
         assert_eq!((need.links, need.connections), (Some(3), Some(2)), "6.7 Gbit/s each");
         assert_eq!(need.limits[0].kind, LimitKind::Wire);
+        let what = "goodput up as measured, 9.40 Gbit/s, is 47 % of the need; the interface is full";
+        assert_eq!(need.limits[0].what, what);
         assert!((need.limits[0].share - 0.47).abs() < 0.01, "{:?}", need.limits);
         let line = need.line_up_bits_per_s / 20e9;
         assert!((line - 1538.0 / 1448.0).abs() < 1e-9, "{line}");
@@ -307,6 +327,29 @@ mod tests {
     }
 
     #[test]
+    fn rates_are_not_carried_by_what_was_not_measured() {
+        let mut unknown = fabric(10_000, 4.7e9, 9.4e9, 0.1);
+        unknown.together.up = None;
+        let of_unknown = need(demand(1e9), &unknown);
+        assert!(!of_unknown.is_carried() && of_unknown.limits[0].what.contains("was not measured"), "{of_unknown:?}");
+        unknown.together = Goodput { up: Some(9.4e9), ..Goodput::default() };
+        assert!(need(demand(1e9), &unknown).is_carried(), "nothing goes down");
+    }
+
+    #[test]
+    fn headers_are_counted_by_the_mtu_that_was_found_or_the_usual_one() {
+        let over = |mtu_bytes, segment_bytes| {
+            let mut found = fabric(10_000, 4.7e9, 9.4e9, 0.1);
+            let loadgen = found.nodes[0].loadgen.as_mut().unwrap();
+            loadgen.path = Some(Path { segment_bytes, mtu_bytes, congestion_control: String::new() });
+            let need = need(demand(1e9), &found);
+            (need.line_over, (need.line_up_bits_per_s / 1e5).round() / 1e4)
+        };
+        assert_eq!(over(9000, 8948), ("TCP over MTU 9000".to_owned(), 1.0101));
+        assert_eq!(over(65_535, 65_483), ("TCP over MTU 1500".to_owned(), 1.0622), "of loopback");
+    }
+
+    #[test]
     fn connections_grow_with_what_each_brings() {
         let need = need(demand(40e9), &fabric(100_000, 5e9, 1e12, 0.1));
         assert_eq!((need.links, need.connections), (Some(2), Some(4)));
@@ -325,6 +368,7 @@ mod tests {
         assert!((demands[1].inflating_cores - 30.1).abs() < 0.1, "{:?}", demands[1]);
         let need = need(demands[1], &fabric(100_000, 25e9, 90e9, 0.01));
         assert_eq!(need.limits[0].kind, LimitKind::Codec, "8 processors of 30: {:?}", need.limits);
+        assert_eq!(need.limits[0].what, "decompression needs 30.1 processors, the SUT has 8");
     }
 
     #[test]

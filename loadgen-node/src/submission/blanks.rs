@@ -6,16 +6,25 @@ pub(super) const HEAD: &str = include_str!("template.toml");
 /// The mark of a line that a person has to write.
 const MARK: &str = "# FILL IN: ";
 
-/// Lines of a file that are marked, and empty or as the template has them: each with its number, its key and what
-/// belongs there.
+/// Texts of the system's description that are guesses, each a line of the file.
+pub(super) const GUESSES: [(&str, &str); 4] =
+    [("status", "available"), ("cooling", "air"), ("network_type", "Ethernet"), ("network_media", "copper")];
+
+/// Lines of a file that are marked, and empty or as the template has them: each with its number, its table and key, and
+/// what belongs there.
 pub(super) fn left(text: &str) -> Vec<String> {
-    let (mut found, mut wanted) = (Vec::new(), None);
+    let (mut found, mut wanted, mut table) = (Vec::new(), None, String::new());
+    let is_guess =
+        |key: &str, value: &str| GUESSES.iter().any(|(of, text)| *of == key && value.trim_matches('"') == *text);
     for (number, line) in (1..).zip(text.lines().map(str::trim)) {
         if line.is_empty() || line.starts_with('#') {
             wanted = line.strip_prefix(MARK);
+        } else if let Some(name) = line.strip_prefix('[') {
+            table = format!("{}.", name.trim_matches(['[', ']']));
         } else if let (Some(wanted), Some((key, value))) = (wanted, line.split_once('=')) {
-            let is_as_written = value.trim() == "\"\"" || HEAD.lines().any(|own| own == line);
-            found.extend(is_as_written.then(|| format!("line {number}, {}: {wanted}", key.trim())));
+            let (key, value) = (key.trim(), value.trim());
+            let is_as_written = value == "\"\"" || is_guess(key, value) || HEAD.lines().any(|own| own == line);
+            found.extend(is_as_written.then(|| format!("line {number}, {table}{key}: {wanted}")));
         }
     }
     found
@@ -27,18 +36,25 @@ mod tests {
 
     #[test]
     fn a_line_is_left_until_it_is_filled_in() {
-        let whole =
-            format!("{HEAD}# FILL IN: The name of the system.\nsystem_name = \"\"\n# Air, water.\ncooling = \"air\"\n");
-        let open = left(&whole);
-        let keys: Vec<&str> = open.iter().filter_map(|line| line.split(", ").nth(1)?.split(':').next()).collect();
-        assert_eq!(keys, ["submitter", "system", "sut", "code", "calibration", "system_name"], "{open:?}");
-        assert!(open[5].ends_with(", system_name: The name of the system."), "{open:?}");
+        let whole = format!(
+            "{HEAD}# FILL IN: The name of the system.\nsystem_name = \"\"\n# FILL IN: Air, water.\ncooling = \"air\"\n"
+        );
+        let keys = |text: &str| -> Vec<String> {
+            let open = left(text);
+            open.iter().filter_map(|line| Some(line.split(", ").nth(1)?.split(':').next()?.to_owned())).collect()
+        };
+        let open = keys(&whole);
+        assert_eq!(open[..4], ["submitter", "system", "round", "run.sut"], "{open:?}");
+        for key in ["benchmark.name", "benchmark.settings.Offline", "benchmark.model.retraining", "texts.code"] {
+            assert!(open.iter().any(|known| known == key), "{key}: {open:?}");
+        }
+        assert_eq!(open[open.len() - 2..], ["system-description.system_name", "system-description.cooling"]);
+        assert!(left(&whole).last().is_some_and(|line| line.ends_with("cooling: Air, water.")));
         let filled = whole.replace("ORGANISATION", "Acme").replace("system_name = \"\"", "system_name = \"two\"");
         // A line that is right as it is has no mark any more.
-        let filled = filled.replace("# FILL IN: the SUT nodes.\n", "");
-        let keys: Vec<String> =
-            left(&filled).iter().filter_map(|line| Some(line.split(", ").nth(1)?.to_owned())).collect();
-        let begins: Vec<&str> = keys.iter().filter_map(|key| key.split(':').next()).collect();
-        assert_eq!(begins, ["system", "code", "calibration"], "{keys:?}");
+        let filled = filled.replace("# FILL IN: the SUT nodes.\n", "").replace("\"air\"", "\"water\"");
+        let left = keys(&filled);
+        assert_eq!(left.len(), open.len() - 4, "{left:?}");
+        assert!(left.iter().all(|key| !["submitter", "run.sut"].contains(&key.as_str())), "{left:?}");
     }
 }

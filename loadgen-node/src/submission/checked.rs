@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
-use loadgen::conf::rules::{RULES, Rules};
-use loadgen::settings::named;
+use loadgen::conf::rules::Rules;
 use lon_proto::files;
 use lon_shell::duration::parse_duration;
 
@@ -78,9 +77,7 @@ impl Submission {
             "open" => Division::Open,
             other => bail!("division = \"{other}\": write network or open"),
         };
-        let with_v = file.round.strip_prefix('v').map_or_else(|| format!("v{}", file.round), |_| file.round.clone());
-        let rules =
-            &RULES[named("round", &with_v, &RULES.each_ref().map(|rules| rules.round.name)).context("round")?];
+        let rules = Rules::named(&file.round).context("round")?;
         for (key, word) in [("submitter", &file.submitter), ("system", &file.system)] {
             folder_name(key, word)?;
         }
@@ -286,7 +283,7 @@ mod tests {
 
     #[test]
     fn the_template_is_a_file() {
-        let file: SubmissionFile = toml::from_str(&template::text(None, &[])).unwrap();
+        let file: SubmissionFile = toml::from_str(&template::text(None, None, &[])).unwrap();
         assert!(Submission::of(file).is_ok());
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use loadgen::conf::rules::Rules;
 use loadgen::settings::{Scenario, named};
-use lon_qsl::benchmark::{Benchmark, Official};
+use lon_qsl::benchmark::{Benchmark, Official, Suite};
 use toml::Value;
 
 use super::file::{BenchmarkTable, Model};
@@ -160,7 +160,12 @@ fn official(name: &str, round: &str) -> Result<&'static Official> {
     let is_scenario = all.iter().any(|official| official.benchmark() != benchmark.name);
     ensure!(!is_scenario, "in round {round} this is the scenario Interactive, which cannot be submitted from here");
     match all[..] {
-        [] => bail!("round {round} does not have this benchmark"),
+        [] => {
+            let suites = [("Datacenter", Suite::Datacenter), ("edge", Suite::Edge)];
+            let suites =
+                suites.map(|(name, suite)| format!("{name}: {}", Benchmark::of_suite(suite, round).join(", ")));
+            bail!("round {round} does not have this benchmark, but {}", suites.join("; "))
+        }
         [official] => Ok(official),
         ref several => {
             let names: Vec<&str> = several.iter().map(|official| official.checker.as_str()).collect();

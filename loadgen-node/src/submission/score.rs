@@ -62,11 +62,16 @@ pub(super) fn reaches_target(step: &Step<'_>) -> Result<()> {
 /// Returns the action that gives the score that the run lacks. `None` when it lacks none.
 pub(super) fn missing(step: &Step<'_>) -> Option<String> {
     let found = match step.kind {
+        kind if !is_needed(kind) => return None,
         Kind::Accuracy => of_accuracy(step),
-        Kind::Compliance(AuditTest::Test01) => of_subset(step),
-        Kind::Compliance(_) | Kind::Performance => return None,
+        _ => of_subset(step),
     };
     found.err().map(|why| format!("{why:#}"))
+}
+
+/// Returns true for a run whose answers are scored.
+pub(crate) fn is_needed(kind: Kind) -> bool {
+    matches!(kind, Kind::Accuracy | Kind::Compliance(AuditTest::Test01))
 }
 
 /// The text of `accuracy.txt` for the answers that a compliance run has logged.
@@ -134,8 +139,13 @@ fn line(entry: &Entry, score: &Scored) -> Option<String> {
 }
 
 fn no_score(step: &Step<'_>) -> anyhow::Error {
+    anyhow!(by_official_script(step))
+}
+
+/// The action that gives the score of a run that cannot be scored here.
+pub(crate) fn by_official_script(step: &Step<'_>) -> String {
     let folder = step.folder();
-    anyhow!(
+    format!(
         "{step} cannot be scored here: let the official script score {} and put its {FILE} into {}, with hash= and \
          the SHA-256 of the log as its last line",
         folder.join(ACCURACY_FILE).display(),

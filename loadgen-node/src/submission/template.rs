@@ -1,22 +1,33 @@
 //! The file that `submission init` writes: what has to be filled in, each line with what belongs there. What a run has
-//! found of the system is filled in already.
+//! found of the system, and its round, benchmark, dataset and rate, are filled in already.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use serde_json::Value;
 
-use super::blanks::HEAD;
+use super::blanks::{GUESSES, HEAD};
 use super::system::must_have_a_text;
+use crate::outputs::documents::result_summary::ResultSummary;
 use crate::outputs::documents::system_desc::{SystemDesc, wanted};
 use crate::test_run::stated::{NETWORK_KEYS, SYSTEM_KEYS};
 
 /// The line of the SUT nodes in it.
 const NODES: &str = "sut = \"10.0.0.2:8000,10.0.0.3:8000\"";
+/// The lines of the round in it.
+const ROUND: &str = "# FILL IN: the round: v5.0, v5.1, v6.0 or v6.1.\nround = \"v6.1\"\n";
+/// The first lines of a benchmark in it.
+const BENCHMARK: &str = "# FILL IN: the benchmark, by its name here or in the official checker, such as bert-99.9.\n\
+     name = \"llama3_1-8b\"\n\
+     # FILL IN: flags of `loadgen-node run` for this benchmark alone.\n\
+     run = { dataset = \"/data/dataset\" }\n\
+     # FILL IN: each scenario with your lines of user.conf, in official units.\n\
+     settings.Server = { target_qps = 100 }\n\
+     settings.Offline = { target_qps = 100 }\n";
 /// Keys that other parts of the file give.
 const ELSEWHERE: [&str; 3] = ["division", "submitter", "is_network"];
 /// The texts that most people write.
-const USUAL: [(&str, &str); 13] = [
-    ("status", "available"),
+const USUAL: [(&str, &str); 9] = [
     ("system_type", "datacenter"),
     ("system_type_detail", "N/A"),
     ("host_networking_topology", "N/A"),
@@ -26,29 +37,34 @@ const USUAL: [(&str, &str); 13] = [
     ("accelerator_memory_configuration", "N/A"),
     ("accelerator_host_interconnect", "N/A"),
     ("accelerator_interconnect", "N/A"),
-    ("cooling", "air"),
-    ("network_type", "Ethernet"),
-    ("network_media", "copper"),
 ];
 /// Keys that no run finds. Most runs find all others, or these may stay empty.
 const TO_STATE: [&str; 4] = ["system_name", "host_memory_configuration", "host_network_card_count", "network_topology"];
 /// Ends of explanations that are about one run.
 const OF_A_RUN: [&str; 4] = ["did not say", "told of", "was used", "was seen"];
 
-/// The text of the file; with what was found of the nodes, and the flags with which they were reached, each with its
-/// value as TOML.
-pub(crate) fn text(found: Option<&SystemDesc>, flags: &[(&str, Value)]) -> String {
+/// The text of the file; with a run, what was found of the nodes, and the flags with which they were reached, each with
+/// its value as TOML.
+pub(crate) fn text(run: Option<&ResultSummary>, found: Option<&SystemDesc>, flags: &[(&str, Value)]) -> String {
     let nodes = found.map(|found| found.sut.iter().map(|node| node.address.as_str()).collect::<Vec<_>>().join(","));
     let nodes = nodes.map_or_else(|| NODES.to_owned(), |nodes| format!("sut = {}", quoted(&nodes)));
-    let flags: String = flags.iter().map(|(flag, value)| format!("\n{flag} = {value}")).collect();
+    let flags: String = flags.iter().map(|(flag, value)| line(flag, value)).collect();
     let mut text = HEAD.replace(NODES, &(nodes + &flags));
+    if let Some(run) = run {
+        text = text.replace(ROUND, &format!("round = {}\n", quoted(&run.rules)));
+        text = text.replace(BENCHMARK, &benchmark(run));
+    }
     for key in SYSTEM_KEYS.into_iter().chain(NETWORK_KEYS).filter(|key| !ELSEWHERE.contains(key)) {
         let known = found.and_then(|found| found.official.get(key)?.as_str()).filter(|known| !known.is_empty());
         let usual = USUAL.iter().find(|(usual, _)| *usual == key).map_or("", |(_, text)| text);
+        let guess = GUESSES.iter().find(|(guessed, _)| *guessed == key).map(|(_, text)| *text);
         let is_open = TO_STATE.contains(&key) || !usual.is_empty() || found.is_some_and(|found| is_missing(found, key));
         // Writing to a String cannot fail.
         let _ = match (known, is_open) {
             (Some(known), _) => writeln!(text, "# {}\n# {key} = {}", said(key, "Found:"), quoted(known)),
+            (None, _) if guess.is_some() => {
+                writeln!(text, "# FILL IN: {}\n{key} = {}", said(key, ""), quoted(guess.unwrap_or_default()))
+            }
             (None, true) if usual.is_empty() => writeln!(text, "# FILL IN: {}\n{key} = \"\"", said(key, "")),
             (None, true) => writeln!(text, "# {}\n{key} = {}", said(key, ""), quoted(usual)),
             (None, false) if !must_have_a_text(key) => writeln!(text, "# {}\n# {key} = \"\"", said(key, "")),
@@ -56,6 +72,51 @@ pub(crate) fn text(found: Option<&SystemDesc>, flags: &[(&str, Value)]) -> Strin
         };
     }
     text
+}
+
+/// A flag as a line of its own. An empty text is one that a person has to write.
+fn line(flag: &str, value: &Value) -> String {
+    let mark = if value == "" { format!("\n# FILL IN: --{flag} of the run.") } else { String::new() };
+    format!("{mark}\n{flag} = {value}")
+}
+
+/// The first lines of the benchmark of a run. Its dataset may be one that a person has to give.
+fn benchmark(run: &ResultSummary) -> String {
+    let given = Path::new(&run.dataset);
+    let dataset = match (given.exists(), std::path::absolute(given)) {
+        (true, Ok(path)) => path.display().to_string(),
+        _ => run.dataset.clone(),
+    };
+    let settings = &run.settings;
+    let of_run = match settings.scenario.name() {
+        "Server" => format!("target_qps = {}", settings.server_target_qps),
+        "Offline" => format!("target_qps = {}", settings.offline_expected_qps),
+        _ => String::new(),
+    };
+    format!(
+        "name = {}\nrun = {{ dataset = {} }}\n# Each scenario with your lines of user.conf, in official units.\n\
+         settings.{} = {{ {of_run} }}\n",
+        quoted(&run.benchmark),
+        quoted(&dataset),
+        run.scenario
+    )
+}
+
+/// The flags with which a run reached its nodes, each with its value as TOML.
+pub(crate) fn way(run: &ResultSummary) -> Vec<(&'static str, Value)> {
+    let network = &run.network;
+    let texts = [
+        ("transport", network.transport.as_str(), "grpc"),
+        ("compression", &network.codec, "none"),
+        ("response-compression", &network.response_codec, "none"),
+    ];
+    let others = texts.into_iter().filter(|(_, used, usual)| !used.is_empty() && used != usual);
+    let mut flags: Vec<(&str, Value)> = others.map(|(flag, used, _)| (flag, used.into())).collect();
+    if network.connections > 1 {
+        flags.push(("connections", network.connections.into()));
+    }
+    flags.push(if network.tls { ("tls-ca", "".into()) } else { ("insecure", true.into()) });
+    flags
 }
 
 /// Returns true when a run has not found the text that belongs under the key, and a person has to write it.
@@ -85,11 +146,13 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use loadgen::conf::rules::Rules;
+
     use super::*;
 
     #[test]
     fn every_key_is_there_once_with_what_belongs_there() {
-        let text = text(None, &[]);
+        let text = text(None, None, &[]);
         for key in SYSTEM_KEYS.into_iter().chain(NETWORK_KEYS).filter(|key| !ELSEWHERE.contains(key)) {
             let lines = text.lines().filter(|line| line.trim_start_matches("# ").starts_with(&format!("{key} = ")));
             assert_eq!(lines.count(), 1, "{key}");
@@ -103,5 +166,40 @@ mod tests {
         );
         assert_eq!(quoted("a \"b\""), "\"a \\\"b\\\"\"");
         assert!(!text.contains("did not say") && text.contains(NODES), "{text}");
+        for part in [ROUND, BENCHMARK, "network_media = \"copper\"\n", "cooling = \"air\"\n"] {
+            assert!(text.contains(part), "no {part} in {text}");
+        }
+        assert!(ROUND.contains(Rules::newest().round.name));
+    }
+
+    #[test]
+    fn a_run_gives_its_round_benchmark_dataset_rate_and_way() {
+        let mut run = ResultSummary {
+            rules: "v6.0".to_owned(),
+            benchmark: "retinanet".to_owned(),
+            scenario: "Server".to_owned(),
+            dataset: "/nowhere/openimages".to_owned(),
+            ..ResultSummary::default()
+        };
+        run.settings.scenario = loadgen::settings::Scenario::SERVER;
+        run.settings.server_target_qps = 312.5;
+        run.network.transport = "quic".to_owned();
+        let text = text(Some(&run), None, &way(&run));
+        for line in [
+            "round = \"v6.0\"",
+            "name = \"retinanet\"",
+            "run = { dataset = \"/nowhere/openimages\" }",
+            "settings.Server = { target_qps = 312.5 }",
+            "transport = \"quic\"",
+            "insecure = true",
+        ] {
+            assert!(text.lines().any(|own| own == line), "no {line} in {text}");
+        }
+        run.network.tls = true;
+        let text = super::text(Some(&run), None, &way(&run));
+        assert!(text.contains("\n# FILL IN: --tls-ca of the run.\ntls-ca = \"\"\n"), "{text}");
+        assert!(!text.contains("settings.Offline") && !text.contains("imagenet"), "{text}");
+        let file: Result<super::super::file::SubmissionFile, _> = toml::from_str(&text);
+        assert!(file.is_ok(), "{file:?}");
     }
 }

@@ -22,7 +22,7 @@ use crate::verdict::saturation::Saturation;
 use loadgen::conf::rules::Rules;
 use loadgen::plan::Plan;
 use loadgen::run::{End, RunOutcome};
-use loadgen::settings::Scenario;
+use loadgen::settings::{Assigned, Scenario, TestSettings};
 use lon_world::stall::Stall;
 use lon_world::tally::Tally;
 
@@ -178,7 +178,18 @@ impl Finished {
         let lower = || hints::lower_rate(summary, effective).filter(|_| is_overloaded);
         let fitting = self.judgement.fitting.clone().or_else(lower);
         let all = [hints::longer(summary, effective), hints::more_queries(summary, effective), fitting];
-        all.into_iter().flatten().collect()
+        all.into_iter().flatten().map(|hint| self.with_place(hint)).collect()
+    }
+
+    /// A hint, with the place of the setting where a config file has it.
+    fn with_place(&self, hint: String) -> String {
+        let set = hint.trim_start_matches("--set ").split([' ', ',']).next().unwrap_or_default();
+        let mut probe = TestSettings { scenario: self.setup.scenario(), ..TestSettings::default() };
+        let Ok(Assigned::Here(field)) = probe.set(set) else { return hint };
+        match self.setup.planned.settings.places.get(field) {
+            Some(place) => format!("{hint}; {place} has it now"),
+            None => hint,
+        }
     }
 
     /// Why an accuracy run has no score. `None`: it has one, or it is no accuracy run.

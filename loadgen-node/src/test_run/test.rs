@@ -108,12 +108,17 @@ impl Test {
         Ok(Test { setup, dataset, target, pacing, priority, options, probe, anyway, mixed_nodes, verify, notes })
     }
 
-    /// Returns the time during which samples are issued, s, as far as it can be known beforehand.
+    /// Returns the size of the run, as far as it can be known beforehand.
     ///
     /// # Errors
     /// A sample cannot be read.
-    pub(crate) fn duration_s(&self) -> Outcome<f64> {
-        Ok(predict::predict(&self.setup.plan, samples::sample_size(&self.dataset)?).duration_s)
+    pub(crate) fn predicted(&self) -> Outcome<predict::Prediction> {
+        Ok(predict::predict(&self.setup.plan, samples::sample_size(&self.dataset)?))
+    }
+
+    /// Returns true when the dataset has what answers are scored against.
+    pub(crate) fn has_labels(&self) -> bool {
+        self.dataset.truths().is_some()
     }
 
     /// Returns the findings on the rules of the Network division that can be had before any node is asked.

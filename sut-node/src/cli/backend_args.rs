@@ -19,7 +19,7 @@ pub(super) const SPEED: &str = "Speed and memory";
 #[derive(Args, Clone, Debug)]
 pub(super) struct BackendArgs {
     /// Backend that answers samples: onnx:MODEL.onnx, openai:http://HOST:PORT/MODEL, null, or synthetic:SPEC
-    /// (constant=2ms; the whole grammar is below).
+    /// (constant=2ms; the whole grammar: `--help`).
     #[arg(long, env = "LON_BACKEND", help_heading = ANSWERS)]
     pub(super) backend: String,
     /// Threads inside one inference.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use lon_qsl::benchmark::{Benchmark, Membership, ROUNDS, Suite};
 use lon_tests::process::{LoadGen, repository};
 
 use super::toml_keys::Types;
@@ -36,11 +37,28 @@ pub(super) fn page() -> String {
         "`--benchmark NAME.toml` reads a benchmark of your own. The built-in benchmarks are such files too\n\
                     (`loadgen-node/qsl/benchmarks`). An unknown key is an error.\n"
             .to_owned();
+    let _ = write!(page, "\n## Benchmarks by round\n\n{}", by_round());
     let _ = write!(page, "\n## The smallest file with a score\n\n```toml\n{SMALLEST}```\n");
     let _ = write!(page, "\n## Keys\n\n{}", Types::read(&SOURCES).table("File"));
     let example = std::fs::read_to_string(repository("loadgen-node/qsl/benchmarks/bert.toml")).unwrap();
     let _ = write!(page, "\n## An example\n\nThe built-in `bert`:\n\n```toml\n{example}```\n");
     page
+}
+
+/// The suites that have each benchmark, by round.
+fn by_round() -> String {
+    let mut table = format!("| benchmark | {} | scored by this program |\n", ROUNDS.join(" | "));
+    let _ = writeln!(table, "|---|{}---|", "---|".repeat(ROUNDS.len()));
+    for benchmark in Benchmark::all() {
+        let suites = ROUNDS.map(|round| {
+            let suites = [("Datacenter", Suite::Datacenter), ("edge", Suite::Edge)].into_iter();
+            let has = |suite: Suite| matches!(benchmark.membership(suite, round), Membership::Scenarios(_));
+            suites.filter(|(_, suite)| has(*suite)).map(|(name, _)| name).collect::<Vec<_>>().join(", ")
+        });
+        let scored = if benchmark.accuracy.is_some() { "yes" } else { "no" };
+        let _ = writeln!(table, "| `{}` | {} | {scored} |", benchmark.name, suites.join(" | "));
+    }
+    table
 }
 
 #[test]

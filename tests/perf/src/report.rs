@@ -31,7 +31,8 @@ fn scaled(unit: Unit, value: f64, scale: f64) -> (String, &'static str) {
     let (divisor, name) = match unit {
         Unit::Time if scale >= 1e6 => (1e6, "ms"),
         Unit::Time => (1e3, "us"),
-        Unit::Goodput => (1e9, "GB/s"),
+        // Figures are bytes per second.
+        Unit::Goodput => (1.25e8, "Gbit/s"),
         Unit::Rate if scale >= 1e6 => (1e6, "M/s"),
         Unit::Rate if scale >= 1e3 => (1e3, "k/s"),
         Unit::Rate => (1.0, "/s"),
@@ -226,7 +227,7 @@ mod tests {
     fn figures_have_units_that_suit_them() {
         assert_eq!(show(Unit::Time, 71_234.0), "71.23 us");
         assert_eq!(show(Unit::Time, 2_500_000.0), "2.50 ms");
-        assert_eq!(show(Unit::Goodput, 4.567e9), "4.57 GB/s");
+        assert_eq!(show(Unit::Goodput, 4.567e9), "36.54 Gbit/s");
         assert_eq!(show(Unit::Rate, 123_456.0), "123 k/s");
         assert_eq!(spread(Unit::Rate, &[900e3, 1.2e6, 1.1e6]), "0.90/1.10/1.20 M/s");
         assert_eq!(spread(Unit::Rate, &[]), "-");

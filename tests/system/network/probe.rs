@@ -102,6 +102,40 @@ fn files_are_looked_at_before_the_probe() {
     }
 }
 
+/// A baseline of another transport is refused without a node; `compare` names the command for baselines; a rate that
+/// no codec makes the fabric carry is exit code 3.
+#[test]
+fn a_baseline_and_a_required_rate_are_judged() {
+    let node = SutNode::start("a", "null", &[]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("base.json");
+    let path = file.to_str().unwrap();
+    let flags = ["probe", "--sut", &node.address, "--transport", "tcp", "--duration", "0.2", "--sizes", "64"];
+    let more = ["--save", path, "--repeats", "1", "--rules", "v5.0", "--codecs", "none"];
+    let finished = LoadGen::run(&[&flags[..], &more, &["--require", "resnet50=1000000000"]].concat());
+    assert_eq!(finished.code, Some(3), "{finished:?}");
+    for part in ["Capacity of this fabric over tcp", "over tcp\n  without a codec: NOT carried", "(TCP over MTU 1500)"]
+    {
+        assert!(finished.stdout.contains(part), "no '{part}' in {}", finished.stdout);
+    }
+    assert!(finished.stderr.contains("of 3 repeats"), "a warning: {}", finished.stderr);
+    let other = LoadGen::run(&["probe", "--sut", "127.0.0.1:9", "--transport", "quic", "--against", path]);
+    assert!(other.code == Some(2) && other.stderr.contains("has transport tcp, this probe quic"), "{other:?}");
+    let compared = LoadGen::run(&["compare", path, path]);
+    assert!(compared.code == Some(2) && compared.stderr.contains("`probe --against"), "{compared:?}");
+    // With too few repeats nothing is shown to be worse, and nothing passes.
+    let against = LoadGen::run(&[&flags[..], &["--against", path, "--repeats", "1", "--tolerance", "99%"]].concat());
+    assert!(against.code == Some(2) && against.stdout.contains("UNDECIDED"), "{against:?}");
+}
+
+/// By arithmetic: 25 Gbit/s, of which 1448 of 1538 bytes are payload, over the bytes of an image.
+#[test]
+fn a_link_rate_has_a_capacity_without_a_node() {
+    let finished = LoadGen::run(&["probe", "--link-rate", "25G", "--rules", "v5.0"]);
+    let images = finished.stdout.lines().find(|line| line.trim_start().starts_with("resnet50 "));
+    assert!(finished.code == Some(0) && images.is_some_and(|line| line.ends_with(" 19545")), "{finished:?}");
+}
+
 #[test]
 fn a_node_that_is_busy_with_a_run_is_not_probed() {
     let node = SutNode::start("taken", "synthetic:constant=5ms", &[]);

@@ -45,7 +45,8 @@ fn two_runs_over_different_codecs_show_what_changed_and_what_is_noise() {
     assert!(made.not_comparable.is_empty() && !made.different.iter().any(|fact| fact.what.contains("_id")), "{made:?}");
     let sent = metric(&made, "sent");
     let difference = sent.differences[0].unwrap();
-    assert!(difference.percent < -5.0 && difference.finding == Finding::Better, "{difference:?}");
+    // Other bytes were asked for.
+    assert!(difference.percent < -5.0 && difference.finding == Finding::Differs, "{difference:?}");
     let mean = metric(&made, "mean").differences[0].unwrap();
     let [low, high] = mean.interval_percent.unwrap();
     assert!(low < mean.percent && mean.percent < high && mean.interval_of == Some(IntervalOf::Blocks), "{mean:?}");
@@ -63,9 +64,11 @@ fn two_runs_over_different_codecs_show_what_changed_and_what_is_noise() {
         assert_eq!(section(&page, id).unwrap_or_else(|| panic!("no {id}")).matches("<li>").count(), 2, "{id}");
     }
     let csv = compare(&[plain.arg(), packed.arg(), "--format", "csv"]).stdout;
-    assert!(csv.lines().all(|line| line.matches(',').count() == 8), "{csv}");
-    let row = csv.lines().find(|line| line.starts_with("B,sent,bytes,")).unwrap();
-    assert!(row.ends_with(",better"), "{row}");
+    let quantities = csv.lines().filter(|line| line.starts_with("quantity,"));
+    assert!(quantities.clone().all(|line| line.matches(',').count() == 10), "{csv}");
+    let row = quantities.clone().find(|line| line.starts_with("quantity,A,B,sent,bytes,")).unwrap();
+    assert!(row.ends_with(",differs"), "{row}");
+    assert!(csv.contains("\ndifferent,A,B,codec,,none,zstd"), "{csv}");
     let markdown = compare(&[plain.arg(), packed.arg(), "--format", "md"]).stdout;
     assert!(markdown.contains("| bytes to the SUT for each sample (sent) |") && markdown.contains("plain \\| sent"));
 
@@ -101,12 +104,33 @@ fn what_was_not_answered_is_compared_with_nothing_and_excused_by_no_noise() {
     }
     // Of most samples it is known.
     for name in ["p50", "p90", "rate", "metric_rate"] {
-        assert_eq!(metric(&made, name).differences[0].unwrap().finding, Finding::NotKnown, "{name}");
+        assert_eq!(metric(&made, name).differences[0].unwrap().finding, Finding::NotJudged, "{name}");
     }
     let held = compare(&[whole.arg(), lost.arg(), "--fail-if", "p99>+5%"]);
     assert!(held.code == Some(2) && held.stderr.contains("'p99' is not known of all sides"), "{held:?}");
     let held = compare(&[whole.arg(), lost.arg(), "--fail-if", "metric_rate<-5%", "--fail-if", "invalid"]);
     assert!(held.code == Some(3) && held.stdout.contains("B is INVALID"), "{held:?}");
+}
+
+/// The rate of Server is what was asked for, and the latencies are those that the result has.
+#[test]
+fn another_rate_that_was_asked_for_is_not_better() {
+    let node = SutNode::start("n1", "null", &[]);
+    let at = |qps: u32| {
+        let test = TestRun::new("Server").on(&node.address).set(&format!("target_qps={qps},min_duration=2500"));
+        test.args(&["--max-lag", "3600s"]).finish().1
+    };
+    let (slow, quick) = (at(200), at(400));
+    let made = document(&[slow.arg(), quick.arg()]);
+    assert_eq!(made.notes[0], "target_qps differs (A 200, B 400): rate and latencies follow from it");
+    for name in ["rate", "metric_rate"] {
+        assert_eq!(metric(&made, name).differences[0].unwrap().finding, Finding::AsAsked, "{name}: {made:?}");
+    }
+    let result = slow.result();
+    for (name, key) in [("p50", "p50"), ("p99", "p99"), ("p99.9", "p99_9"), ("mean", "mean")] {
+        assert_eq!(metric(&made, name).values[0], result["latency_ns"][key].as_f64(), "{name}");
+    }
+    assert!(!made.different.iter().any(|fact| fact.what == "settings, mode"), "{made:?}");
 }
 
 #[test]

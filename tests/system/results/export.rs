@@ -14,17 +14,28 @@ use lon_tests::run_folder::{RunFolder, assert_sums};
 use lon_tests::test_run::TestRun;
 use nix::sys::signal::Signal;
 
-const PLAIN: [&str; 5] = ["sample", "query", "start_ns", "latency_ns", "end"];
+const PLAIN: [&str; 6] = ["sample", "query", "qsl_idx", "start_ns", "latency_ns", "end"];
 
 fn result(folder: &RunFolder) -> ResultSummary {
     serde_json::from_value(folder.result()).unwrap()
+}
+
+/// The indices in the dataset that the accuracy log has, in the order of issue.
+fn logged_indices(folder: &RunFolder) -> Vec<u64> {
+    let log = fs::read_to_string(folder.path.join("mlperf_log_accuracy.json")).unwrap();
+    let log: Vec<serde_json::Value> = serde_json::from_str(&log).unwrap();
+    let number = |entry: &serde_json::Value, key: &str| entry[key].as_u64().unwrap();
+    let mut all: Vec<(u64, u64)> = log.iter().map(|one| (number(one, "seq_id"), number(one, "qsl_idx"))).collect();
+    all.sort_unstable();
+    all.into_iter().map(|(_, index)| index).collect()
 }
 
 #[test]
 fn exported_samples_are_those_that_were_judged() {
     let node = SutNode::start("n1", "null", &[]);
     let test = TestRun::new("Server").on(&node.address);
-    let (_, folder) = test.set("target_qps=500,min_duration=1100,min_query_count=200").finish();
+    let set = "target_qps=500,min_duration=1100,min_query_count=200,accuracy_log_probability=100%";
+    let (_, folder) = test.set(set).finish();
     let csv = folder.path.join("samples.csv");
     let export = || LoadGen::run(&["export", folder.arg(), "--out", csv.to_str().unwrap()]);
     assert_eq!(export().code, Some(0));
@@ -38,12 +49,27 @@ fn exported_samples_are_those_that_were_judged() {
     assert_eq!(ends.get("answered"), Some(&result.counts.completed));
     assert_eq!(table.numbers("latency_ns").into_iter().max(), result.latency_ns.unwrap().max.map(|ns| ns as u64));
     assert!(table.numbers("start_ns").is_sorted(), "the schedule is in order");
+    assert_eq!(table.numbers("qsl_idx"), logged_indices(&folder), "the accuracy log has the same indices");
     let again = export();
     assert!(again.code == Some(2) && again.stderr.contains("samples.csv"), "{again:?}");
     let printed = LoadGen::run(&["export", folder.arg()]);
     assert_eq!(printed.stdout, text);
     let nowhere = LoadGen::run(&["export", folder.arg(), "--to", "parquet"]);
-    assert!(nowhere.code == Some(2) && nowhere.stderr.contains("--out"), "{nowhere:?}");
+    assert!(nowhere.code == Some(2) && nowhere.stderr.contains("only CSV goes to standard output"), "{nowhere:?}");
+}
+
+/// Queries of many samples, and of the whole set, are drawn again piece by piece.
+#[test]
+fn every_sample_has_the_index_that_was_sent() {
+    let node = SutNode::start("n1", "null", &[]);
+    for (scenario, set) in [
+        ("Offline", "min_duration=1000,min_query_count=1,target_qps=5000"),
+        ("MultiStream", "min_duration=0,min_query_count=50"),
+    ] {
+        let test = TestRun::new(scenario).on(&node.address).set(set).set("accuracy_log_probability=100%");
+        let (_, folder) = test.finish();
+        assert_eq!(exported(&folder.path).numbers("qsl_idx"), logged_indices(&folder), "{scenario}");
+    }
 }
 
 #[test]
@@ -68,7 +94,7 @@ fn every_sample_has_its_node_and_stages() {
         }
         assert_eq!(answered, result.counts.issued, "{scenario}");
         let mut stages_ns = vec![0; table.rows.len()];
-        for stage in &table.heads[6..] {
+        for stage in &table.heads[7..] {
             stages_ns.iter_mut().zip(table.numbers(stage)).for_each(|(sum, stage_ns)| *sum += stage_ns);
         }
         for (latency_ns, stages_ns) in table.numbers("latency_ns").into_iter().zip(stages_ns) {

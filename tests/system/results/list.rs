@@ -65,10 +65,14 @@ fn runs_are_listed_by_time_and_filtered() {
     let result: ResultSummary = serde_json::from_str(&text).unwrap();
     let run = &all.runs[0];
     assert_eq!((&run.metric, run.result, run.has_page), (&result.metric, result.result, true));
-    assert!(matches!(run.metric, Some(MetricDocument::Performance(_))), "{run:?}");
+    let Some(MetricDocument::Performance(metric)) = &run.metric else { panic!("{run:?}") };
 
     let csv = list(&above.path, &["--format", "csv"]).stdout;
-    assert!(csv.contains("\"a, \"\"b\"\" | c\"") && csv.starts_with("started (UTC),benchmark,"), "{csv}");
+    assert!(csv.contains("\"a, \"\"b\"\" | c\"") && csv.starts_with("started_utc,benchmark,"), "{csv}");
+    let value = metric.value.unwrap();
+    assert!(csv.contains(&format!(",ended,result_completed_samples_per_sec,{value},samples/s,")), "{csv}");
+    let p99_ns = result.latency_ns.unwrap().p99.unwrap();
+    assert!(csv.contains(&format!(",{p99_ns},500,,,,,grpc,none,none,")), "{csv}");
     let markdown = list(&above.path, &["--format", "md"]).stdout;
     assert!(markdown.contains("a, \"b\" \\| c"), "{markdown}");
     assert_eq!(listed(&above.path, &["--scenario", "Server"]).runs.len(), 1);

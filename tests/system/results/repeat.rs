@@ -32,7 +32,8 @@ fn each_run_has_a_folder_and_the_table_has_their_spread() {
     let (finished, folder) = offline(RunFolder::new()).finish();
     assert_eq!(finished.code, Some(0), "{finished:?}");
     for number in ["1", "2", "3"] {
-        assert!(beside(&folder, number).join("result_summary.json").exists(), "run {number}");
+        let result = fs::read_to_string(beside(&folder, number).join("result_summary.json")).unwrap();
+        assert!(result.contains(&format!("\"repeat {number} of 3\"")), "run {number}: {result}");
         assert!(finished.stdout.contains(&format!("VALID   {}\n", beside(&folder, number).display())), "{finished:?}");
     }
     assert!(!folder.path.exists() && !beside(&folder, "4").exists());

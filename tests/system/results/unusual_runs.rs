@@ -7,6 +7,7 @@ use std::path::Path;
 use loadgen_node::documents::network_report::NetworkReport;
 use loadgen_node::documents::result_summary::ResultSummary;
 use loadgen_node::documents::run_list::RunList;
+use lon_tests::export::exported;
 use lon_tests::page::{Table, answer, section, shows, stands_alone, text};
 use lon_tests::process::LoadGen;
 use lon_tests::unusual_runs::UnusualRuns;
@@ -30,13 +31,9 @@ impl Run {
     fn read(folder: &Path) -> Run {
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
         let page = fs::read_to_string(folder.join("report.html")).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let exported = LoadGen::run(&["export", folder.to_str().unwrap()]);
-        assert_eq!(exported.code, Some(0), "{name}: {exported:?}");
-        let sample = |line: &str| {
-            let cells: Vec<&str> = line.split(',').collect();
-            (cells[2].parse().unwrap(), cells[3].parse().ok())
-        };
-        let samples = exported.stdout.lines().skip(1).map(sample).collect();
+        let table = exported(folder);
+        let starts_ns = table.texts("start_ns").map(|cell| cell.parse().unwrap());
+        let samples = starts_ns.zip(table.texts("latency_ns").map(|cell| cell.parse().ok())).collect();
         let result: ResultSummary = document(folder, "result_summary.json");
         let has_network = result.files.contains_key("network_report.json");
         let network = has_network.then(|| document(folder, "network_report.json"));

@@ -123,7 +123,10 @@ fn what_the_official_script_printed_of_the_accuracy_run_is_judged() {
         assert_eq!(conf.code, Some(0), "{conf:?}");
         let conf: serde_json::Value = serde_json::from_str(&conf.stdout).unwrap();
         let rules = conf["division"]["rules"].as_array().unwrap();
-        rules.iter().find(|rule| rule["id"] == "accuracy_target").unwrap()["verdict"].clone()
+        let verdict = |id: &str| rules.iter().find(|rule| rule["id"] == id).unwrap()["verdict"].clone();
+        let setup = rules.iter().find(|rule| rule["why"].to_string().contains("is INVALID"));
+        assert!(setup.is_none(), "a run that others score: {setup:?}");
+        verdict("accuracy_target")
     };
     assert_eq!((target("0.86170"), target("0.85")), ("kept".into(), "broken".into()));
 }

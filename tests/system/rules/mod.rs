@@ -2,6 +2,8 @@
 //!
 //! - `audit`: compliance tests on real runs, as they are and falsified
 //! - `division`: the rules of the Network division, broken and marked
+//! - `submission`: the file of a submission, and what is planned from it
 
 mod audit;
 mod division;
+mod submission;

@@ -3,7 +3,7 @@
 use super::keys::{self, Applied, Owner};
 use super::parse::Table;
 use crate::scenario::TestSettings;
-use crate::settings::{OFFICIAL_SEEDS, Profile, Round};
+use crate::settings::{OFFICIAL_SEEDS, Profile, Round, UnknownName, named};
 
 /// Prescriptions of an official round.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +57,22 @@ impl Rules {
         RULES.iter().find(|rules| rules.round.name == name)
     }
 
+    /// The round that a person typed, with or without its `v`. The newest is suggested for one above it.
+    ///
+    /// # Errors
+    /// There is no such round.
+    pub fn named(text: &str) -> Result<&'static Rules, UnknownName> {
+        let with_v = if text.starts_with(|c: char| c.is_ascii_digit()) { format!("v{text}") } else { text.to_owned() };
+        let found = named("round", &with_v, &RULES.each_ref().map(|rules| rules.round.name));
+        found.map(|index| &RULES[index]).map_err(|error| {
+            let newest = Rules::newest().round.name;
+            match numbers(&with_v) > numbers(newest) {
+                true => UnknownName { hint: format!(" (did you mean {newest}?)"), ..error },
+                false => error,
+            }
+        })
+    }
+
     /// The newest round that is known.
     pub fn newest() -> &'static Rules {
         &RULES[RULES.len() - 1]
@@ -83,6 +99,12 @@ impl Rules {
         models.dedup();
         models
     }
+}
+
+/// The numbers of a round's name, `v6.1`.
+fn numbers(name: &str) -> Option<(u32, u32)> {
+    let (major, minor) = name.strip_prefix('v')?.split_once('.')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -124,6 +146,16 @@ mod tests {
         assert_eq!(settings.server_target_latency_ns, 15_000_000);
         assert!(!old.knows("deepseek-r1") && newest.knows("deepseek-r1"));
         assert!(Rules::find("6.1").is_none());
+    }
+
+    #[test]
+    fn the_newest_round_is_meant_by_one_above_it() {
+        for typed in ["v7.0", "10.1", "6.2"] {
+            let error = Rules::named(typed).unwrap_err();
+            assert_eq!(error.hint, " (did you mean v6.1?)", "{typed}");
+        }
+        assert_eq!(Rules::named("5.1").unwrap().round.name, "v5.1");
+        assert!(Rules::named("v5.2").unwrap_err().hint.contains("v5."));
     }
 
     #[test]

@@ -46,6 +46,6 @@ pub use quantity::{Agreement, Comparison, Part, Quantity, TraceSeen};
 pub use release::is_read;
 pub use requested::{Requested, requested};
 pub use stated::MAX_LIBRARY;
-pub use table::MARK;
+pub use table::{MARK, TAKEN, UNKNOWN};
 pub use token_counts::{ACCURACY_FILE, TokenCounts};
 pub use trace_log::{TRACE_FILE, TraceLog};

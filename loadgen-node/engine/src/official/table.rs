@@ -11,9 +11,9 @@ pub(super) type Lines = Vec<(String, String)>;
 pub const MARK: &str = "Mark: ";
 
 /// Why a quantity that a filling decides is unchecked.
-const UNKNOWN: &str = "the logs do not have what it follows from";
+pub const UNKNOWN: &str = "the logs do not have what it follows from";
 /// Why a quantity that other ones were worked out from is unchecked.
-const TAKEN: &str = "taken as it is logged; the latencies that it follows from are not in the logs";
+pub const TAKEN: &str = "taken as it is logged; the latencies that it follows from are not in the logs";
 
 /// Distance from all fillings beyond which a number is without doubt another one, as a share.
 const FAR: f64 = 0.01;

@@ -55,7 +55,7 @@ pub enum AssignmentError {
     #[error("{0}")]
     Scenario(UnknownName),
     /// No such key, at least not in this scenario.
-    #[error("no setting '{key}' in {place}{hint}; valid: {}", valid.join(", "))]
+    #[error("no setting '{key}' in {place}{hint}{}", listed(hint, valid))]
     Key {
         /// Key that the user typed.
         key: String,
@@ -217,6 +217,11 @@ fn unknown_key(key: &str, scenarios: &[Scenario]) -> AssignmentError {
     AssignmentError::Key { key: key.to_owned(), place, hint, valid }
 }
 
+/// The keys that are accepted, as the end of a sentence; nothing behind a suggestion.
+fn listed(hint: &str, valid: &[&str]) -> String {
+    if hint.is_empty() { format!("; valid: {}", valid.join(", ")) } else { String::new() }
+}
+
 /// Of a value that `conf` shows and that follows from settings: from which.
 fn worked_out(name: &str) -> Option<&'static str> {
     match name {
@@ -358,7 +363,7 @@ mod tests {
     #[test]
     fn a_misspelt_key_is_named_with_a_suggestion() {
         let text = server().set("target_qsp=3").unwrap_err().to_string();
-        assert!(text.contains("'target_qsp'") && text.contains("did you mean 'target_qps'"), "{text}");
+        assert!(text.contains("'target_qsp'") && text.ends_with("(did you mean 'target_qps'?)"), "{text}");
     }
 
     #[test]

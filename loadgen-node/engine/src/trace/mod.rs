@@ -8,12 +8,14 @@
 //! | `choice` | these numbers -> at which sample of the set each query starts |
 //! | `phase` | one phase of a test: its set and the size of its traffic |
 //! | `queries` | a phase -> its queries, one after the other |
+//! | `indices` | a phase -> the index in the library of each sample, for a run that is over |
 //! | `picks` | which samples of a performance phase have their answers logged |
 //!
 //! Nothing is stored: every run over a phase generates its traffic again. Draws happen in the official order, so that
 //! the same seeds give the same traffic.
 
 mod choice;
+mod indices;
 mod phase;
 mod picks;
 mod queries;
@@ -21,6 +23,7 @@ mod recipe;
 mod rng;
 mod sets;
 
+pub use indices::Indices;
 pub use phase::PhasePlan;
 pub(crate) use picks::Picks;
 pub use queries::{Query, Trace};

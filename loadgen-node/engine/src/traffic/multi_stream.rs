@@ -54,4 +54,8 @@ impl<S> Traffic<S> for MultiStream {
             ("multi_stream_samples_per_query".into(), s.multi_stream_samples_per_query.into()),
         ]
     }
+
+    fn offered(&self, settings: &Requested<S>) -> Option<(&'static str, f64)> {
+        Some(("samples_per_query", settings.multi_stream_samples_per_query as f64))
+    }
 }

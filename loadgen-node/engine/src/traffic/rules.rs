@@ -36,6 +36,12 @@ pub trait Traffic<S>: Sync {
         None
     }
 
+    /// The setting of the load that the SUT gets, with its value: rate and latencies follow from it. `None` when the
+    /// scenario has none.
+    fn offered(&self, _settings: &Requested<S>) -> Option<(&'static str, f64)> {
+        None
+    }
+
     /// Describes the requested settings that this engine treats in another way, as a sentence for the user; mostly
     /// nothing.
     fn without_effect(&self, _settings: &Requested<S>) -> Option<String> {

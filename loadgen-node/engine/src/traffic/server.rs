@@ -56,6 +56,10 @@ impl<S: Clone> Traffic<S> for Server {
         Some(Requested { server_target_qps: qps, ..settings.clone() })
     }
 
+    fn offered(&self, settings: &Requested<S>) -> Option<(&'static str, f64)> {
+        Some(("target_qps", settings.server_target_qps))
+    }
+
     fn without_effect(&self, s: &Requested<S>) -> Option<String> {
         let threads = s.server_num_issue_query_threads;
         (threads > 1).then(|| {

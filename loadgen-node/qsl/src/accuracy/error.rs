@@ -160,3 +160,10 @@ pub enum ScoreError {
     #[error("the right texts have no words")]
     NoWords,
 }
+
+impl ScoreError {
+    /// Tells whether a text is that of [`ScoreError::NoTruths`].
+    pub fn is_no_truths(text: &str) -> bool {
+        text.starts_with("the accuracy target ") && text.contains(" was not judged: ")
+    }
+}

@@ -10,6 +10,7 @@ use lon_proto::files;
 
 use super::definition::Benchmark;
 use super::file;
+use super::suite::{Membership, Suite};
 
 /// Lists the names and texts of files in `benchmarks/`.
 macro_rules! files {
@@ -93,6 +94,12 @@ impl Benchmark {
     /// Returns all built-in benchmarks. Each is followed by its variants.
     pub fn all() -> &'static [Benchmark] {
         &BENCHMARKS
+    }
+
+    /// Returns the names of the benchmarks of a suite in a round.
+    pub fn of_suite(suite: Suite, round: &str) -> Vec<&'static str> {
+        let is_in = |benchmark: &&Benchmark| matches!(benchmark.membership(suite, round), Membership::Scenarios(_));
+        Benchmark::all().iter().filter(is_in).map(|benchmark| benchmark.name).collect()
     }
 
     /// Returns the built-in benchmark with this name or alias. Capitals, dashes and underscores do not matter.

@@ -107,6 +107,9 @@ mod tests {
         assert_eq!((scenarios.required.len(), scenarios.optional.as_slice()), (1, &[ScenarioName::Server][..]));
         assert_eq!(datacenter("bert", "v5.0"), Membership::Absent);
         assert_eq!(datacenter("digits", "v6.0"), Membership::Absent);
+        let [old, new] = ["v5.0", "v6.1"].map(|round| Benchmark::of_suite(Suite::Datacenter, round));
+        assert!(old.contains(&"resnet50") && !new.contains(&"resnet50") && !new.contains(&"digits"), "{new:?}");
+        assert!(Benchmark::of_suite(Suite::Edge, "v6.1").contains(&"bert"));
     }
 
     #[test]

@@ -301,6 +301,13 @@ mod tests {
         let [arrays] = &missing("rgat", folder.path())[..] else { panic!("one fault") };
         assert!(arrays.starts_with("IT has no labels (labels.txt in this folder: a line for each file"), "{arrays}");
         assert_eq!(missing("synthetic", &file), [""; 0], "nothing is scored");
+        let dataset = Dataset::open("synthetic:u8[4]x4", &Default::default()).unwrap();
+        let told = Benchmark::find("resnet50").unwrap().no_truths(&dataset).unwrap().to_string();
+        assert!(
+            told.ends_with("x4 has no labels (the program made it up)") && ScoreError::is_no_truths(&told),
+            "{told}"
+        );
+        assert!(!ScoreError::is_no_truths(&ScoreError::OneClass.to_string()));
     }
 
     /// Source: the sum of `dev-v1.1.json` at rajpurkar.github.io/SQuAD-explorer, as Hugging Face's `squad` has it.

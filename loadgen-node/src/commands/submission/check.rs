@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
-use loadgen::conf::rules::{RULES, Rules};
-use loadgen::settings::named;
+use loadgen::conf::rules::Rules;
 use lon_proto::text::on_lines;
 
 use super::super::io::{print_in, print_text};
@@ -34,12 +33,10 @@ impl Asked {
     /// Paths are from where the command was typed.
     pub(super) fn new(tree: &Path, round: &str, mlcommons: Option<&Path>) -> Outcome<Asked> {
         let of = |path: &Path| path.canonicalize().with_context(|| format!("cannot find {}", path.display()));
-        let with_v = if round.starts_with('v') { round.to_owned() } else { format!("v{round}") };
-        let known = RULES.each_ref().map(|rules| rules.round.name);
-        let index = named("round", &with_v, &known).context("--rules").or_exit(Exit::Usage)?;
+        let rules = Rules::named(round).context("--rules").or_exit(Exit::Usage)?;
         let tree = of(tree).or_exit(Exit::Usage)?;
         let checker = mlcommons.map(|clone| of(&clone.join(CHECKER)).context("--mlcommons"));
-        Ok(Asked { tree, rules: &RULES[index], checker: checker.transpose().or_exit(Exit::Usage)? })
+        Ok(Asked { tree, rules, checker: checker.transpose().or_exit(Exit::Usage)? })
     }
 }
 

@@ -17,6 +17,7 @@ use super::io::print_text;
 use crate::cli::{DialArgs, InitArgs, KserveArgs, SubmissionArgs, SubmissionCommand};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::system_desc::{self, SystemDesc};
+use crate::outputs::own_result;
 use crate::submission::checked::{Engine, Submission};
 use crate::submission::{template, tree};
 
@@ -52,9 +53,9 @@ fn read(file: &Path) -> Outcome<Submission> {
 fn init(args: &InitArgs) -> Outcome {
     let file = &args.file;
     let text = match (&args.run, args.dial()) {
-        (Some(run), _) => template::text(Some(&described(run).or_exit(Exit::Usage)?), &[]),
-        (None, Some(dial)) => template::text(Some(&asked(&dial)?), &args.way.typed()),
-        (None, None) => template::text(None, &args.way.typed()),
+        (Some(run), _) => of_run(run).or_exit(Exit::Usage)?,
+        (None, Some(dial)) => template::text(None, Some(&asked(&dial)?), &args.way.typed()),
+        (None, None) => template::text(None, None, &args.way.typed()),
     };
     let cannot = || format!("cannot write {}", file.display());
     match std::fs::File::create_new(file) {
@@ -68,11 +69,13 @@ fn init(args: &InitArgs) -> Outcome {
     print_text(&format!("{} is written: fill in what is marked FILL IN\n", file.display()))
 }
 
-/// Returns the description of the system that a run has found.
-fn described(run: &Path) -> anyhow::Result<SystemDesc> {
-    let path = run.join(system_desc::FILE);
+/// Returns the text of the file with what a run was, and has found of the system.
+fn of_run(folder: &Path) -> anyhow::Result<String> {
+    let path = folder.join(system_desc::FILE);
     let told = || format!("--run {}", path.display());
-    of_text(&files::text(&path, Limit::DOCUMENT).with_context(told)?).with_context(told)
+    let found: SystemDesc = of_text(&files::text(&path, Limit::DOCUMENT).with_context(told)?).with_context(told)?;
+    let run = own_result::read(folder).with_context(|| format!("--run {}", folder.display()))?;
+    Ok(template::text(Some(&run), Some(&found), &template::way(&run)))
 }
 
 /// Returns the description of the system that nodes give of themselves.

@@ -6,14 +6,19 @@ use super::super::io::{print_in, print_text};
 use crate::cli::{Asked, Cli, Command, Format};
 use crate::division::{Division, Findings};
 use crate::exit::{Exit, Failure, OrExit as _, Outcome};
-use crate::outputs::documents::submission_plan::{BrokenRule, PlannedRun, SCHEMA, SubmissionPlan};
+use crate::outputs::documents::submission_plan::{BrokenRule, PlanFault, PlannedRun, SCHEMA, SubmissionPlan};
 use crate::submission::checked::Submission;
 use crate::submission::kind::Kind;
 use crate::submission::record::{State, state};
+use crate::submission::score;
 use crate::submission::step::Step;
 use crate::test_run::{Test, TestSpec};
+use loadgen::plan::predict::Prediction;
 
-/// Prints the plan. A rule that is broken makes exit code 3, but in a rehearsal.
+/// The rule that every rehearsal breaks.
+const BROKEN_BY_REHEARSALS: &str = "run_duration";
+
+/// Prints the plan. A run that cannot be made makes exit code 2, else a rule that is broken exit code 3.
 pub(super) fn plan(submission: &Submission, form: Format) -> Outcome {
     let mut plan = SubmissionPlan {
         schema: SCHEMA,
@@ -21,26 +26,50 @@ pub(super) fn plan(submission: &Submission, form: Format) -> Outcome {
         round: submission.rules.round.name.to_owned(),
         rehearsal: submission.rehearsal.is_some(),
         runs: Vec::new(),
+        faults: Vec::new(),
         broken_rules: Vec::new(),
+        unscored: Vec::new(),
         fill_in: submission.fill_in.clone(),
     };
     // A message about a benchmark would come again for each of its runs, so each message is logged once.
     let once = lon_shell::log::once();
     for step in submission.steps() {
         step.write_inputs().or_exit(Exit::Usage)?;
-        let test = spec(&step).and_then(Test::new).map_err(|failure| {
-            let place = step.place_of(&failure.one_line());
-            Failure { error: failure.error.context(place), ..failure }
-        })?;
-        plan.runs.push(planned(&step, test.duration_s()?));
-        // Compliance runs have settings that no result may have.
-        if submission.division == Division::Network && !matches!(step.kind, Kind::Compliance(_)) {
-            add_broken(&mut plan.broken_rules, &step, &test.findings());
+        match spec(&step).and_then(Test::new) {
+            Ok(test) => add(&mut plan, &step, &test)?,
+            Err(failure) => add_fault(&mut plan.faults, &step, &failure),
         }
     }
     drop(once);
     print_in(form, &plan, || print_text(&plan.text()), || plan.table())?;
-    Ok(if plan.broken_rules.is_empty() || plan.rehearsal { Exit::Ok } else { Exit::Invalid })
+    if !plan.faults.is_empty() {
+        let whys: Vec<&str> = plan.faults.iter().map(|fault| fault.why.as_str()).collect();
+        return Err(anyhow::anyhow!("runs cannot be made:\n  {}", whys.join("\n  "))).or_exit(Exit::Usage);
+    }
+    Ok(if plan.broken_rules.is_empty() { Exit::Ok } else { Exit::Invalid })
+}
+
+/// Adds a run that can be made.
+fn add(plan: &mut SubmissionPlan, step: &Step<'_>, test: &Test) -> Outcome<()> {
+    plan.runs.push(planned(step, test.predicted()?));
+    if score::is_needed(step.kind) && !(score::is_printed(step.entry) && test.has_labels()) {
+        plan.unscored.push(score::by_official_script(step));
+    }
+    // Compliance runs have settings that no result may have.
+    if step.submission.division == Division::Network && !matches!(step.kind, Kind::Compliance(_)) {
+        add_broken(&mut plan.broken_rules, step, &test.findings());
+    }
+    Ok(())
+}
+
+/// Adds why a run cannot be made, once for all runs.
+fn add_fault(known: &mut Vec<PlanFault>, step: &Step<'_>, failure: &Failure) {
+    let line = failure.one_line();
+    let why = format!("{}: {line}", step.place_of(&line));
+    match known.iter_mut().find(|fault| fault.why == why) {
+        Some(fault) => fault.runs.push(step.to_string()),
+        None => known.push(PlanFault { runs: vec![step.to_string()], why }),
+    }
 }
 
 /// The test that a step's command asks for, without what other runs have to make first. Rules are looked at here, so
@@ -62,22 +91,27 @@ pub(super) fn spec(step: &Step<'_>) -> Outcome<TestSpec> {
     .or_exit(Exit::Usage)
 }
 
-fn planned(step: &Step<'_>, duration_s: f64) -> PlannedRun {
+fn planned(step: &Step<'_>, predicted: Prediction) -> PlannedRun {
+    let Prediction { duration_s, samples, .. } = predicted;
     let (done, why) = match state(step) {
         State::Done => (true, None),
         State::Missing => (false, None),
         State::Stale(why) | State::Unscored(why) => (false, Some(why)),
     };
     let folder = step.folder().display().to_string();
-    PlannedRun { name: step.to_string(), folder, command: step.words(), done, why, duration_s }
+    PlannedRun { name: step.to_string(), folder, command: step.words(), done, why, duration_s, samples }
 }
 
-/// Adds the rules that are broken here and were not named before.
+/// Adds the rules that are broken here. A rehearsal is short by intent.
 fn add_broken(known: &mut Vec<BrokenRule>, step: &Step<'_>, findings: &Findings) {
     for (finding, why) in findings.broken() {
         let (id, section) = (finding.rule.id.to_owned(), finding.rule.section.to_owned());
-        if !known.iter().any(|rule| rule.id == id && rule.why == why) {
-            known.push(BrokenRule { run: step.to_string(), id, section, why: why.to_owned() });
+        if step.submission.rehearsal.is_some() && id == BROKEN_BY_REHEARSALS {
+            continue;
+        }
+        match known.iter_mut().find(|rule| rule.id == id && rule.why == why) {
+            Some(rule) => rule.runs.push(step.to_string()),
+            None => known.push(BrokenRule { runs: vec![step.to_string()], id, section, why: why.to_owned() }),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::outputs::table::Table;
 pub struct AccuracyDocument {
     /// The metric's name.
     pub metric: String,
-    /// The metric's name again, as metrics of performance have it.
+    /// The metric of accuracy again, such as `top1`, so that `metric.name` names it in accuracy runs.
     pub name: String,
     /// The score, in `unit`.
     pub value: f64,

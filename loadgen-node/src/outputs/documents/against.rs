@@ -10,13 +10,17 @@ pub struct AgainstDocument {
     pub file: String,
     /// Loss of goodput that is allowed, percent.
     pub tolerance_percent: f64,
-    /// True when nothing is worse than the tolerance allows, and the ends are configured as in the stored probe.
+    /// True when every goodput was shown to be no lower than the tolerance allows, and the ends are configured as in
+    /// the stored probe.
     pub passed: bool,
-    /// Differences from the stored probe. Quantities without a difference are not listed.
+    /// Differences from the stored probe, and goodputs that are undecided.
     pub changes: Vec<ChangeDocument>,
+    /// Goodputs that are as in the stored probe.
+    #[serde(default)]
+    pub unchanged: Vec<ChangeDocument>,
 }
 
-/// One difference from the stored probe.
+/// One quantity, beside that of the stored probe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ChangeDocument {
@@ -46,15 +50,26 @@ pub struct ChangeDocument {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
-    /// It is lower than the tolerance allows.
+    /// It is lower than the tolerance allows, and no interval says that this may be chance.
     Worse,
     /// It is higher by more than the tolerance.
     Better,
-    /// Its mean is lower than the tolerance allows, but the repeats scatter so much that this may be chance, or the
-    /// best of them is as it was.
-    Uncertain,
+    /// The interval of the difference reaches below what the tolerance allows, without a proof; or it is not known,
+    /// with fewer than three repeats or a goodput that was not measured.
+    #[serde(alias = "uncertain")]
+    Undecided,
+    /// It is not lower than the tolerance allows.
+    Same,
     /// An end is configured in another way.
     Configuration,
+}
+
+impl AgainstDocument {
+    /// Returns true when nothing is shown to be worse, and something may be.
+    pub(crate) fn is_undecided(&self) -> bool {
+        let is_bad = |change: &ChangeDocument| matches!(change.kind, ChangeKind::Worse | ChangeKind::Configuration);
+        !self.passed && !self.changes.iter().any(is_bad)
+    }
 }
 
 impl ChangeKind {
@@ -63,7 +78,8 @@ impl ChangeKind {
         match self {
             ChangeKind::Worse => "worse",
             ChangeKind::Better => "better",
-            ChangeKind::Uncertain => "uncertain",
+            ChangeKind::Undecided => "undecided",
+            ChangeKind::Same => "same",
             ChangeKind::Configuration => "differs",
         }
     }

@@ -127,14 +127,18 @@ pub enum IntervalOf {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
-    /// Nothing that counts: the interval has 0 in it, or, of bytes that are counted, it is less than 1 %.
+    /// The interval has 0 in it.
     Noise,
+    /// Bytes that are counted differ by less than 1 %.
+    Same,
     /// The other side is better.
     Better,
     /// The other side is worse.
     Worse,
     /// There is a difference, and neither way is better.
     Differs,
+    /// Another load was asked for, and the rate differs as the load does.
+    AsAsked,
     /// There is no interval to say whether it is noise.
-    NotKnown,
+    NotJudged,
 }

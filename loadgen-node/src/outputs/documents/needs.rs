@@ -34,13 +34,16 @@ pub struct NeedDocument {
     pub codec: String,
     /// Goodput that it takes, Gbit/s.
     pub goodput_gbit_s: ByDirection<f64>,
-    /// Rate that links have to carry for this goodput, packet headers included, Gbit/s.
+    /// Rate that links have to carry for this goodput, including packet headers, Gbit/s.
     pub link_rate_gbit_s: ByDirection<f64>,
+    /// The protocol and the MTU that packet headers are counted by.
+    #[serde(default)]
+    pub link_rate_over: String,
     /// Number of links like the probed one; null when its goodput is not known both ways.
     pub links: Option<u64>,
     /// Number of connections to each node of each link; null when it is not known.
     pub connections: Option<u64>,
-    /// True when the probed fabric carries the rates.
+    /// True when the probed fabric carries the rates, by goodput that was measured both ways.
     pub is_carried: bool,
     /// Resources that the rates need, each with its available amount, the scarcest first. The first one is the first
     /// limit.
@@ -53,7 +56,7 @@ pub struct NeedDocument {
 pub struct NeedLimit {
     /// The kind of thing.
     pub kind: NeedLimitKind,
-    /// Name of the resource, and its available amount, in words.
+    /// The resource, its available amount and its share of the need, in words.
     pub what: String,
     /// Available amount over the amount that is needed; below 1 it is too little.
     pub share: f64,
@@ -92,9 +95,10 @@ impl From<&Need> for NeedDocument {
             codec: need.demand.codec.to_string(),
             goodput_gbit_s: both(need.demand.up_bits_per_s, need.demand.down_bits_per_s),
             link_rate_gbit_s: both(need.line_up_bits_per_s, need.line_down_bits_per_s),
+            link_rate_over: need.line_over.clone(),
             links: need.links,
             connections: need.connections,
-            is_carried: need.limits.first().is_some_and(|scarcest| scarcest.share >= 1.0),
+            is_carried: need.is_carried(),
             limits: need.limits.iter().map(NeedLimit::from).collect(),
         }
     }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use loadgen::official::{Agreement, Comparison, Part, Quantity, TraceSeen};
+use loadgen::official::{Agreement, Comparison, Part, Quantity, TAKEN, TraceSeen, UNKNOWN};
 use serde::{Deserialize, Serialize};
 
 use crate::outputs::table::Table;
@@ -13,6 +13,13 @@ const SCHEMA: u32 = 1;
 /// Columns of a name, and of each text, in the table for the screen.
 const NAME: usize = 46;
 const TEXT: usize = 24;
+/// Heads of what the logs say, and of what this engine makes of them.
+const LOGGED: &str = "in the logs";
+const JUDGED: &str = "judged here";
+/// Stands behind quantities that follow from latencies, and is explained once.
+const NO_TRACE: &str = "no trace";
+/// Begins the version of this program in its logs.
+const OWN: &str = "lon ";
 /// Columns of a text in the last line.
 const TOLD: usize = 80;
 
@@ -73,7 +80,7 @@ impl From<Comparison> for OfficialReplay {
 impl OfficialReplay {
     /// A row for each quantity.
     pub(crate) fn table(&self) -> Table {
-        let mut table = Table::new(["part", "quantity", "official", "ours", "agreement", "note"]);
+        let mut table = Table::new(["part", "quantity", LOGGED, JUDGED, "agreement", "note"]);
         for Quantity { part, name, official, ours, agreement, note } in &self.quantities {
             let part = match part {
                 Part::Settings => "settings",
@@ -93,7 +100,10 @@ impl OfficialReplay {
         let OfficialReplay { loadgen_version, scenario, mode, .. } = self;
         let [loadgen_version, scenario, mode] = [loadgen_version, scenario, mode].map(|text| cut(text, TEXT));
         let mut text = format!("LoadGen {loadgen_version}, {scenario}, {mode}\n{}\n\n", self.trace_line());
-        line(&mut text, ["quantity", "official", "ours"], "");
+        if loadgen_version.starts_with(OWN) {
+            text.insert_str(0, "The logs are of loadgen-node, not of the official LoadGen.\n");
+        }
+        line(&mut text, ["quantity", LOGGED, JUDGED], "");
         for (part, title) in [
             (Part::Settings, "settings in force"),
             (Part::Traffic, "generated traffic"),
@@ -107,17 +117,38 @@ impl OfficialReplay {
                 line(&mut text, [title, "", ""], &format!("{same} of {} same", of_part().count()));
             }
             for quantity in of_part().filter(|q| title.is_empty() || q.agreement != Agreement::Same) {
-                row(&mut text, quantity);
+                row(&mut text, quantity, self.short_note(quantity));
             }
         }
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "\n{}", self.last_line());
+        let _ = writeln!(text, "\n{}{}", self.remedy(), self.last_line());
         text
+    }
+
+    /// The note of a quantity. Notes on missing latencies are short: `remedy` explains them.
+    fn short_note<'a>(&self, quantity: &'a Quantity) -> Option<&'a str> {
+        match quantity.note.as_deref() {
+            Some(TAKEN) if self.trace.is_none() => Some(NO_TRACE),
+            Some(UNKNOWN) => Some("not in the logs"),
+            note => note,
+        }
+    }
+
+    /// The remedy for quantities that are unchecked because there is no trace; empty where there are none.
+    fn remedy(&self) -> String {
+        let lacks = |quantity: &Quantity| self.short_note(quantity) == Some(NO_TRACE);
+        match self.quantities.iter().any(lacks) {
+            true => format!(
+                "{NO_TRACE}: the latencies that the quantity follows from are not in the logs. `run --trace-log` \
+                 (official LoadGen: LogSettings.enable_trace) writes them.\n"
+            ),
+            false => String::new(),
+        }
     }
 
     fn trace_line(&self) -> String {
         match self.trace {
-            None => "no trace: latencies are not known, and what follows from them is unchecked".to_owned(),
+            None => "no trace (mlperf_log_trace.json): the logs do not have the latencies".to_owned(),
             Some(TraceSeen { samples, resolution_ns, start_uncertain_ns: 0 }) => {
                 format!("trace of {samples} samples, times to {resolution_ns} ns")
             }
@@ -131,6 +162,10 @@ impl OfficialReplay {
     fn last_line(&self) -> String {
         let OfficialReplay { same_count, differs_count, unchecked_count, .. } = self;
         let same = match (&self.official, &self.ours) {
+            (Some(official), Some(_)) if self.trace.is_none() => format!(
+                "Agrees as far as the logs go: {official} rests on percentiles and counts as logged (no \
+                 mlperf_log_trace.json)"
+            ),
             (Some(official), Some(_)) => format!("Same: {official}"),
             (Some(_), None) => "No difference found, and the verdict is unchecked".to_owned(),
             (None, _) => "Same: without a verdict".to_owned(),
@@ -139,7 +174,7 @@ impl OfficialReplay {
         match first {
             None => format!("{same}; {same_count} quantities the same, {unchecked_count} unchecked"),
             Some(quantity) => format!(
-                "Differs: {differs_count} of {} quantities, first {}: official {}, ours {}",
+                "Differs: {differs_count} of {} quantities, first {}: {LOGGED} {}, {JUDGED} {}",
                 self.quantities.len(),
                 quantity.name,
                 cut(quantity.official.as_deref().unwrap_or("none"), TOLD),
@@ -157,9 +192,9 @@ fn word(agreement: Agreement) -> &'static str {
     }
 }
 
-fn row(text: &mut String, quantity: &Quantity) {
+fn row(text: &mut String, quantity: &Quantity, note: Option<&str>) {
     let word = word(quantity.agreement);
-    let note = quantity.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
+    let note = note.map(|note| format!(": {note}")).unwrap_or_default();
     let [official, ours] = [&quantity.official, &quantity.ours].map(|said| said.as_deref().unwrap_or("-"));
     line(text, [&quantity.name, official, ours], &format!("{word}{note}"));
 }
@@ -215,6 +250,26 @@ mod tests {
             assert!(text.contains(said), "no '{said}' in {text}");
         }
         assert!(!text.contains("effective_a"), "{text}");
-        assert!(text.ends_with("\nDiffers: 1 of 4 quantities, first result_b: official 7, ours 8\n"), "{text}");
+        assert!(
+            text.ends_with("\nDiffers: 1 of 4 quantities, first result_b: in the logs 7, judged here 8\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn without_a_trace_the_verdict_rests_on_what_is_logged() {
+        let document = OfficialReplay::from(Comparison {
+            loadgen_version: "lon 0.1.0".to_owned(),
+            scenario: "Server".to_owned(),
+            mode: "PerformanceOnly".to_owned(),
+            official: Some("VALID".to_owned()),
+            ours: Some("VALID".to_owned()),
+            trace: None,
+            quantities: vec![quantity(Part::Results, "result_p", None, Agreement::Unchecked, Some(TAKEN))],
+        });
+        let text = document.text();
+        assert!(text.starts_with("The logs are of loadgen-node"), "{text}");
+        assert!(text.contains("unchecked: no trace\n") && text.contains("\nno trace: the latencies"), "{text}");
+        assert!(text.contains(": VALID rests on percentiles and counts as logged (no mlperf_log"), "{text}");
     }
 }

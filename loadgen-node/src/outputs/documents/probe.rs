@@ -36,7 +36,7 @@ pub struct ProbeDocument {
     /// With `--matrix`: what SUT nodes have measured among each other, over each transport; empty without.
     #[serde(default)]
     pub matrix: Vec<MatrixDocument>,
-    /// With `--against`: what differs from the stored probe.
+    /// With `--against`: each goodput beside that of the stored probe, and the verdict.
     #[serde(default)]
     pub against: Option<AgainstDocument>,
     /// Why the probe ended before everything was measured; null when it did not.
@@ -198,7 +198,7 @@ pub struct CarriedDocument {
     pub codec: String,
     /// Bytes before the codec over bytes after it, on generated data like the benchmark's, to a thousandth.
     pub ratio: f64,
-    /// Samples per second that the fabric allows.
+    /// Samples per second that the fabric allows; with a codec no more than the SUT's processors decompress.
     pub samples_per_s: f64,
     /// The last round whose suite has the benchmark; null: that of the selected round has it, or it is one of the
     /// user's.
@@ -393,7 +393,7 @@ pub(crate) mod tests {
             cores: 2,
             ..End::default()
         });
-        let carries = table(Some(1e9), Some(1e9), &selection("v6.1"));
+        let carries = table(Some(1e9), Some(1e9), 1, &selection("v6.1"));
         let document = ProbeDocument {
             fabric: FabricDocument::from(&fabric),
             other_transports: Vec::new(),

@@ -6,6 +6,7 @@ use anyhow::{Context as _, bail};
 use loadgen::official::DETAIL_FILE;
 use lon_proto::files::{self, Limit};
 use lon_proto::text::on_one_line;
+use lon_qsl::accuracy::ScoreError;
 use lon_shell::documents::of_text;
 
 use super::result_summary::{FILE, ResultSummary, SCHEMA, Validity};
@@ -20,6 +21,13 @@ pub(crate) fn of_official(folder: &Path) -> Option<String> {
 }
 
 impl ResultSummary {
+    /// The setting of the load that the SUT got, with its value. None where the scenario has no such setting, and
+    /// in searches for the peak, whose trials have loads of their own.
+    pub(crate) fn offered(&self) -> Option<(&'static str, f64)> {
+        let settings = &self.settings;
+        settings.scenario.traffic().offered(settings).filter(|_| self.find_peak.is_none())
+    }
+
     /// Reads the file of a run folder.
     ///
     /// # Errors
@@ -49,6 +57,12 @@ impl ResultSummary {
     /// It is no such document, or is not [consistent](Self::consistent).
     pub(crate) fn of_text(text: &str) -> anyhow::Result<ResultSummary> {
         of_text::<ResultSummary>(text)?.consistent()
+    }
+
+    /// Returns true when nothing speaks against the run but that its accuracy target was not judged. The official
+    /// script can still score its log.
+    pub(crate) fn lacks_only_a_score(&self) -> bool {
+        !self.interrupted && !self.reasons.is_empty() && self.reasons.iter().all(|why| ScoreError::is_no_truths(why))
     }
 
     /// The same, unless it contradicts itself: whoever reads VALID has to be able to rely on it.

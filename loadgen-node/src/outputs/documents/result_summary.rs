@@ -197,7 +197,7 @@ pub enum MetricDocument {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PerformanceMetric {
-    /// Its key in the official detail log.
+    /// Its key in the official detail log, in performance runs; accuracy runs have the metric of accuracy.
     pub name: String,
     /// The number, in `unit`; null when too little was answered, or the latency that it is was never measured.
     pub value: Option<f64>,
@@ -322,7 +322,7 @@ impl ResultSummary {
         }
         AccuracyRun {
             folder: folder.display().to_string(),
-            is_valid: self.result == Validity::Valid,
+            is_valid: self.result == Validity::Valid || self.lacks_only_a_score(),
             benchmark: self.benchmark.clone(),
             scenario: self.scenario.clone(),
             dataset: self.dataset.clone(),

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::accuracy::AccuracyDocument;
 use super::result_summary::{MetricDocument, ResultSummary, Validity};
 
 /// The version of [`RunList`].
@@ -43,6 +44,21 @@ pub struct ListedRun {
     pub goes_on: bool,
     /// The number that counts; null where nothing was measured.
     pub metric: Option<MetricDocument>,
+    /// The 99th percentile of the latency, ns; null where nothing was judged, or it was never measured.
+    pub p99_ns: Option<i64>,
+    /// The rate at which queries were due, queries/s; null in scenarios without a schedule, and in searches for the
+    /// peak.
+    pub target_qps: Option<f64>,
+    /// Samples in each query; null in scenarios where that is no setting.
+    pub samples_per_query: Option<f64>,
+    /// The score of the answers with its metric; null where nothing was scored.
+    pub accuracy: Option<AccuracyDocument>,
+    /// Transport of samples and answers.
+    pub transport: String,
+    /// The codec of samples; `none` without.
+    pub codec: String,
+    /// The codec of answers; `none` without.
+    pub response_codec: String,
     /// Name that the SUT gave itself.
     pub sut_name: String,
     /// Note of the user on the run; null when there is none.
@@ -54,8 +70,12 @@ pub struct ListedRun {
 impl ListedRun {
     /// Of a result in this folder.
     pub(crate) fn new(folder: String, result: ResultSummary, goes_on: bool, has_page: bool) -> ListedRun {
+        let offered = |name: &str| result.offered().filter(|(own, _)| *own == name).map(|(_, load)| load);
         ListedRun {
             folder,
+            p99_ns: result.latency_ns.and_then(|spread| spread.p99),
+            target_qps: offered("target_qps"),
+            samples_per_query: offered("samples_per_query"),
             started_utc: result.made.started_utc,
             benchmark: result.benchmark,
             scenario: result.scenario,
@@ -64,6 +84,10 @@ impl ListedRun {
             interrupted: result.interrupted,
             goes_on,
             metric: result.metric,
+            accuracy: result.accuracy,
+            transport: result.network.transport,
+            codec: result.network.codec,
+            response_codec: result.network.response_codec,
             sut_name: result.sut_name,
             note: result.made.note,
             has_page,

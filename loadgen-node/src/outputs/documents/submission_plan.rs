@@ -25,8 +25,13 @@ pub struct SubmissionPlan {
     pub rehearsal: bool,
     /// The runs in the order in which they are made.
     pub runs: Vec<PlannedRun>,
-    /// Rules of the division that are broken already. Empty in the open division.
+    /// Faults that keep runs from being made, such as a missing dataset. These runs are not among `runs`.
+    pub faults: Vec<PlanFault>,
+    /// Rules of the division that are broken already, but for those that a rehearsal breaks by its short runs. Empty in
+    /// the open division.
     pub broken_rules: Vec<BrokenRule>,
+    /// Scores that this program cannot compute, each with the action that gives it after the run.
+    pub unscored: Vec<String>,
     /// Lines of the file that are marked FILL IN and as `submission init` wrote them, each with what belongs there.
     #[serde(default)]
     pub fill_in: Vec<String>,
@@ -49,14 +54,26 @@ pub struct PlannedRun {
     /// Time for which samples are issued, s, as predicted; in Offline and in accuracy runs by the rate that is
     /// expected.
     pub duration_s: f64,
+    /// The number of samples, as predicted.
+    pub samples: u64,
+}
+
+/// A fault that keeps runs from being made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PlanFault {
+    /// The runs that have it.
+    pub runs: Vec<String>,
+    /// The place in the submission's file, and the reason.
+    pub why: String,
 }
 
 /// A rule that is broken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BrokenRule {
-    /// The first run that breaks it.
-    pub run: String,
+    /// The runs that break it.
+    pub runs: Vec<String>,
     /// The stable word of the rule.
     pub id: String,
     /// The section of MLPerf's rules v5.
@@ -66,17 +83,21 @@ pub struct BrokenRule {
 }
 
 impl SubmissionPlan {
-    /// A row for each run, then one for each rule that is broken.
+    /// A row for each run, then one for each thing that is to be done about the file.
     pub(crate) fn table(&self) -> Table {
         let mut table = Table::new(["run", "state", "seconds", "why", "folder"]);
         for run in &self.runs {
             let (state, seconds) = (if run.done { "done" } else { "to do" }, format!("{:.1}", run.duration_s));
             table.row([&run.name, state, &seconds, run.why.as_deref().unwrap_or_default(), &run.folder]);
         }
-        for BrokenRule { run, id, section, why } in &self.broken_rules {
-            table.row([run, "rule broken", "", &format!("{id} ({}): {why}", place(section)), ""]);
-        }
         self.fill_in.iter().for_each(|open| table.row(["", "fill in", "", open, ""]));
+        for PlanFault { runs, why } in &self.faults {
+            table.row([&self.named(runs), "missing", "", why, ""]);
+        }
+        for BrokenRule { runs, id, section, why } in &self.broken_rules {
+            table.row([&self.named(runs), "rule broken", "", &format!("{id} ({}): {why}", place(section)), ""]);
+        }
+        self.unscored.iter().for_each(|what| table.row(["", "to be scored", "", what, ""]));
         table
     }
 
@@ -86,22 +107,41 @@ impl SubmissionPlan {
         let mut text = format!("Division {}, round {}{rehearsal}\n\n", self.division, self.round);
         for run in &self.runs {
             let state = if run.done { "done" } else { "to do" };
-            let _ = writeln!(text, "  {state:<6} {:>9}  {}", minutes(run.duration_s), run.name);
+            let _ =
+                writeln!(text, "  {state:<6} {:>9} {:>9} samples  {}", minutes(run.duration_s), run.samples, run.name);
             if let Some(why) = &run.why {
                 let _ = writeln!(text, "         not as it is: {why}");
             }
         }
+        let missing: usize = self.faults.iter().map(|fault| fault.runs.len()).sum();
+        if missing > 0 {
+            let _ = writeln!(text, "  {missing} runs cannot be made yet");
+        }
         let open: Vec<&PlannedRun> = self.runs.iter().filter(|run| !run.done).collect();
         let left_s = open.iter().map(|run| run.duration_s).sum();
         let _ = writeln!(text, "\n{} of {} runs to do, about {}", open.len(), self.runs.len(), minutes(left_s));
-        for rule in &self.broken_rules {
-            let BrokenRule { run, id, section, why } = rule;
-            let _ = writeln!(text, "BROKEN {id} ({}): {why} [{run}]", place(section));
-        }
         for open in &self.fill_in {
             let _ = writeln!(text, "FILL IN {open}");
         }
+        for PlanFault { runs, why } in &self.faults {
+            let _ = writeln!(text, "MISSING {why} [{}]", self.named(runs));
+        }
+        for BrokenRule { runs, id, section, why } in &self.broken_rules {
+            let _ = writeln!(text, "BROKEN {id} ({}): {why} [{}]", place(section), self.named(runs));
+        }
+        for what in &self.unscored {
+            let _ = writeln!(text, "TO BE SCORED {what}");
+        }
         text
+    }
+
+    /// Runs in a sentence.
+    fn named(&self, runs: &[String]) -> String {
+        let all = self.runs.len() + self.faults.iter().map(|fault| fault.runs.len()).sum::<usize>();
+        match runs.len() {
+            count if count == all && count > 1 => format!("all {count} runs"),
+            _ => runs.join(", "),
+        }
     }
 }
 
@@ -129,6 +169,7 @@ mod tests {
             done,
             why: None,
             duration_s,
+            samples: 24_576,
         };
         let plan = SubmissionPlan {
             schema: SCHEMA,
@@ -136,18 +177,22 @@ mod tests {
             round: "v5.0".to_owned(),
             rehearsal: true,
             runs: vec![run("a", true, 10.0), run("b", false, 600.0), run("c", false, 3_100.0)],
+            faults: vec![PlanFault { runs: vec!["d".to_owned()], why: "no file".to_owned() }],
             broken_rules: vec![BrokenRule {
-                run: "b".to_owned(),
-                id: "run_duration".to_owned(),
-                section: "3".to_owned(),
-                why: "too short".to_owned(),
+                runs: ["a", "b", "c", "d"].map(str::to_owned).to_vec(),
+                id: "qsl_size".to_owned(),
+                section: "4.1".to_owned(),
+                why: "too few".to_owned(),
             }],
+            unscored: vec!["a cannot be scored here".to_owned()],
             fill_in: vec!["line 12, system: its name".to_owned()],
         };
         let text = plan.text();
         assert!(text.contains("2 of 3 runs to do, about 1 h 01 min") && text.contains("a rehearsal"), "{text}");
-        let end = "BROKEN run_duration (section 3 of the division's rules): too short [b]\n\
-                   FILL IN line 12, system: its name\n";
+        assert!(text.contains("10 min 00 s     24576 samples  b\n"), "{text}");
+        let end = "FILL IN line 12, system: its name\nMISSING no file [d]\n\
+                   BROKEN qsl_size (section 4.1 of the division's rules): too few [all 4 runs]\n\
+                   TO BE SCORED a cannot be scored here\n";
         assert!(text.ends_with(end), "{text}");
         assert_eq!(reads_back(&plan)["runs"][1]["duration_s"], 600.0);
         assert_eq!((minutes(59.6), minutes(605.0)), ("1 min 00 s".to_owned(), "10 min 05 s".to_owned()));

@@ -12,7 +12,7 @@ use crate::outputs::table::quoted;
 pub(crate) fn write(recording: &mut Recording, out: &mut dyn Write) -> io::Result<()> {
     let has_tokens = recording.has_tokens();
     let nodes: Option<Vec<String>> = recording.nodes().map(|nodes| nodes.iter().map(|node| quoted(node)).collect());
-    write!(out, "sample,query,start_ns,latency_ns,end")?;
+    write!(out, "sample,query,qsl_idx,start_ns,latency_ns,end")?;
     if has_tokens {
         write!(out, ",first_token_ns,tokens")?;
     }
@@ -23,7 +23,9 @@ pub(crate) fn write(recording: &mut Recording, out: &mut dyn Write) -> io::Resul
     writeln!(out)?;
     recording.each(|row| {
         let Sample { sample, query, start_ns, end, .. } = row;
-        write!(out, "{sample},{query},{start_ns},")?;
+        write!(out, "{sample},{query},")?;
+        number(row.qsl_idx, out)?;
+        write!(out, ",{start_ns},")?;
         number(row.latency_ns, out)?;
         write!(out, ",{end}")?;
         if has_tokens {

@@ -48,6 +48,7 @@ fn columns(recording: &Recording) -> Vec<Column> {
     let mut columns = vec![
         always("sample", word::INT64),
         always("query", word::INT64),
+        Column::new("qsl_idx", word::INT64),
         always("start_ns", word::INT64),
         Column::new("latency_ns", word::INT64),
         always("end", word::BYTE_ARRAY),
@@ -70,20 +71,20 @@ enum Cell<'a> {
 }
 
 /// Most columns of a row.
-const COLUMNS: usize = 8 + PARTS.len();
+const COLUMNS: usize = 9 + PARTS.len();
 
 /// The values of a row, in the order of its columns, with what is behind them empty.
 fn cells<'a>(row: &Sample, has_tokens: bool, nodes: Option<&'a [String]>) -> [Cell<'a>; COLUMNS] {
     let mut cells = [Cell::Number(None); COLUMNS];
     let number = |number: u64| Cell::Number(Some(number));
-    let of_sample = [number(row.sample), number(row.query), number(row.start_ns), Cell::Number(row.latency_ns)];
+    let of_sample = [number(row.sample), number(row.query), Cell::Number(row.qsl_idx), number(row.start_ns)];
     let of_tokens = [Cell::Number(row.first_token_ns), number(row.tokens.into())];
     let of_node = nodes.map(|nodes| {
         let name = row.node.map(|node| nodes[node].as_str());
         let stages = (0..PARTS.len()).map(|part| Cell::Number(row.parts_ns.map(|parts| parts[part])));
         std::iter::once(Cell::Text(name)).chain(stages)
     });
-    let all = of_sample.into_iter().chain([Cell::Text(Some(row.end))]);
+    let all = of_sample.into_iter().chain([Cell::Number(row.latency_ns), Cell::Text(Some(row.end))]);
     let all = all.chain(of_tokens.into_iter().filter(|_| has_tokens)).chain(of_node.into_iter().flatten());
     cells.iter_mut().zip(all).for_each(|(place, cell)| *place = cell);
     cells

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use loadgen::plan::{PhasePlan, Plan};
 use loadgen::recorder::{CheckedTimeline, SampleEnd, Starts};
+use loadgen::trace::Indices;
 use lon_proto::files::{self, Limit};
 
 use crate::outputs::documents::result_summary::ResultSummary;
@@ -17,6 +18,8 @@ use lon_world::tally::{BEFORE_SENDING, STAGES};
 pub(crate) struct Recording {
     path: PathBuf,
     plan: Plan,
+    /// The rules by which traffic was drawn are known, so that it can be drawn again.
+    is_drawn: bool,
     timeline: CheckedTimeline,
     stages: Option<StoredStages>,
 }
@@ -28,6 +31,8 @@ pub(crate) struct Sample {
     pub(crate) sample: u64,
     /// The number of its query, from 0.
     pub(crate) query: u64,
+    /// Its index in the dataset, from 0; none where the rules by which it was drawn are not known.
+    pub(crate) qsl_idx: Option<u64>,
     /// When its latency started, ns from the start of the phase.
     pub(crate) start_ns: u64,
     /// Its latency, ns; none where it was not answered.
@@ -77,7 +82,7 @@ impl Recording {
         let timeline = stored_timeline::check(&path)?;
         let plan = stored_timeline::plan(timeline.about(), &result)?;
         let stages = recorded_stages(folder, &result, timeline.samples())?;
-        Ok(Recording { path, plan, timeline, stages })
+        Ok(Recording { path, plan, is_drawn: result.profile().is_some(), timeline, stages })
     }
 
     /// Returns true when samples have tokens.
@@ -95,8 +100,12 @@ impl Recording {
     /// # Errors
     /// A file cannot be read, or `take` fails.
     pub(crate) fn each(&mut self, mut take: impl FnMut(&Sample) -> io::Result<()>) -> io::Result<()> {
-        let Recording { path, plan, timeline, stages } = self;
-        let mut starts = starts(plan, timeline)?;
+        let Recording { path, plan, is_drawn, timeline, stages } = self;
+        let phase: Option<&PhasePlan> = plan.phases().iter().find(|phase| !phase.is_accuracy());
+        let phase = phase.ok_or_else(|| io::Error::other("the plan measures nothing"))?;
+        let (queries, each) = (timeline.queries(), timeline.samples_per_query());
+        let mut starts = Starts::new(phase, plan.effective().shape.latency_start, queries, each);
+        let mut indices = is_drawn.then(|| Indices::new(phase, queries));
         let rows =
             timeline.rows(|| files::open(path, Limit::DATA).map(|file| BufReader::with_capacity(1 << 20, file)))?;
         for (sample, row) in (0u64..).zip(rows) {
@@ -110,7 +119,8 @@ impl Recording {
             let stages_ns = of_node.node.map(|_| of_node.durations_ns);
             take(&Sample {
                 sample,
-                query: sample / timeline.samples_per_query().max(1),
+                query: sample / each.max(1),
+                qsl_idx: indices.as_mut().and_then(|indices| Some(indices.next()?.0.into())),
                 start_ns: starts.next(row.end),
                 latency_ns,
                 end,
@@ -122,13 +132,6 @@ impl Recording {
         }
         Ok(())
     }
-}
-
-fn starts<'a>(plan: &'a Plan, timeline: &CheckedTimeline) -> io::Result<Starts<'a>> {
-    let phase: Option<&PhasePlan> = plan.phases().iter().find(|phase| !phase.is_accuracy());
-    let phase = phase.ok_or_else(|| io::Error::other("the plan measures nothing"))?;
-    let start = plan.effective().shape.latency_start;
-    Ok(Starts::new(phase, start, timeline.queries(), timeline.samples_per_query()))
 }
 
 /// Node and stages of the samples, where the run has recorded them.

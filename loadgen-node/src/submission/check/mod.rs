@@ -33,8 +33,10 @@ mod tree_division;
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use loadgen::conf::rules::Rules;
+use lon_proto::text::on_one_line;
+use tree_division::TreeDivision;
 
 use crate::outputs::documents::submission_check::{NO_FILES, SCHEMA, SubmissionCheck, UNOFFICIAL};
 use crate::submission::checked::Submission;
@@ -42,8 +44,11 @@ use crate::submission::checked::Submission;
 /// Looks at a tree by the rules of a round. With the file of the submission, its runs are held against the tree, too.
 ///
 /// # Errors
-/// The tree, or what the file names, cannot be read.
+/// The tree, or what the file names, cannot be read, or it is no tree of submissions.
 pub(crate) fn check(root: &Path, rules: &'static Rules, made_of: Option<&Submission>) -> Result<SubmissionCheck> {
+    let has_division = TreeDivision::ALL.iter().any(|division| root.join(division.name()).is_dir());
+    let shown = on_one_line(&root.display().to_string());
+    ensure!(has_division, "{shown} is no submission tree: it has no closed, network or open folder");
     let mut tree = tree::Tree::open(root)?;
     let results = submitters::check(&mut tree, rules);
     match made_of {
