@@ -300,6 +300,5 @@ FILES = [
          "is no benchmark of round v5.0"),
     Edit("a division of no rules", written("../../fast/Acme/README.md", "x"), "is no division"),
     Edit("no results", removed("results"), "has no result"),
-    Edit("an empty tree", lambda above: [shutil.rmtree(above.parent)] and None, "has no result"),
 ]
 EDITS = [*SETTINGS, *LOGS, *TESTS, *TEXTS, *SYSTEMS, *FILES]
