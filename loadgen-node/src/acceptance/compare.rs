@@ -131,9 +131,9 @@ impl<'a> Compared<'a> {
         for pair in self.nodes.iter().chain(&self.together) {
             for (judged, way) in pair.judged.iter().zip(WAYS) {
                 let suffers = Suffers { way, pair, among: self };
-                let found = change(self.transport, pair.node, format!("goodput {way}"), judged);
+                let document = change(self.transport, pair.node, format!("goodput {way}"), judged);
                 let likely = (judged.kind == ChangeKind::Worse).then(|| likely(&suffers));
-                changes.push(ChangeDocument { likely, ..found });
+                changes.push(ChangeDocument { likely, ..document });
             }
             if let Some((before, now)) = pair.ends {
                 changes.extend(self.configuration(before, now));

@@ -6,7 +6,7 @@ use crate::outputs::documents::probe::{ByWay, ProbeDocument};
 
 /// Each goodput whose interval is wider than the tolerance to either side, or not known, in words.
 pub(crate) fn unsteady(probe: &ProbeDocument, tolerance: f64) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut goodputs = Vec::new();
     for fabric in probe.fabrics() {
         let together = (fabric.nodes.len() > 1).then(|| ("all at once", fabric.together.repeats()));
         let nodes = fabric.nodes.iter().map(|node| (node.name.as_str(), node.repeats()));
@@ -17,9 +17,9 @@ pub(crate) fn unsteady(probe: &ProbeDocument, tolerance: f64) -> Vec<String> {
                     Some(share) if share <= tolerance => continue,
                     share => format!("\u{b1}{:.1} %", share.unwrap_or(1.0) * 100.0),
                 };
-                found.push(format!("{} goodput {way} of {name}: {why}", fabric.transport));
+                goodputs.push(format!("{} goodput {way} of {name}: {why}", fabric.transport));
             }
         }
     }
-    found
+    goodputs
 }

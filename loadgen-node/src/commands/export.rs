@@ -14,8 +14,8 @@ use crate::outputs::samples::{Recording, csv, parquet};
 /// Writes the rows to a file or to standard output, one after the other.
 pub(crate) fn export(args: &ExportArgs) -> Outcome {
     if args.out.is_none() && args.to != ExportForm::Csv {
-        let told = anyhow!("--to parquet needs --out FILE: only CSV goes to standard output");
-        return Err(told).or_exit(Exit::Usage);
+        let error = anyhow!("--to parquet needs --out FILE: only CSV goes to standard output");
+        return Err(error).or_exit(Exit::Usage);
     }
     let mut recording = Recording::open(&args.folder).or_exit(Exit::Usage)?;
     match &args.out {

@@ -80,8 +80,8 @@ pub(crate) fn lower_rate(summary: &Summary, effective: &Effective) -> Option<Str
     }
     let answered = summary.rates.completed_samples_per_s / effective.samples_per_query.max(1) as f64;
     let lower = downwards(answered / MORE)?;
-    let told = format!("{answered:.0} queries/s were answered");
-    Some(format!("--set target_qps={lower} ({told}), or --set target_qps=auto (finds the highest rate)"))
+    let measured = format!("{answered:.0} queries/s were answered");
+    Some(format!("--set target_qps={lower} ({measured}), or --set target_qps=auto (finds the highest rate)"))
 }
 
 /// Rounds up to two digits.

@@ -63,8 +63,8 @@ impl Rules {
     /// There is no such round.
     pub fn named(text: &str) -> Result<&'static Rules, UnknownName> {
         let with_v = if text.starts_with(|c: char| c.is_ascii_digit()) { format!("v{text}") } else { text.to_owned() };
-        let found = named("round", &with_v, &RULES.each_ref().map(|rules| rules.round.name));
-        found.map(|index| &RULES[index]).map_err(|error| {
+        let index = named("round", &with_v, &RULES.each_ref().map(|rules| rules.round.name));
+        index.map(|index| &RULES[index]).map_err(|error| {
             let newest = Rules::newest().round.name;
             match numbers(&with_v) > numbers(newest) {
                 true => UnknownName { hint: format!(" (did you mean {newest}?)"), ..error },

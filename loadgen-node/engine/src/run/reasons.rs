@@ -42,7 +42,7 @@ fn add_official_reasons(verdict: &mut Verdict, effective: &Effective, summary: &
             format!("{queries} queries are too few to judge the {percent}th percentile (early stopping): {what_to_do}")
         };
         // More of them, where some are over the limit: the advice beside the verdict says how many.
-        let told = match summary.queries < least {
+        let reason = match summary.queries < least {
             true => too_few(format!("it takes {least} at least")),
             false if checks.performance_constraints == Some(false) => {
                 "early stopping: too many queries were over the limit; a longer run does not help".to_owned()
@@ -53,7 +53,7 @@ fn add_official_reasons(verdict: &mut Verdict, effective: &Effective, summary: &
                 too_few(format!("with {late} of them over the limit it takes at least {missing} more that are not"))
             }
         };
-        verdict.add_rule("early_stopping", told);
+        verdict.add_rule("early_stopping", reason);
     }
 }
 
@@ -128,9 +128,9 @@ mod tests {
         // One late query takes 662, two take 838 (the official table of the rules' appendix on early stopping).
         let late = reasons(700, 2);
         assert_eq!(late.len(), 1, "{late:?}");
-        let told = "700 queries are too few to judge the 99th percentile (early stopping): with 2 of them \
+        let wanted = "700 queries are too few to judge the 99th percentile (early stopping): with 2 of them \
                     over the limit it takes at least 138 more that are not";
-        assert_eq!(late, [told]);
+        assert_eq!(late, [wanted]);
         let least = reasons(400, 0);
         assert!(least[1].ends_with("(early stopping): it takes 459 at least"), "{least:?}");
         assert_eq!(reasons(662, 1), [""; 0]);

@@ -94,7 +94,6 @@ pub(crate) fn open_format(path: &Path, format: Option<Format>, options: &OpenOpt
     aggregated(opened?, options)
 }
 
-/// Makes samples of several items, where that is asked.
 /// Returns the kind of images that a path is, or that the folder has, where no reader takes them.
 fn other_images(path: &Path) -> Option<String> {
     let kind = |path: &Path| path.extension()?.to_str().map(str::to_ascii_uppercase);
@@ -103,6 +102,7 @@ fn other_images(path: &Path) -> Option<String> {
     std::iter::once(path.to_owned()).chain(inside).find_map(|path| kind(&path).filter(is_other))
 }
 
+/// Makes samples of several items, where that is asked.
 fn aggregated(opened: Opened, options: &OpenOptions) -> Result<Opened, DatasetError> {
     match &options.aggregate {
         Some(aggregate) => aggregate.apply(opened),

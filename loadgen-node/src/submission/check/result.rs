@@ -99,18 +99,18 @@ mod tests {
         let place = closed(root.path(), "v5.0", "stable-diffusion-xl", "Offline");
         let folder = place.logs(Kind::Accuracy).join("images");
         fs::create_dir_all(&folder).unwrap();
-        let told = || {
+        let findings = || {
             let mut tree = Tree::open(root.path()).unwrap();
             shown(&mut tree, &place);
             tree.end("v5.0").findings.into_iter().map(|finding| finding.what).collect::<Vec<_>>()
         };
         let all = ["4459", "4015", "2705", "1682", "4048", "4683", "3757", "1578", "3319", "95", "captions"];
-        assert_eq!(told(), [format!("lacks files that the checker asks for: {}", all.join(", "))]);
+        assert_eq!(findings(), [format!("lacks files that the checker asks for: {}", all.join(", "))]);
         for name in &all[1..] {
             fs::write(folder.join(format!("{name}.png")), "x").unwrap();
         }
-        assert_eq!(told(), ["lacks files that the checker asks for: 4459"]);
+        assert_eq!(findings(), ["lacks files that the checker asks for: 4459"]);
         fs::write(folder.join("4459.jpg"), "x").unwrap();
-        assert!(told().is_empty());
+        assert!(findings().is_empty());
     }
 }

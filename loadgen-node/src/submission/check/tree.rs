@@ -104,7 +104,7 @@ impl Tree {
                 }
                 true => {}
                 false if self.is_inner_link(&path) => {
-                    self.advise(&path, "is a link to another place of the tree: nothing is read through it");
+                    self.advise(&path, "is a link to another place of the tree: a copy of the tree may lose it");
                 }
                 false => self.found(&path, "is no file: a link out of the tree or to nothing, a pipe or a device"),
             }

@@ -36,8 +36,8 @@ pub(super) fn read(folder: &Path, name: &str, count: usize) -> Result<Truths, Da
     };
     let labels: Vec<Truth> = labels.map_err(|reason| content(&file, reason))?;
     if labels.len() > count {
-        let told = format!("{} labels for {count} samples: a line for each sample, in the same order", labels.len());
-        return Err(content(&file, told));
+        let why = format!("{} labels for {count} samples: a line for each sample, in the same order", labels.len());
+        return Err(content(&file, why));
     }
     let mut truths: Vec<Option<Truth>> = labels.into_iter().map(Some).collect();
     truths.resize(count, None);
