@@ -34,6 +34,10 @@ have objcopy binutils
 have ip iproute2
 have iperf3 iperf3
 have pgrep procps
+have slurmctld slurm-wlm
+have munged munge
+have podman podman
+have catatonit catatonit
 
 # A ResNet50's shape and pictures, where they are not made yet.
 LON_TEST_MODELS=${LON_TEST_MODELS:-${CARGO_TARGET_DIR:-target}/models}

@@ -9,9 +9,10 @@ import unittest
 from pathlib import Path
 
 import yaml
-from cluster import BINARIES, COMPOSE, DEPLOY, environment, run
+from cluster import BINARIES, COMPOSE, DEPLOY, REPOSITORY, environment, run
 
-SCRIPTS = [*DEPLOY.glob("*.sh"), *DEPLOY.glob("tests/*.sh"), DEPLOY / "slurm/lon.sbatch"]
+ARRAY = REPOSITORY / "loadgen-node/src/campaign/array.sbatch"
+SCRIPTS = [*DEPLOY.glob("*.sh"), *DEPLOY.glob("tests/*.sh"), DEPLOY / "slurm/lon.sbatch", ARRAY]
 
 
 def flags(program, command):

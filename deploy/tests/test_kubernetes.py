@@ -1,12 +1,14 @@
 """The Kubernetes manifests: rendered by kustomize, held against the published schemas, their commands run."""
 
+import json
 import os
+import tempfile
 import unittest
 from pathlib import Path
 
 import kubernetes_validate
 import yaml
-from cluster import DEPLOY, TAG, Folder, RunFolder, needs_engine, run, wait_until
+from cluster import BINARIES, DEPLOY, TAG, Folder, RunFolder, needs_engine, run, wait_until
 
 # From the oldest release that is still looked after to the newest that the package knows.
 VERSIONS = ["1.30", "1.33", "1.37"]
@@ -15,6 +17,26 @@ VERSIONS = ["1.30", "1.33", "1.37"]
 def rendered(folder):
     text = run("kubectl", "kustomize", DEPLOY / "kubernetes" / folder, stderr=None).stdout
     return list(yaml.safe_load_all(text))
+
+
+CAMPAIGN = """
+out = "out"
+[run]
+benchmark = "digits"
+scenario = "Offline"
+settings = { target_qps = 100, min_duration = "0" }
+[node]
+backend = "synthetic:constant=1ms"
+[axes]
+transport = ["grpc", "tcp"]
+"""
+
+
+def campaign_job(folder):
+    """The Indexed Job of a campaign in a folder."""
+    file = Path(folder, "codecs.toml")
+    file.write_text(CAMPAIGN)
+    return yaml.safe_load(run(BINARIES / "loadgen-node", "campaign", "render", file, "--for", "kubernetes").stdout)
 
 
 def one(manifests, kind, name=None):
@@ -35,6 +57,13 @@ class Manifests(unittest.TestCase):
             for manifest in [*self.sut, *self.loadgen]:
                 with self.subTest(version=version, kind=manifest["kind"]):
                     kubernetes_validate.validate(manifest, version, strict=True)
+
+    def test_a_campaign_is_an_indexed_job(self):
+        with tempfile.TemporaryDirectory() as folder:
+            job = campaign_job(folder)
+        for version in VERSIONS:
+            kubernetes_validate.validate(job, version, strict=True)
+        self.assertEqual((job["spec"]["completionMode"], job["spec"]["completions"]), ("Indexed", 2))
 
     def test_a_wrong_key_would_be_noticed(self):
         manifest = one(self.sut, "StatefulSet")
@@ -113,6 +142,21 @@ class Commands(unittest.TestCase):
         command = [image, *container["command"]]
         started = run("docker", "run", "--detach", *isolated, *identity, *variables, *options, *command)
         return started.stdout.split()[-1]
+
+    def test_the_cells_of_a_campaign(self):
+        os.chmod(self.folder.path, 0o755)
+        job = campaign_job(self.folder.path)
+        pod = job["spec"]["template"]["spec"]
+        uid = pod["securityContext"]["runAsUser"]
+        run("chown", "-R", uid, self.folder.path)
+        [container] = pod["containers"]
+        for index in range(job["spec"]["completions"]):
+            command = [word.replace("$(CELL)", str(index)) for word in container["command"]]
+            isolated = ["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--label", self.name]
+            mount = ["--volume", f"{self.folder.path}:/campaign", "--user", uid]
+            run("docker", "run", "--rm", *isolated, *mount, f"{container['image']}:{TAG}", *command)
+        table = run(BINARIES / "loadgen-node", "campaign", "table", self.folder.path / "codecs.toml", "--json").stdout
+        self.assertEqual([row["verdict"] for row in json.loads(table)["rows"]], ["VALID", "VALID"])
 
     def test_a_run(self):
         sut, loadgen = rendered("sut"), rendered("loadgen")

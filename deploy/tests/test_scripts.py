@@ -50,8 +50,10 @@ class Bench:
     def run(self, *command, path=None, **variables):
         """Runs a script, and returns its output and its exit code."""
         at = f"{self.bin}:{path or os.environ['PATH']}"
-        variables = {"PATH": at, "CALLS": str(self.path / "calls"), **variables}
-        return run("bash", *command, check=False, env=environment(**variables))
+        variables = environment(PATH=at, CALLS=str(self.path / "calls"), **variables)
+        # The tree of the bench is built in its own target folder, also where the checks name another.
+        variables.pop("CARGO_TARGET_DIR", None)
+        return run("bash", *command, check=False, env=variables)
 
     def tree(self):
         """Makes a folder with the files of the repository that image.sh takes."""

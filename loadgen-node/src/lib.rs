@@ -6,6 +6,7 @@
 //! | `cli` | the command line: flags as typed, and what they come to once checked |
 //! | `acceptance` | a probe held against an earlier one: what differs, and where the cause likely is |
 //! | `comparison` | runs side by side, and whether a difference is noise |
+//! | `campaign` | from one file to many runs, and to one table of them |
 //! | `fleet` | SUT nodes of several hosts, from one file: checked, started, ended over ssh |
 //! | `submission` | from one file to the runs of a submission and its folders |
 //! | `outputs` | what a run leaves behind: folder, logs, JSON documents, page, the result on the screen |
@@ -17,6 +18,7 @@
 //! | `audit` | compliance tests on finished runs: logs in, rows and verdicts out |
 //! | `division` | the rules of the Network division, and what is found of them |
 //! | `network` | what crossed the network, and what that means for a fabric |
+//! | `jobs` | commands that run one after the other, and end with the program that started them |
 //! | `nodes` | which SUT nodes there are, and how they are reached |
 //! | `signals` | SIGINT and SIGTERM |
 //! | `exit` | exit codes, and errors that carry one |
@@ -26,6 +28,7 @@
 
 mod acceptance;
 mod audit;
+mod campaign;
 mod cli;
 mod commands;
 mod comparison;
@@ -33,6 +36,7 @@ mod display;
 mod division;
 mod exit;
 mod fleet;
+mod jobs;
 mod live;
 mod network;
 mod nodes;
@@ -65,9 +69,10 @@ pub use outputs::keep::{NotWritten, Saved};
 pub use outputs::record::{Recorded, record};
 pub use signals::StopRequests;
 pub use test_run::{
-    Call, Claimed, Codecs, Connected, DataSpec, FindPeakSpec, Finished, Guided, Limits, Measured, SettingsSpec, Taker,
-    Test, TestSpec, open_samples,
+    Call, Claimed, Codecs, Connected, DataSpec, FindPeakSpec, Finished, Guided, Label, LabelError, Labels, Limits,
+    Measured, SettingsSpec, Taker, Test, TestSpec, open_samples,
 };
+pub use verdict::within::{WithinError, WithinLimits};
 
 /// Filter of the log unless `RUST_LOG` says otherwise.
 const USUAL_LOG: &str = "info,lon_sut=warn";
@@ -104,10 +109,12 @@ fn command() -> Exit {
         Command::Report(args) => commands::report::report(&args),
         Command::List(args) => commands::list::list(&args),
         Command::Export(args) => commands::export::export(&args),
+        Command::Infer(args) => commands::infer::infer(&args),
         Command::Compare(args) => commands::compare::compare(&args),
         Command::Accuracy(args) => commands::accuracy::accuracy(&args),
         Command::Dataset(args) => commands::dataset::dataset(&args),
         Command::Audit(args) => commands::audit::audit(&args),
+        Command::Campaign(args) => commands::campaign::campaign(&args),
         Command::Submission(args) => commands::submission::submission(&args),
         Command::Fleet(args) => commands::fleet::fleet(&args),
         Command::Conf(args) => commands::conf::conf(&args),

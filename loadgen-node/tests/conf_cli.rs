@@ -66,11 +66,29 @@ fn a_dataset_of_ours_gives_bytes_and_keeps_loadgens_defaults() {
     assert_eq!(view["predicted"]["duration_s"], 11.0);
     assert!(view["predicted"]["wire_bytes"].as_u64().unwrap() > 11_000 * 64, "{view}");
     assert_eq!(view["warnings"], Value::Array(Vec::new()), "{view}");
+    assert_eq!(view["seeds_only"], true);
+    let text = String::from_utf8(conf(&flags).stdout).unwrap();
+    assert!(text.starts_with("digits Offline PerformanceOnly, seeds of round v6.1 (--rules v6.1 also takes"), "{text}");
+    assert!(text.contains("offline_expected_qps") && !text.contains("server_target_qps"), "{text}");
     let round = json(&[&flags[..], &["--rules", "v5.1"]].concat());
     assert_eq!(setting(&round, "min_duration_ms"), (&600_000.into(), "round v5.1"));
+    assert_eq!(round["seeds_only"], false);
     assert_eq!(setting(&round, "schedule_rng_seed"), (&18_209_322_760_996_052_031_u64.into(), "round v5.1"));
     let warnings = round["warnings"].as_array().unwrap();
     assert!(warnings.iter().all(|warning| !warning.as_str().unwrap().contains("round v5.1")), "{round}");
+}
+
+#[test]
+fn a_rate_that_the_run_finds_is_shown_as_auto_and_no_size_is_predicted() {
+    let flags = ["--benchmark", "digits", "--scenario", "Offline"];
+    let view = json(&flags);
+    assert_eq!(view["settings"]["offline_expected_qps"]["auto"], true, "{view}");
+    assert!(view["predicted"]["samples"].is_null() && view["predicted"]["duration_s"].is_null(), "{view}");
+    let text = String::from_utf8(conf(&flags).stdout).unwrap();
+    let row = text.lines().find(|line| line.trim_start().starts_with("offline_expected_qps")).unwrap();
+    assert!(row.contains(" auto ") && !row.contains("1.0"), "{row}");
+    assert!(text.contains("Effective settings, with 1.0 in place of offline_expected_qps=auto"), "{text}");
+    assert!(!text.contains("A run takes about"), "{text}");
 }
 
 #[test]
@@ -97,7 +115,7 @@ fn query_counts_are_printed_beside_the_early_stopping_minimum() {
     assert_eq!(view["effective"]["target_latency_percentile"], 90.0);
     let output = conf(&["--benchmark", "pointpainting", "--scenario", "SingleStream"]);
     let text = String::from_utf8(output.stdout).unwrap();
-    for part in ["270336", "99.9 ", "In force", "performance_sample_count_override", "round v6.1"] {
+    for part in ["270336", "99.9 ", "Effective settings", "performance_sample_count_override", "round v6.1"] {
         assert!(text.contains(part), "{part}: {text}");
     }
 }

@@ -46,7 +46,7 @@ mod signature;
 
 pub use dtype::{DType, UnknownDType};
 pub use role::Role;
-pub use signature::{Mismatch, Signature, SpecError, TensorSpec, fit};
+pub use signature::{Mismatch, Signature, SpecError, TensorSpec, fit, remedy};
 
 /// The most tensors that one sample may have.
 pub const MAX_TENSORS: usize = 64;

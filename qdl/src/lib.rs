@@ -62,6 +62,7 @@ pub use lon_net::end_counters::EndCounters;
 pub use lon_net::host::Host;
 pub use lon_net::nic::Interface;
 pub use lon_net::room::Room;
+pub use lon_net::thread_time::ThreadTime;
 pub use lon_proto::direction::Direction;
 pub use lon_proto::setup::{Build, Setting};
 pub use lon_proto::stages::Stages;

@@ -130,7 +130,10 @@ fn a_rate_that_is_found_holds_in_the_run_and_none_is_found_that_the_wire_forbids
         let (finished, folder) = of(60).finish();
         assert_eq!(finished.code, Some(0), "{finished:?}");
         let how = folder.result()["made"]["found_how"].as_str().unwrap().to_owned();
-        assert!(how.contains("20 % below every limit; a higher rate is bound by the link"), "{how}");
+        assert!(
+            how.contains(" (limit 60.0ms), and has to stay 20 % below; a higher rate is bound by the link"),
+            "{how}"
+        );
     }
     // No rate helps a sample that is longer on the wire than it may take.
     let (refused, _) = of(10).start();

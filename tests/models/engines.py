@@ -226,6 +226,6 @@ def main():
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) != 3 or "--help" in sys.argv:
         sys.exit(__doc__)
     main()

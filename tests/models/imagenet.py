@@ -9,6 +9,7 @@ which is the product's. Needs numpy, onnx, onnxruntime and pillow (requirements.
 files, which are never committed.
 """
 
+import argparse
 import hashlib
 import io
 import sys
@@ -63,7 +64,11 @@ def batch(folder, numbers):
 
 
 def main():
-    folder, count = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 50_000
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="the folder to write")
+    parser.add_argument("count", type=int, metavar="COUNT", nargs="?", default=50_000, help="number of pictures")
+    args = parser.parse_args()
+    folder, count = args.folder, args.count
     (folder / "images").mkdir(parents=True, exist_ok=True)
     onnx.save(model(), folder / "model.onnx")
     batches = [range(first, min(first + BATCH, count)) for first in range(0, count, BATCH)]
@@ -82,6 +87,4 @@ def main():
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (2, 3):
-        sys.exit(__doc__)
     main()

@@ -62,6 +62,6 @@ def main():
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (3, 4):
+    if len(sys.argv) not in (3, 4) or "--help" in sys.argv:
         sys.exit(__doc__)
     main()

@@ -191,6 +191,6 @@ def main():
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or not set(sys.argv[2:]) <= set(MODELS):
+    if len(sys.argv) < 2 or "--help" in sys.argv or not set(sys.argv[2:]) <= set(MODELS):
         sys.exit(f"{__doc__}\nMODELS: {', '.join(MODELS)}")
     main()

@@ -293,6 +293,6 @@ def main():
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (2, 3):
+    if len(sys.argv) not in (2, 3) or "--help" in sys.argv:
         sys.exit(__doc__)
     main()

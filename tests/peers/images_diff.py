@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Compares pre-processed images with those of OpenCV, step by step as YOLO's package `ultralytics` makes a letterbox.
+"""Compares pre-processed images with those of OpenCV, step by step as YOLO's package `ultralytics` makes a letterbox,
+and as the reference implementation of round v0.5 cuts out the middle for MobileNet.
 
     images_diff.py --preprocess PATH [--cases N] [--seed N]
 
@@ -30,6 +31,19 @@ def letterbox(image, height, width):
     return cv2.copyMakeBorder(image, top, bottom, left, right, cv2.BORDER_CONSTANT, value=GREY)
 
 
+def middle(image, height, width):
+    """The middle of an image whose shorter side is 8/7 of the middle's, before it becomes floats."""
+    rows, columns = image.shape[:2]
+    shorter_height, shorter_width = int(100.0 * height / 87.5), int(100.0 * width / 87.5)
+    if rows > columns:
+        size = shorter_width, int(shorter_height * rows / columns)
+    else:
+        size = int(shorter_width * columns / rows), shorter_height
+    image = cv2.resize(image, size, interpolation=cv2.INTER_LINEAR)
+    top, left = int((size[1] - height) / 2), int((size[0] - width) / 2)
+    return image[top:top + height, left:left + width]
+
+
 def case():
     """A SPEC, an image and the tensor that is wanted."""
     rows, columns = (random.choice([random.randint(1, 40), random.randint(40, 900)]) for _ in range(2))
@@ -37,6 +51,10 @@ def case():
     if random.random() < 0.2:
         rows, columns = 2 * height, 2 * width
     image = np.random.randint(0, 256, (rows, columns, 3), np.uint8)
+    if random.random() < 0.3:
+        crop = random.choice([28, 112, 224])
+        spec = f"resize={crop * 8 // 7},filter=opencv-linear,crop={crop},layout=nhwc,dtype=u8"
+        return spec, image, middle(image, crop, crop)
     if random.random() < 0.5:
         spec = f"letterbox-640,letterbox={height}x{width}"
         return spec, image, (letterbox(image, height, width).transpose(2, 0, 1).astype(np.float32) / np.float32(255))

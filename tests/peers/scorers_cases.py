@@ -1,9 +1,12 @@
 """Random answers, the right ones, and the score that other packages give them. See scorers_diff.py."""
 
+import collections
 import contextlib
 import dataclasses
 import io
+import itertools
 import json
+import math
 import pathlib
 import random
 import re
@@ -17,6 +20,7 @@ from nltk.tokenize import punkt
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 from rouge_score import rouge_scorer
+from sacrebleu.metrics import BLEU
 from sklearn.metrics import roc_auc_score
 
 ROUGES = ["rouge1", "rouge2", "rougeL", "rougeLsum"]
@@ -36,7 +40,8 @@ class Case:
     metric: str
     about: str
     answers: list
-    expected: float
+    # None: there is no score.
+    expected: float | None
     truths: list = dataclasses.field(default_factory=list)
     _: dataclasses.KW_ONLY
     # The part of each sample, and those that are scored; empty: all are.
@@ -44,6 +49,8 @@ class Case:
     scored: list = dataclasses.field(default_factory=list)
     files: dict = dataclasses.field(default_factory=dict)
     outputs: str = ""
+    # The numbers by which boxes name their categories.
+    categories: str = "ids"
 
     @property
     def lines(self):
@@ -273,6 +280,77 @@ def wer(count=60):
     return Case("wer", "texts", [text.encode() for text in texts], 100 * output.wer, [[right] for right in rights])
 
 
+MARKED = (". , - & &quot; &amp; &lt; &gt; &amp;lt; ' \" ( ) % $ @-@ ... <skipped> -\n \n \t \x1c \xa0 \u200b \u201e ß "
+          "3.5 1,000 2-3 x- 5. .5 7,a [ ] ~ ^ ` { } /").split(" ")
+
+
+def sentence(words, most):
+    """Words and marks, with or without a blank between them."""
+    picked = [random.choice(words if random.random() < 0.8 else MARKED) for _ in range(random.randint(0, most))]
+    return "".join(part + random.choices([" ", "", "  "], [30, 5, 1])[0] for part in picked)
+
+
+def translation(right, words):
+    """The same with some words lost, replaced, twice or in another place."""
+    parts = right.split(" ")
+    for _ in range(random.choice([0, 1, 3, 8])):
+        at = random.randrange(len(parts) + 1)
+        parts[at:at + random.randint(0, 2)] = random.choices([*words, ".", ""], k=random.randint(0, 2))
+    return " ".join(parts)
+
+
+def sacre_bleu(texts, rights):
+    """SacreBLEU's score. Of several right texts each sample may have another number."""
+    references = [list(row) for row in itertools.zip_longest(*rights)]
+    return BLEU().corpus_score(texts, references).score
+
+
+def runs_of(words):
+    return collections.Counter(tuple(words[at:at + n]) for n in range(1, 5) for at in range(len(words) - n + 1))
+
+
+def words_bleu(texts, rights):
+    """The formula of translation/gnmt/tensorflow/nmt/scripts/bleu.py, on the words of process_accuracy.py."""
+    same, count, given_words, right_words = [0] * 4, [0] * 4, 0, 0
+    for text, right in zip(texts, rights):
+        given, right = text.split(" "), [re.sub("@@ ", "", one.strip()).split(" ") for one in right]
+        most = collections.Counter()
+        for one in right:
+            most |= runs_of(one)
+        for run, times in (runs_of(given) & most).items():
+            same[len(run) - 1] += times
+        for n in range(4):
+            count[n] += max(0, len(given) - n)
+        given_words, right_words = given_words + len(given), right_words + min(map(len, right))
+    if 0 in same:
+        return 0.0
+    mean = math.exp(sum(math.log(one / all_of_them) for one, all_of_them in zip(same, count)) / 4)
+    return 100 * mean * min(1.0, math.exp(1 - right_words / given_words))
+
+
+def bleu_of(about, texts, rights):
+    """Both scores of the same texts."""
+    answers = [text.encode() for text in texts]
+    yield Case("bleu", about, answers, sacre_bleu(texts, rights), rights)
+    yield Case("bleu_words", about, answers, words_bleu(texts, rights), rights)
+
+
+def bleu(count=60):
+    """Random translations; short ones; and made by hand."""
+    words = [word() for _ in range(30)] + ["de@@ r", "Haus@@", "die", "The", "the"]
+    for about, count, most, others in [("texts", count, 30, [0, 0, 1, 3]), ("short texts", 20, 3, [0]), ("one", 1, 9, [0])]:
+        firsts = [sentence(words, most) for _ in range(count)]
+        rights = [[first, *(translation(first, words) for _ in range(random.choice(others)))] for first in firsts]
+        texts = [random.choices([translation(right[0], words), right[0], ""], [8, 1, 1])[0] for right in rights]
+        yield from bleu_of(about, texts, rights)
+    yield from bleu_of("no text", ["", ""], [["a b c d"], [""]])
+    yield from bleu_of("one empty text", ["", "a b c d e"], [["x y"], ["a b c d e"]])
+    yield from bleu_of("words alone", ["a", "b", "c"], [["a"], ["x"], ["c"]])
+    yield from bleu_of("nothing right", ["a b c d e"], [["v w x y z"]])
+    yield from bleu_of("one run right", ["a b c x y z"], [["a b c d e f"]])
+    yield from bleu_of("one run of four", ["The cat sat on mats."], [["The cat sat on the mat."]])
+
+
 def dice(count=12):
     """The formula of accuracy_kits.py on one-hot arrays. Some volumes have no tumour, some not even a kidney."""
     dtype, outputs = random.choice([(np.uint8, ""), (np.uint8, "y u8[N,?]"), (np.int64, "y i64[N,?]")])
@@ -342,16 +420,50 @@ def answer_of(index, image, truths, categories):
     height, width = image["height"], image["width"]
     rows = [[index, top / height, left / width, (top + high) / height, (left + wide) / width,
              round(random.random(), random.choice([1, 5])), category] for (left, top, wide, high), category in rows]
-    return np.array(rows, np.float32)
+    return np.array(rows, np.float32).reshape(-1, 7)
 
 
-def detections(image, answer):
-    """From the numbers of an answer to boxes, step by step as accuracy-coco.py takes them."""
+def detections(image, answer, categories, named):
+    """From the numbers of an answer to boxes, step by step as accuracy-coco.py takes them. Named by places is what its
+    flag --use-inv-map is for."""
+    inverse = [0] + categories
     for _, top, left, bottom, right, score, category in answer:
         top, bottom = top * image["height"], bottom * image["height"]
         left, right = left * image["width"], right * image["width"]
-        yield {"image_id": image["id"], "category_id": int(category), "score": float(score),
+        category = inverse[int(category)] if named == "places" else int(category)
+        yield {"image_id": image["id"], "category_id": category, "score": float(score),
                "bbox": [float(left), float(top), float(right - left), float(bottom - top)]}
+
+
+MAPS = ["map", "map50", "map75", "map_small", "map_medium", "map_large"]
+
+
+def coco_scores(file, found):
+    """The first six numbers of COCOeval; -1 where nothing counts."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        right, none = COCO(), COCO()
+        right.dataset, none.dataset = file, file | {"annotations": []}
+        right.createIndex()
+        none.createIndex()
+        # The package cannot load an empty list.
+        evaluation = COCOeval(right, right.loadRes(found) if found else none, iouType="bbox")
+        evaluation.params.imgIds = [image["id"] for image in file["images"]]
+        evaluation.evaluate()
+        evaluation.accumulate()
+        evaluation.summarize()
+    return evaluation.stats[:6]
+
+
+def maps_of(about, file, answers, named="ids"):
+    """All six scores of the same boxes."""
+    categories = [category["id"] for category in file["categories"]]
+    found = [box for image, answer in zip(file["images"], answers) for box in detections(image, answer, categories, named)]
+    name = random.choice(["annotations.json", "annotations/instances_val2017.json"])
+    about = f"{about}: {len(file['images'])} images, {len(categories)} categories, {len(found)} boxes, {named}"
+    for metric, score in zip(MAPS, coco_scores(file, found)):
+        expected = None if score == -1 else 100 * score
+        yield Case(metric, about, [answer.tobytes() for answer in answers], expected, categories=named,
+                   files={name: json.dumps(file).encode()})
 
 
 def mean_average_precision(images=60):
@@ -361,21 +473,17 @@ def mean_average_precision(images=60):
     for truth in file["annotations"]:
         truths[truth["image_id"]].append(truth)
     answers = [answer_of(index, image, truths[image["id"]], categories) for index, image in enumerate(file["images"])]
-    content = json.dumps(file).encode()
-    with contextlib.redirect_stdout(io.StringIO()):
-        right, found = COCO(), []
-        right.dataset = file
-        right.createIndex()
-        for image, answer in zip(file["images"], answers):
-            found += detections(image, answer)
-        evaluation = COCOeval(right, right.loadRes(found), iouType="bbox")
-        evaluation.params.imgIds = [image["id"] for image in file["images"]]
-        evaluation.evaluate()
-        evaluation.accumulate()
-        evaluation.summarize()
-    about = f"{images} images, {len(categories)} categories, {len(found)} boxes"
-    answers = [answer.tobytes() for answer in answers]
-    return Case("map", about, answers, 100 * evaluation.stats[0], files={"annotations.json": content})
+    yield from maps_of("random", file, answers)
+    for answer in answers:
+        answer[:, 6] = [random.choice([0, *range(1, 4)]) if random.random() < 0.02 else categories.index(number) + 1
+                        for number in answer[:, 6]] if len(answer) else []
+    yield from maps_of("random", file, answers, "places")
+    none = [np.zeros((0, 7), np.float32) for _ in answers]
+    yield from maps_of("no boxes", file, none)
+    for truth in file["annotations"]:
+        truth["iscrowd"] = 1
+    yield from maps_of("crowds alone", file, answers, "places")
+    yield from maps_of("nothing at all", file | {"annotations": []}, none)
 
 
 def all_of():
@@ -389,6 +497,7 @@ def all_of():
     yield in_parts(gsm8k())
     yield long_contexts()
     yield wer()
+    yield from bleu()
     yield dice()
     yield auc()
-    yield mean_average_precision()
+    yield from mean_average_precision()

@@ -43,6 +43,11 @@ const STAND_INS: [(&str, &str); 9] = [
     ("--tls-key n1.key", "--tls-key n1.key --listen 127.0.0.1:0"),
 ];
 
+/// A configuration of the DLI benchmark.
+const DLI: &str = "<Tests><Test><Model><Name>digits</Name><ModelPath>digits.onnx</ModelPath></Model><Dataset>\
+    <Path>DIGITS/images.npy</Path></Dataset><FrameworkIndependent><BatchSize>1</BatchSize><IterationCount>10\
+    </IterationCount></FrameworkIndependent></Test></Tests>";
+
 /// Examples in `PROGRAM COMMAND --help`, for pasting.
 #[derive(Debug, Default)]
 struct Examples {
@@ -147,6 +152,7 @@ impl Setup {
         fs::write(at("user.conf"), "resnet50.Server.target_qps = 100\n").unwrap();
         let case = r#"[{"name": "one", "conf_text": "", "model": "m", "scenario": "Server", "conf_type": 1}]"#;
         fs::write(at("cases.json"), case).unwrap();
+        fs::write(at("dli.xml"), DLI).unwrap();
         let recorded = fs::read_to_string(repository("loadgen-node/engine/tests/data/v05/config.jsonl")).unwrap();
         fs::write(at("case.json"), recorded.lines().next().unwrap()).unwrap();
         let run = TestRun::digits("Server").on(&plain[0].address).args(&["--mode", "SubmissionRun"]);
@@ -249,6 +255,7 @@ impl Setup {
             "loadgen-node run ",
             "loadgen-node audit ",
             "loadgen-node demo",
+            "loadgen-node campaign run ",
             "loadgen-node conformance ",
             "loadgen-node replay ",
         ];

@@ -79,9 +79,15 @@ impl Relay {
         self.path.lost_every.store(packets, Relaxed);
     }
 
-    /// Puts 64 bytes of rubbish among what goes this way next, once.
+    /// Puts 64 bytes of rubbish among what a connection of TCP sends this way next, once.
     pub fn spoil(&self, heading: Heading) {
         self.path.spoiled(heading).store(true, Relaxed);
+    }
+
+    /// Sends a packet of 64 bytes of rubbish this way beside the next packet of UDP, once. Connections of TCP, which
+    /// carry the calls of a run over QUIC, stay as they are.
+    pub fn spoil_packets(&self, heading: Heading) {
+        self.path.spoiled_packets(heading).store(true, Relaxed);
     }
 }
 

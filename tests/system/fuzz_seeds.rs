@@ -6,6 +6,7 @@ use loadgen::recorder::Timeline;
 use lon_image::decode_jpeg_within;
 use lon_proto::codec::{Codec, Inflater};
 use lon_proto::sample;
+use lon_qsl::arrivals;
 use lon_qsl::dataset::{Dataset, OpenOptions};
 use lon_tests::process::repository;
 
@@ -90,6 +91,30 @@ fn files_of_users_are_read_or_refused() {
             let dataset = Dataset::open(file.to_str().unwrap(), &OpenOptions::default());
             let loaded = dataset.and_then(|mut dataset| dataset.load([0].into_iter()));
             assert!(loaded.is_err() || !["huge.bin", "absolute.txt", "parent.txt"].contains(&seed.as_str()), "{seed}");
+        }
+    }
+}
+
+/// Seeds of whole traces are named after their format; the others are damaged ones.
+#[test]
+fn traces_of_arrivals_are_read_or_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace");
+    for (name, bytes) in seeds("arrivals") {
+        std::fs::write(&file, &bytes).unwrap();
+        let format = name.split(['.', '-']).next().unwrap_or_default();
+        let options = match format {
+            "gaps" | "jsonl" => ",unit=us,sort=yes,repeat",
+            "burstgpt" => ",within-second=uniform,sort=yes,repeat",
+            _ => ",sort=yes,repeat",
+        };
+        let spec = format!("{}{options}", file.display()).parse().unwrap();
+        match arrivals::read(&spec, 1) {
+            Ok(trace) => {
+                assert_eq!(trace.facts.format.name(), format, "{name}");
+                assert!(trace.due_ns.is_sorted() && trace.repeat_ns >= trace.due_ns.last().copied(), "{name}");
+            }
+            Err(error) => assert_eq!(format, "refused", "{name}: {error}"),
         }
     }
 }

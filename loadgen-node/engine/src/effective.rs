@@ -1,9 +1,10 @@
 //! Effective settings: what the requested ones come to in the chosen scenario.
 
-use crate::judge::{self, Measured, Summary, Terms, TokenLimits};
+use crate::judge::{self, Measured, Summary, Terms, TokenLimits, Users};
 use crate::requested::{Mode, Qsl};
 use crate::scenario::{Scenario, TestSettings};
-use crate::traffic::{PlanError, Request, Sanitised, Shape};
+use crate::traffic::arrivals::DueTimes;
+use crate::traffic::{Arrivals, PlanError, Request, Sanitised, Shape, Trigger};
 
 /// Longest `min_duration_ms` and `max_duration_ms`: ten years.
 pub const MAX_DURATION_MS: u64 = 10 * 365 * 24 * 3_600 * 1_000;
@@ -15,6 +16,7 @@ pub struct Effective {
     pub scenario: Scenario,
     pub mode: Mode,
     pub shape: Shape,
+    pub arrivals: Arrivals,
     pub samples_per_query: u64,
     pub target_qps: f64,
     pub target_latency_ns: u64,
@@ -56,6 +58,7 @@ impl Effective {
     pub(crate) fn of(requested: TestSettings, qsl: Qsl) -> Result<(TestSettings, Self, Vec<String>), PlanError> {
         let requested = requested.with_test05_applied();
         check_ranges(&requested)?;
+        check_further(&requested)?;
         let performance_sample_count = or_else(requested.performance_sample_count_override, qsl.performance);
         let mut faults = Vec::new();
         let request = Request { settings: &requested, qsl, performance_sample_count };
@@ -71,12 +74,14 @@ impl Effective {
         let min_sample_count = sanitised.min_query_count.checked_mul(sanitised.samples_per_query).ok_or_else(|| {
             PlanError::value("min_query_count", &sanitised.min_query_count, "too large with these samples per query")
         })?;
+        let arrivals = s.scenario.traffic().arrivals(request)?;
         Ok(Self {
             scenario: s.scenario,
             mode: s.mode,
             shape: s.scenario.traffic().shape(request)?,
             samples_per_query: sanitised.samples_per_query,
-            target_qps: sanitised.target_qps,
+            target_qps: arrivals.own_rate_per_s().unwrap_or(sanitised.target_qps),
+            arrivals,
             target_latency_ns: sanitised.target_latency_ns,
             target_latency_percentile: sanitised.target_latency_percentile,
             max_async_queries: sanitised.max_async_queries,
@@ -126,6 +131,21 @@ impl Effective {
         }
     }
 
+    /// Returns true when many queries can be due at the same moment.
+    pub(crate) fn has_equal_due_times(&self) -> bool {
+        self.shape.has_schedule() && matches!(self.arrivals, Arrivals::Bursts { .. } | Arrivals::Listed(_))
+    }
+
+    /// Takes the due times of a trace that the arrivals name.
+    pub(crate) fn set_due_times(&mut self, times: DueTimes) {
+        if let Arrivals::Listed(listed) = &mut self.arrivals {
+            listed.due_ns = Some(times.due_ns);
+            listed.samples = times.samples;
+            listed.repeat_ns = times.repeat_ns;
+            self.target_qps = self.arrivals.own_rate_per_s().unwrap_or(self.target_qps);
+        }
+    }
+
     /// Probability with which the answer to a sample of a performance phase is logged.
     pub(crate) fn log_probability(&self) -> f64 {
         if self.accuracy_log_sampling_target == 0 {
@@ -147,6 +167,13 @@ impl Effective {
         judge::judge(self.scenario.judge(), &self.terms(), measured)
     }
 
+    fn users(&self) -> Option<Users> {
+        match self.shape.trigger {
+            Trigger::Users { count, think_ns } => Some(Users { count, think_ns }),
+            _ => None,
+        }
+    }
+
     /// Returns the limits and least sizes by which a performance phase is judged.
     pub fn terms(&self) -> Terms {
         let limits = TokenLimits { ttft_ns: self.ttft_latency_ns, tpot_ns: self.tpot_latency_ns };
@@ -156,6 +183,7 @@ impl Effective {
             min_duration_ms: self.min_duration_ms,
             min_query_count: self.min_query_count,
             min_sample_count: self.min_sample_count,
+            users: self.users(),
             tokens: self.use_token_latencies.then_some(limits),
             inferred_tokens_per_sample: self.infer_token_latencies.then_some(self.token_latency_scaling_factor),
         }
@@ -177,6 +205,16 @@ fn check_ranges(s: &TestSettings) -> Result<(), PlanError> {
         return Err(PlanError::value("accuracy_log_probability", &percent, "percent, from 0 to 100"));
     }
     Ok(())
+}
+
+/// Settings beside the official ones belong to the scenario, and are within their ranges.
+fn check_further(s: &TestSettings) -> Result<(), PlanError> {
+    match s.further.fault(s.scenario.traffic().keys()) {
+        None => Ok(()),
+        Some((field, reason)) => {
+            Err(PlanError::Further { scenario: s.scenario.name(), field: field.to_owned(), reason })
+        }
+    }
 }
 
 fn check_percentile(fraction: f64) -> Result<(), PlanError> {

@@ -25,10 +25,12 @@
 //! | [`traffic`] | requested settings -> what is asked; one file for each scenario |
 //! | `value` | a value as the official logs print it |
 //! | `requested` | the record of the requested settings |
+//! | [`further`] | settings beside the official ones, which a scenario declares |
 //! | [`world`] | time, issuing and arrivals: all that the engine sees of the world |
 
 pub mod conf;
 mod effective;
+pub mod further;
 pub mod judge;
 pub mod official;
 pub mod plan;

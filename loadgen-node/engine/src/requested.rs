@@ -8,6 +8,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::further::Further;
+
 /// Mode of a test: the phases that it consists of. The order is that of the official enumeration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -181,6 +183,10 @@ pub struct Requested<S> {
     pub infer_token_latencies: bool,
     /// Tokens that each sample stands for, with `infer_token_latencies`.
     pub token_latency_scaling_factor: u64,
+
+    /// Settings beside the official ones that the scenario declares, by name; only those that were set.
+    #[serde(skip_serializing_if = "Further::is_empty")]
+    pub further: Further,
 }
 
 impl<S: Default> Default for Requested<S> {
@@ -228,6 +234,7 @@ impl<S: Default> Default for Requested<S> {
             server_tpot_latency: 100_000_000,
             infer_token_latencies: false,
             token_latency_scaling_factor: 0,
+            further: Further::default(),
         }
     }
 }

@@ -38,10 +38,10 @@ pub struct Definition {
 }
 
 /// The number of registered scenarios.
-const COUNT: usize = 4;
+const COUNT: usize = 6;
 
 impl Scenario {
-    /// The registered scenarios, in the order of the official enumeration.
+    /// The registered scenarios: the official ones in the order of their enumeration, then those of our own.
     pub const ALL: [Scenario; COUNT] = [
         Scenario(&Definition {
             name: "SingleStream",
@@ -67,7 +67,22 @@ impl Scenario {
             judge: &judge::Offline,
             headlines: &judge::Offline,
         }),
+        Scenario(&Definition {
+            name: "Burst",
+            traffic: &traffic::Burst,
+            judge: &judge::Burst,
+            headlines: &judge::Burst,
+        }),
+        Scenario(&Definition {
+            name: "Closed",
+            traffic: &traffic::Closed,
+            judge: &judge::Closed,
+            headlines: &judge::Closed,
+        }),
     ];
+
+    /// The scenarios of the official LoadGen.
+    pub const OFFICIAL: [Scenario; 4] = [Self::ALL[0], Self::ALL[1], Self::ALL[2], Self::ALL[3]];
 
     /// One sample at a time, the next when the last was answered.
     pub const SINGLE_STREAM: Scenario = Self::ALL[0];
@@ -77,6 +92,10 @@ impl Scenario {
     pub const SERVER: Scenario = Self::ALL[2];
     /// One query with all samples.
     pub const OFFLINE: Scenario = Self::ALL[3];
+    /// Many one-sample queries that are due at once, again and again.
+    pub const BURST: Scenario = Self::ALL[4];
+    /// A fixed number of users, each with one query in flight.
+    pub const CLOSED: Scenario = Self::ALL[5];
 
     /// A scenario that need not be registered.
     pub const fn new(entry: &'static Definition) -> Scenario {

@@ -13,26 +13,38 @@ use loadgen::report::detail::{self, DetailContext};
 use loadgen::report::{Entry, Line, Trailer, Value, summary_text, trace_log};
 use loadgen::run::{End, RunOptions, RunOutcome, Stop, run};
 use loadgen::scenario::{Definition, Scenario, TestSettings};
-use loadgen::settings::{Mode, Qsl, Requested};
+use loadgen::settings::{Assigned, FurtherKey, Mode, Qsl, Quantity, Requested};
 use loadgen::sim::{Service, SimOptions, SimWorld};
-use loadgen::traffic::{Expected, Gap, LatencyStart, Layout, Request, Sanitised, Shape, Traffic, Trigger};
+use loadgen::traffic::{Expected, LatencyStart, Layout, Request, Sanitised, Shape, Traffic, Trigger};
 use loadgen::world::TimeNs;
 
-/// Traffic of the scenario: one sample a query, a new query whenever fewer than [`OUTSTANDING`] are outstanding.
+/// Traffic of the scenario: one sample a query, a new query whenever fewer than a number are
+/// outstanding, and latencies that run from the start of the phase.
 struct AsksClosedLoop;
 
-/// Samples outstanding at one time.
-const OUTSTANDING: u64 = 4;
+/// Samples outstanding at one time: a setting that the scenario declares.
+static OUTSTANDING: FurtherKey = FurtherKey {
+    name: "outstanding",
+    field: "closed_loop_outstanding",
+    quantity: Quantity::Count { least: 1, most: 100 },
+    default: 4.0,
+    help: "Samples outstanding at one time.",
+};
 
 impl<S> Traffic<S> for AsksClosedLoop {
-    fn shape(&self, _request: &Request<'_, S>) -> Result<Shape, PlanError> {
+    fn shape(&self, request: &Request<'_, S>) -> Result<Shape, PlanError> {
         Ok(Shape {
-            gap: Gap::Constant,
             layout: Layout::One,
-            trigger: Trigger::Reply { below: OUTSTANDING },
-            latency_start: LatencyStart::Issue,
+            trigger: Trigger::Reply { below: request.settings.further.whole(&OUTSTANDING) },
+            latency_start: LatencyStart::Phase,
             duration_factor: 2,
+            group: 1,
         })
+    }
+
+    fn keys(&self) -> &'static [&'static FurtherKey] {
+        static KEYS: [&FurtherKey; 1] = [&OUTSTANDING];
+        &KEYS
     }
 
     fn expected(&self) -> Expected {
@@ -41,16 +53,16 @@ impl<S> Traffic<S> for AsksClosedLoop {
 
     fn sanitise(&self, request: &Request<'_, S>, _faults: &mut Vec<String>) -> Result<Sanitised, PlanError> {
         let s = request.settings;
-        let expected_ns = s.single_stream_expected_latency_ns;
+        let (expected_ns, outstanding) = (s.single_stream_expected_latency_ns, s.further.whole(&OUTSTANDING));
         if expected_ns < 1.0 {
             return Err(PlanError::value("single_stream_expected_latency_ns", &expected_ns, "at least 1 ns"));
         }
         Ok(Sanitised {
             samples_per_query: 1,
-            target_qps: OUTSTANDING as f64 * 1e9 / expected_ns,
+            target_qps: outstanding as f64 * 1e9 / expected_ns,
             target_latency_ns: 0,
             target_latency_percentile: s.single_stream_target_latency_percentile,
-            max_async_queries: OUTSTANDING,
+            max_async_queries: outstanding,
             target_duration_ms: s.min_duration_ms,
             min_query_count: s.min_query_count,
         })
@@ -132,8 +144,34 @@ fn it_is_planned_and_run_as_it_asks() {
     assert_eq!(plan.effective().target_qps, 4_000.0);
     assert_eq!(predict::predict(&plan, predict::SampleSize { memory_bytes: 1, wire_bytes: 1 }).queries, 200);
     assert_eq!((outcome.end.clone(), phase.stop), (End::Completed, Stop::Naturally));
-    assert_eq!(world.max_in_flight as u64, OUTSTANDING, "eight servers would take more");
+    assert_eq!(world.max_in_flight, 4, "eight servers would take more");
     assert!(phase.queries_issued >= 100 && phase.counts.completed == phase.counts.issued);
+}
+
+#[test]
+fn its_own_setting_is_set_by_name_and_kept_with_the_official_ones() {
+    let mut settings = settings(Mode::PerformanceOnly);
+    assert_eq!(settings.set("outstanding=2"), Ok(Assigned::Here("closed_loop_outstanding")));
+    let json = serde_json::to_value(&settings).unwrap();
+    assert_eq!(json["further"]["closed_loop_outstanding"], 2);
+    assert_eq!(ran(settings).1.max_in_flight, 2);
+
+    let refused = self::settings(Mode::PerformanceOnly).set("outstanding=101").unwrap_err().to_string();
+    assert_eq!(refused, "outstanding: '101' is not a whole number from 1 to 100");
+    let unknown = self::settings(Mode::PerformanceOnly).set("outstandig=2").unwrap_err().to_string();
+    assert!(unknown.ends_with("no setting 'outstandig' in ClosedLoop (did you mean 'outstanding'?)"), "{unknown}");
+    let other = TestSettings::default().set("outstanding=2").unwrap_err().to_string();
+    assert!(other.starts_with("no setting 'outstanding' in SingleStream"), "{other}");
+}
+
+#[test]
+fn latencies_run_from_where_it_says() {
+    let (plan, _, outcome) = ran(settings(Mode::PerformanceOnly));
+    let timeline = outcome.performance().unwrap().timeline.as_ref().unwrap();
+    let starts: Vec<u64> = timeline.starts(&plan.phases()[0], plan.effective().shape).collect();
+    assert!(starts.iter().all(|start_ns| *start_ns == 0));
+    let latency = outcome.summary.unwrap().latency;
+    assert!(latency.max_ns >= 50_000_000, "the last one is answered after the minimum duration: {latency:?}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Ten thousand seeded runs in a world of random delays and faults. Rules check each run. A second verdict, worked out
-//! here from scratch in the simplest way that can be right, checks it too.
+//! Ten thousand seeded runs of each scenario in a world of random delays and faults. Rules check each run. A second
+//! verdict, worked out here from scratch in the simplest way that can be right, checks it too.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use loadgen::settings::{Qsl, Scenario, TestSettings};
 use loadgen::trace::{Query, Trace};
 use loadgen::world::{Arrival, ArrivalKind, Issued, QuerySeq, SampleIndex, SampleSeq, TimeNs, Wake, World};
 
-const RUNS_PER_SCENARIO: u64 = 2_600;
+const RUNS_PER_SCENARIO: u64 = 10_000;
 const GRACE_NS: u64 = 20_000_000;
 
 /// A small generator of its own: the engine's would agree with itself.
@@ -177,9 +177,62 @@ impl World for Chaos {
 
 struct Case {
     settings: TestSettings,
+    own: Own,
     plan: Plan,
     world: Chaos,
     outcome: RunOutcome,
+}
+
+/// Settings that the scenarios of our own declare.
+#[derive(Clone, Copy, Debug)]
+struct Own {
+    /// Queries in a burst, and the time between two; 0: each burst waits for the answers to the one before.
+    size: u64,
+    interval_ns: u64,
+    users: u64,
+    think_ns: u64,
+    /// Limit of the latency; 0: none.
+    limit_ns: u64,
+}
+
+impl Own {
+    fn of(scenario: Scenario, dice: &mut Dice) -> Own {
+        let mut some = |n: u64, most: u64| if dice.one_in(n) { 0 } else { 1 + dice.below(most) };
+        let (interval_ns, think_ns, limit_ns) = (some(3, 5_000_000), some(2, 1_000_000), some(2, 1_500_000));
+        let has_limit = scenario == Scenario::BURST;
+        let limit_ns = if has_limit { limit_ns.max(1) } else { limit_ns };
+        Own { size: 1 + dice.below(6), interval_ns, users: 1 + dice.below(8), think_ns, limit_ns }
+    }
+
+    fn set(self, settings: &mut TestSettings, percentile: f64) {
+        let Own { size, interval_ns, users, think_ns, limit_ns } = self;
+        let percentile = format!("target_latency_percentile={}", percentile * 100.0);
+        let limit = format!("target_latency={limit_ns}ns");
+        let texts = if settings.scenario == Scenario::BURST {
+            vec![format!("burst_size={size}"), format!("burst_interval={interval_ns}ns"), limit, percentile]
+        } else if settings.scenario == Scenario::CLOSED {
+            let most = "most_qps=20000".to_owned();
+            vec![format!("concurrency={users}"), format!("think_time={think_ns}ns"), limit, percentile, most]
+        } else {
+            Vec::new()
+        };
+        for text in texts {
+            settings.set(&text).unwrap();
+        }
+    }
+}
+
+impl Case {
+    /// Queries have due times, and wait for nothing else.
+    fn is_scheduled(&self) -> bool {
+        let scenario = self.settings.scenario;
+        scenario == Scenario::SERVER || (scenario == Scenario::BURST && self.own.interval_ns > 0)
+    }
+
+    /// Queries of a burst; 1 in scenarios without.
+    fn group(&self) -> u64 {
+        if self.settings.scenario == Scenario::BURST { self.own.size } else { 1 }
+    }
 }
 
 fn settings(scenario: Scenario, dice: &mut Dice) -> TestSettings {
@@ -216,14 +269,17 @@ fn faults(dice: &mut Dice) -> Faults {
     Faults { fails, doubled, lost, foreign, break_at: at(15), interrupt_at: at(15) }
 }
 
-/// Position in the official enumeration.
+/// Position among the scenarios.
 fn number(scenario: Scenario) -> u64 {
     Scenario::ALL.iter().position(|known| *known == scenario).unwrap() as u64
 }
 
 fn case(scenario: Scenario, seed: u64) -> Case {
-    let mut dice = Dice(seed * 4 + number(scenario));
-    let settings = settings(scenario, &mut dice);
+    let mut dice = Dice(seed * 6 + number(scenario));
+    let mut settings = settings(scenario, &mut dice);
+    let own = Own::of(scenario, &mut dice);
+    let percentile = settings.server_target_latency_percentile;
+    own.set(&mut settings, percentile);
     let faults = faults(&mut dice);
     let plan = Plan::new(settings.clone(), Qsl { total: 40, performance: 1 + dice.below(40) }).unwrap();
     let mut world = Chaos {
@@ -243,7 +299,7 @@ fn case(scenario: Scenario, seed: u64) -> Case {
     };
     let options = RunOptions { drain_grace_ns: GRACE_NS, ..RunOptions::default() };
     let outcome = run(&plan, &mut world, &mut (), options);
-    Case { settings, plan, world, outcome }
+    Case { settings, own, plan, world, outcome }
 }
 
 #[test]
@@ -304,11 +360,22 @@ fn issues(case: &Case, told: &str) {
         let samples = || (0..query.samples).filter_map(|i| case.world.records.get(&(query.first_sample.0 + i)));
         assert!(samples().all(|record| record.query == query.seq.0), "{told}");
         let Some(first) = samples().map(|record| record.issued_ns).min() else { continue };
+        let earlier = || case.world.records.values().filter(|record| record.query < query.seq.0);
         match case.settings.scenario {
-            server if server == Scenario::SERVER => {
+            _ if case.is_scheduled() => {
                 assert!(first >= phase.started.0 + query.due_ns, "{told}: before it was due");
             }
             offline if offline == Scenario::OFFLINE => {}
+            burst if burst == Scenario::BURST => {
+                let has_ended = |record: &Record| record.end.is_some_and(|(at, _)| at <= first);
+                let begins = query.seq.0.is_multiple_of(case.own.size);
+                assert!(!begins || earlier().all(has_ended), "{told}: before the burst before it was answered");
+            }
+            closed if closed == Scenario::CLOSED => {
+                let is_free = |record: &&Record| record.end.is_some_and(|(at, _)| at + case.own.think_ns <= first);
+                let busy = earlier().count() - earlier().filter(is_free).count();
+                assert!((busy as u64) < case.own.users, "{told}: no user was free");
+            }
             _ => assert!(before.is_none_or(|end| first >= end), "{told}: before the answer to the query before it"),
         }
         before = samples().map(|record| record.end.map_or(u64::MAX, |(at, _)| at)).max();
@@ -333,7 +400,8 @@ fn termination(case: &Case, told: &str) {
     }
     let elapsed = query_issued_ns(case, issued - 1);
     let natural = |queries: u64, at: u64| {
-        e.scenario != Scenario::SERVER && queries >= e.min_query_count && at >= e.target_duration_ms * 1_000_000
+        let is_whole = queries.is_multiple_of(case.group());
+        !case.is_scheduled() && is_whole && queries >= e.min_query_count && at >= e.target_duration_ms * 1_000_000
     };
     let limits = |queries: u64, at: u64| {
         let by_count = e.max_query_count != 0 && queries >= e.max_query_count;
@@ -347,15 +415,13 @@ fn termination(case: &Case, told: &str) {
         Stop::AllIssued | Stop::RanOut => assert_eq!(issued, generated, "{told}"),
         other => panic!("{told}: {other:?}"),
     }
-    if issued > 1 && e.scenario != Scenario::SERVER {
+    assert!(generated.is_multiple_of(case.group()), "{told}");
+    if issued > 1 && !case.is_scheduled() {
         let earlier = query_issued_ns(case, issued - 2);
         assert!(!natural(issued - 1, earlier) && !limits(issued - 1, earlier), "{told}: it should have ended before");
     }
     if phase.stop == Stop::AllIssued {
-        assert!(
-            e.scenario == Scenario::SERVER && !limits(issued - 1, query_issued_ns(case, issued.max(2) - 2)),
-            "{told}"
-        );
+        assert!(case.is_scheduled() && !limits(issued - 1, query_issued_ns(case, issued.max(2) - 2)), "{told}");
     }
 }
 
@@ -387,9 +453,11 @@ fn verdict(case: &Case, told: &str) {
     judged.sort_unstable();
     let limit = e.target_latency_ns as i64;
     let over = sorted.iter().filter(|ns| **ns > limit).count() as u64;
-    let constraints = (e.scenario == Scenario::SERVER).then(|| at(&sorted, p).unwrap_or(0) <= limit);
+    let has_limit = e.scenario == Scenario::SERVER
+        || ([Scenario::BURST, Scenario::CLOSED].contains(&e.scenario) && case.own.limit_ns > 0);
+    let constraints = has_limit.then(|| at(&sorted, p).unwrap_or(0) <= limit);
     let early_stopping = match e.scenario {
-        offline if offline == Scenario::OFFLINE => true,
+        other if [Scenario::OFFLINE, Scenario::BURST, Scenario::CLOSED].contains(&other) => true,
         server if server == Scenario::SERVER => q >= over + fewest_under(over, p),
         _ => q > fewest_under(1, p),
     };
@@ -420,7 +488,11 @@ fn latencies(case: &Case, queries: &[Query]) -> Vec<(u64, i64)> {
     let start = case.outcome.phases[0].started.0;
     let due: BTreeMap<u64, u64> = queries.iter().map(|query| (query.seq.0, query.due_ns)).collect();
     let scheduled = |record: &Record| match case.settings.scenario {
-        server if server == Scenario::SERVER => start + due[&record.query],
+        _ if case.is_scheduled() => start + due[&record.query],
+        burst if burst == Scenario::BURST => {
+            let first = record.query - record.query % case.own.size;
+            start + query_issued_ns(case, first)
+        }
         offline if offline == Scenario::OFFLINE => start,
         _ => record.issued_ns,
     };

@@ -4,6 +4,7 @@
 //!
 //! - [`benchmark`]: benchmarks as data: which datasets they take, limits, accuracy targets, rules;
 //! - [`advice`]: how much each codec would gain on a dataset;
+//! - [`arrivals`]: trace files of others and our own, as the times at which queries are due;
 //! - [`dataset`]: samples by index, from synthetic descriptions and files of users to bytes that are sent;
 //! - [`digits`]: the files of the digits benchmark, which are part of the program;
 //! - [`accuracy`]: scores answers against the right ones;
@@ -18,6 +19,7 @@
 
 pub mod accuracy;
 pub mod advice;
+pub mod arrivals;
 pub mod bandwidth;
 pub mod benchmark;
 pub mod dataset;

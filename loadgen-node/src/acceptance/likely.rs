@@ -1,12 +1,13 @@
 //! Where the cause of a lower goodput most likely is.
 //!
 //! First by place: what all nodes suffer from is at what they share, what one suffers from is its own. Then by what
-//! both ends counted: a processor that is full, and costs that have risen, speak for a host; what was lost, or two ends
-//! with time to spare, for a link.
+//! both ends counted: a processor that is full, costs that have risen, and threads that waited for a core speak for a
+//! host; what was lost, or two ends with time to spare, for a link. Loopback has no link.
 
 use super::pair::{Compared, Judged, Pair, WAYS};
+use crate::network::ends::STARVED;
 use crate::outputs::documents::against::{ChangeKind, LikelyDocument, Place};
-use crate::outputs::documents::probe::{ByWay, EndDocument};
+use crate::outputs::documents::probe::{ByWay, EndDocument, NodeFabricDocument};
 
 /// A host that uses this share of one processor is busy with the network: what moves samples is mostly one thread.
 const BUSY: f64 = 0.9;
@@ -23,7 +24,8 @@ pub(super) struct Suffers<'a> {
 
 /// Where the cause most likely is.
 pub(super) fn likely(suffers: &Suffers<'_>) -> LikelyDocument {
-    let direction = direction(suffers.pair);
+    let at = WAYS.iter().position(|way| *way == suffers.way).unwrap_or(0);
+    let direction = direction(suffers.pair, at);
     let found = |place, name: Option<&str>, why: String| LikelyDocument {
         place,
         name: name.map(str::to_owned),
@@ -31,10 +33,10 @@ pub(super) fn likely(suffers: &Suffers<'_>) -> LikelyDocument {
         why,
     };
     let nodes = &suffers.among.nodes;
-    let at = WAYS.iter().position(|way| *way == suffers.way).unwrap_or(0);
     let worse = nodes.iter().filter(|node| is_worse(&node.judged[at])).count();
     // Where costs tell, they tell more than places.
-    if let Some((host, why)) = suffers.pair.ends.and_then(|_| busy_host(suffers.pair, at)) {
+    let host = busy_host(suffers.pair, at).or_else(|| starved_host(suffers, at)).or_else(|| loopback(suffers));
+    if let Some((host, why)) = host {
         return found(Place::Host, Some(&host), why);
     }
     match suffers.pair.node {
@@ -59,13 +61,45 @@ fn is_worse(judged: &Judged) -> bool {
     judged.kind == ChangeKind::Worse
 }
 
-/// The direction that suffers: of both ways at once one is enough to be lower.
-fn direction(pair: &Pair<'_>) -> &'static str {
-    match [0, 1].map(|at| is_worse(&pair.judged[at])) {
-        [true, false] => "up",
-        [false, true] => "down",
+/// The direction that suffers. Of both ways at once one is enough to be lower, where the other is shown not to be.
+fn direction(pair: &Pair<'_>, at: usize) -> &'static str {
+    let [up, down, _] = pair.judged.each_ref().map(|judged| judged.kind);
+    match (up, down) {
+        (ChangeKind::Worse, ChangeKind::Worse) => "both",
+        (_, ChangeKind::Undecided) | (ChangeKind::Undecided, _) if at == 2 => "both",
+        (ChangeKind::Worse, _) => "up",
+        (_, ChangeKind::Worse) => "down",
         _ => "both",
     }
+}
+
+/// The ends of the pair before and now; of all nodes at once, those of each node.
+fn ends<'a>(suffers: &'a Suffers<'_>) -> impl Iterator<Item = (&'a NodeFabricDocument, &'a NodeFabricDocument)> {
+    let is_wanted = move |pair: &&Pair<'_>| suffers.pair.node.is_none() || pair.node == suffers.pair.node;
+    suffers.among.nodes.iter().filter(is_wanted).filter_map(|pair| pair.ends)
+}
+
+/// The end whose threads waited most for a core that others had.
+fn starved_host(suffers: &Suffers<'_>, at: usize) -> Option<(String, String)> {
+    let waits = ends(suffers).flat_map(|(before, now)| {
+        [("the LoadGen node", &before.loadgen, &now.loadgen), (now.name.as_str(), &before.sut, &now.sut)]
+    });
+    let wait = |end: &Option<EndDocument>| of_way(&end.as_ref()?.core_wait_s_per_s, at);
+    let waits = waits.filter_map(|(name, before, now)| Some((name, wait(before), wait(now)?)));
+    let (name, was, is) = waits.max_by(|a, b| a.2.total_cmp(&b.2)).filter(|(.., is)| *is >= STARVED)?;
+    let was = was.map(|was| format!("; it was {was:.2} s")).unwrap_or_default();
+    Some((name.to_owned(), format!("its threads waited {is:.2} s a second for a core that others had{was}")))
+}
+
+/// The host of both ends, where they are one host.
+fn loopback(suffers: &Suffers<'_>) -> Option<(String, String)> {
+    let is_local = |(_, now): (&NodeFabricDocument, &NodeFabricDocument)| {
+        now.loadgen.as_ref().is_some_and(|end| end.interface.is_none())
+    };
+    let mut ends = ends(suffers).peekable();
+    let is_loopback = ends.peek().is_some() && ends.all(is_local);
+    let why = "the connections are on loopback, which has no link: this host's processors carry every byte";
+    is_loopback.then(|| ("the LoadGen node".to_owned(), why.to_owned()))
 }
 
 fn of_way(by_way: &ByWay<Option<f64>>, at: usize) -> Option<f64> {

@@ -7,7 +7,7 @@
 //! | `compare` | each quantity of both probes, side by side, and the verdict |
 //! | `pair` | what both probes have: each node, side by side |
 //! | `likely` | from which quantities are worse, and from what both ends counted, where the cause is |
-//! | `steady` | the goodputs of a probe that scatter too much for a baseline |
+//! | `steady` | the goodputs of a probe that scatter too much for a baseline, and the line on one that was saved |
 //! | `text` | the verdict for people |
 
 mod compare;
@@ -19,5 +19,5 @@ mod tests;
 mod text;
 
 pub(crate) use compare::{comparable, compare};
-pub(crate) use steady::unsteady;
+pub(crate) use steady::{saved, unsteady};
 pub(crate) use text::text;

@@ -4,7 +4,7 @@ use crate::outputs::documents::against::ChangeKind;
 use crate::outputs::documents::probe::NodeFabricDocument;
 
 /// The ways in which a fabric is filled, as they are called.
-pub(super) const WAYS: [&str; 3] = ["up", "down", "both"];
+pub(super) const WAYS: [&str; 3] = ["up", "down", "both ways at once (sum)"];
 
 /// Change of one goodput from one probe to the other.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,8 +1,24 @@
-//! The goodputs of a probe that are known too badly for a baseline.
+//! The goodputs of a probe that are known too badly for a baseline, and the line on a baseline that was saved.
 
 use super::pair::WAYS;
 use crate::network::spread::{self, FEWEST_REPEATS};
 use crate::outputs::documents::probe::{ByWay, ProbeDocument};
+
+/// The line on a probe that was saved in `file`, and on its use as a baseline.
+pub(crate) fn saved(probe: &ProbeDocument, tolerance: f64, file: &str) -> String {
+    let (unsteady, percent) = (unsteady(probe, tolerance), (tolerance * 1000.0).round() / 10.0);
+    match unsteady.first() {
+        None => format!("\nSaved {file}: a baseline for --tolerance {percent}%\n"),
+        Some(first) => {
+            let more = unsteady.len() - 1;
+            let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+            format!(
+                "\nSaved {file}, a weak baseline: its goodputs scatter more than --tolerance {percent}% \
+                 ({first}{more})\n"
+            )
+        }
+    }
+}
 
 /// Each goodput whose interval is wider than the tolerance to either side, or not known, in words.
 pub(crate) fn unsteady(probe: &ProbeDocument, tolerance: f64) -> Vec<String> {

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use lon_net::nic::Interface;
+use lon_shell::documents::InterfaceDocument;
+
 use super::compare::compare;
-use super::steady::unsteady;
+use super::steady::{saved, unsteady};
 use super::text::text;
 use crate::outputs::documents::against::{AgainstDocument, ChangeKind, LikelyDocument, Place};
 use crate::outputs::documents::matrix::tests::{judged, matrix};
@@ -49,11 +52,15 @@ fn what_scatters_more_than_the_tolerance_is_undecided() {
     assert!(!found.passed && found.is_undecided(), "{found:?}");
     assert_eq!(found.changes.iter().map(|it| it.kind).collect::<Vec<_>>(), [ChangeKind::Undecided]);
     let shown = text(&found);
-    for part in ["undecided  tcp N1: goodput up", "-2.1 %", "reaches below -5 %: longer --seconds", "UNDECIDED"] {
+    for part in ["undecided  tcp N1: goodput up", "-2.1 %", "reaches below -5 %: longer --duration", "UNDECIDED"] {
         assert!(shown.contains(part), "no '{part}' in {shown}");
     }
     assert_eq!(unsteady(&before, 0.05), ["tcp goodput up of N1: \u{b1}20.1 %"]);
-    assert_eq!(unsteady(&measured(&[("N1", 1.0, 1.0)], (1.0, 1.0)), 0.05), Vec::<String>::new());
+    let told = "a weak baseline: its goodputs scatter more than --tolerance 5% (tcp goodput up of N1: \u{b1}20.1 %)";
+    assert_eq!(saved(&before, 0.05, "good.json"), format!("\nSaved good.json, {told}\n"));
+    let steady = measured(&[("N1", 1.0, 1.0)], (1.0, 1.0));
+    assert_eq!(unsteady(&steady, 0.05), Vec::<String>::new());
+    assert_eq!(saved(&steady, 0.05, "good.json"), "\nSaved good.json: a baseline for --tolerance 5%\n");
 }
 
 #[test]
@@ -79,7 +86,7 @@ fn one_direction_of_one_node_is_found() {
     assert!(!found.passed);
     let worse: Vec<(&str, &str)> =
         found.changes.iter().map(|it| (it.node.as_deref().unwrap(), it.quantity.as_str())).collect();
-    assert_eq!(worse, [("N2", "goodput down"), ("N2", "goodput both")]);
+    assert_eq!(worse, [("N2", "goodput down"), ("N2", "goodput both ways at once (sum)")]);
     let likely = found.changes[0].likely.clone().unwrap();
     assert_eq!((likely.name.as_deref(), likely.direction.as_str()), (Some("N2"), "down"), "{likely:?}");
     assert_eq!(found.changes[0].change_percent, Some(-20.0));
@@ -143,12 +150,13 @@ fn end(cpu_s_per_gb: f64) -> EndDocument {
     let cost = Some(cpu_s_per_gb);
     EndDocument {
         cpu_s_per_gb: ByWay { up: cost, down: cost, both: cost },
+        core_wait_s_per_s: ByWay::default(),
         cores: 4,
         retransmits: Some(0),
         mtu_bytes: None,
         segment_bytes: None,
         congestion_control: None,
-        interface: None,
+        interface: Some(InterfaceDocument::from(&Interface::default())),
         counters_moved: BTreeMap::new(),
     }
 }
@@ -186,6 +194,37 @@ fn loss_speaks_for_the_link() {
 fn two_ends_with_time_to_spare_speak_for_the_link_too() {
     let found = one_node([end(0.1), end(0.1)], [end(0.1), end(0.1)]);
     assert!(found.place == Place::Link && found.why.contains("neither end"), "{found:?}");
+}
+
+#[test]
+fn an_end_that_waited_for_a_core_speaks_for_its_host() {
+    let waiting = |up| EndDocument { core_wait_s_per_s: ByWay { up: Some(up), down: None, both: None }, ..end(0.1) };
+    let found = one_node([end(0.1), waiting(0.1)], [waiting(0.3), waiting(0.79)]);
+    assert_eq!((found.place, found.name.as_deref()), (Place::Host, Some("N1")));
+    assert_eq!(found.why, "its threads waited 0.79 s a second for a core that others had; it was 0.10 s");
+    let found = one_node([end(0.1), end(0.1)], [waiting(0.1), waiting(0.1)]);
+    assert_eq!(found.place, Place::Link, "cores were there");
+}
+
+#[test]
+fn loopback_has_no_link_that_can_be_bad() {
+    let local = || EndDocument { interface: None, ..end(0.1) };
+    let found = one_node([local(), local()], [local(), local()]);
+    assert_eq!((found.place, found.name.as_deref()), (Place::Host, Some("the LoadGen node")));
+    assert!(found.why.contains("loopback, which has no link"), "{found:?}");
+}
+
+#[test]
+fn of_both_ways_a_direction_is_named_only_where_the_other_is_shown_to_be_well() {
+    let before = measured(&[("N1", 10.0, 10.0)], (10.0, 10.0));
+    let mut now = measured(&[("N1", 10.0, 8.0)], (10.0, 8.0));
+    let directions = |now: &ProbeDocument| {
+        let changes = against(&before, now).changes;
+        changes.into_iter().filter_map(|change| Some(change.likely?.direction)).collect::<Vec<_>>()
+    };
+    assert_eq!(directions(&now), ["down", "down"]);
+    now.fabric.nodes[0].goodput_repeats_gbit_s.up = vec![10.0, 3.0, 10.1, 10.0, 9.9];
+    assert_eq!(directions(&now), ["down", "both"], "up is undecided");
 }
 
 #[test]

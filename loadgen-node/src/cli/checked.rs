@@ -3,15 +3,16 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use anyhow::Context as _;
 use clap::{Arg, Args};
 use lon_qsl::Codec;
 use lon_qsl::benchmark::Benchmark;
 
 use super::format::Format;
 use super::run::RunArgs;
-use super::shared::{CodecArgs, Compression, FindPeakArgs};
+use super::shared::{CodecArgs, Compression};
 use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::test_run::{Call, Codecs, DataSpec, FindPeakSpec, Limits, TestSpec};
+use crate::test_run::{Call, Codecs, DataSpec, Labels, Limits, TestSpec};
 use loadgen::conf::rules::Rules;
 use lon_world::pace::PacingSpec;
 
@@ -55,7 +56,7 @@ impl RunArgs {
 
     fn spec(&self, benchmark: &'static Benchmark, samples: Codec) -> Outcome<TestSpec> {
         let CodecArgs { response_compression: answers, .. } = self.codecs;
-        let FindPeakArgs { max_trials, resume, give_up } = self.find_peak.clone();
+        let labels = Labels::new(self.label.clone()).context("--label").or_exit(Exit::Usage)?;
         let (io_threads, spin, busy_poll) = (self.io_threads.map(usize::from), self.spin.into(), self.busy_poll);
         Ok(TestSpec {
             benchmark,
@@ -74,7 +75,9 @@ impl RunArgs {
                 max_answer_bytes: self.max_answer,
                 max_lag: self.max_lag,
             },
-            find_peak: FindPeakSpec { max_trials, resume, give_up_early: give_up },
+            within: self.within,
+            warm_up: self.warm_up,
+            find_peak: self.find_peak.spec(),
             probe: self.probe,
             anyway: self.anyway,
             extend: self.extend,
@@ -84,13 +87,13 @@ impl RunArgs {
             report: !self.no_report,
             baseline: self.baseline.clone(),
             system_desc: self.system_desc.clone(),
-            call: this_call::<RunArgs>(self.note.clone()),
+            call: Call { note: self.note.clone(), labels, ..this_call::<RunArgs>() },
         })
     }
 }
 
 /// Returns the call of this process: its words, and the variables that stand for flags in `A`. Others may be secret.
-pub(crate) fn this_call<A: Args>(note: Option<String>) -> Call {
+pub(crate) fn this_call<A: Args>() -> Call {
     let text = |text: OsString| text.to_string_lossy().into_owned();
     let flags = A::augment_args(clap::Command::new("flags"));
     let variables = flags.get_arguments().filter_map(Arg::get_env);
@@ -99,6 +102,6 @@ pub(crate) fn this_call<A: Args>(note: Option<String>) -> Call {
         command: std::env::args_os().map(text).collect(),
         environment: set.collect(),
         revision: lon_shell::version::REVISION.map(str::to_owned),
-        note,
+        ..Call::default()
     }
 }

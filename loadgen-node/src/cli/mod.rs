@@ -1,7 +1,7 @@
 //! The command line: flags as typed, and what they mean.
 //!
-//! - `run`, `shared`, `nodes`, `metrics`, `probe`, `fleet`, `audit`, `dataset`, `submission`, `benchmark`, `others`:
-//!   the flags of each command;
+//! - `run`, `shared`, `nodes`, `metrics`, `probe`, `fleet`, `audit`, `dataset`, `submission`, `campaign`, `benchmark`,
+//!   `others`: the flags of each command;
 //!   `format`: in which form a table is printed; `parse`: values of flags; `help`: texts after the flags; `headings`:
 //!   under which help lists the flags; `tip`: what is said of flags that are none;
 //! - `checked`: from the flags of `run` to what is asked for; `object`: the same from a JSON object.
@@ -21,24 +21,26 @@ use lon_shell::version::described;
 
 pub(crate) use self::audit::AuditArgs;
 pub(crate) use self::benchmark::{BenchmarkArgs, BenchmarkCommand, BenchmarkInitArgs};
+pub(crate) use self::campaign::{CampaignArgs, CampaignCommand, CampaignRunArgs, Scheduler, TableArgs};
 pub(crate) use self::checked::{AdviceSpec, Asked, this_call};
 pub(crate) use self::dataset::{DatasetArgs, DatasetCommand, VerifyArgs};
 pub(crate) use self::fleet::{FleetArgs, FleetCommand, FleetNodes, FleetOn};
 pub(crate) use self::format::Format;
 pub(crate) use self::nodes::{DialArgs, KserveArgs, USUAL_TRANSPORT};
 pub(crate) use self::others::{
-    AccuracyArgs, CompareArgs, ConfArgs, ConformanceArgs, ExportArgs, ExportForm, ListArgs, RecoverArgs, ReplayArgs,
-    ReportArgs, SchemaArgs, ShowArgs, TraceArgs,
+    AccuracyArgs, CompareArgs, ConfArgs, ConformanceArgs, ExportArgs, ExportForm, InferArgs, ListArgs, RecoverArgs,
+    ReplayArgs, ReportArgs, SchemaArgs, ShowArgs, TraceArgs,
 };
 pub(crate) use self::parse::with_dashes;
-pub(crate) use self::probe::{ProbeArgs, ProbeAsked};
-pub(crate) use self::run::{DemoArgs, DivisionArg, RunArgs};
+pub(crate) use self::probe::{ProbeArgs, ProbeAsked, ProbeTransportArg};
+pub(crate) use self::run::{DemoArgs, DivisionArg, RunArgs, run_flags};
 pub(crate) use self::shared::{Compression, TestArgs};
 pub(crate) use self::submission::{InitArgs, SubmissionArgs, SubmissionCommand};
-pub(crate) use self::tip::with_tip;
+pub(crate) use self::tip::{is_setting, with_tip};
 
 mod audit;
 mod benchmark;
+mod campaign;
 mod checked;
 mod dataset;
 mod fleet;
@@ -121,9 +123,14 @@ pub(crate) enum Command {
     #[command(after_help = help::LIST)]
     List(ListArgs),
     /// Write the timeline of a run, a row for each sample.
-    #[command(after_help = help::EXPORT)]
+    #[command(after_long_help = help::EXPORT)]
     Export(ExportArgs),
-    /// Compare runs: settings that differ, each quantity side by side, and which differences are noise.
+    /// Print the results of other scenarios that follow from a run.
+    ///
+    /// The rules for edge systems say which ones follow.
+    #[command(after_help = help::INFER)]
+    Infer(InferArgs),
+    /// Compare runs: settings, quantities, and the differences that are noise.
     #[command(after_long_help = help::COMPARE)]
     Compare(CompareArgs),
     /// Make a result from the files of a run whose program was killed.
@@ -135,13 +142,16 @@ pub(crate) enum Command {
     /// Compare the files of a dataset with its benchmark; needs no SUT.
     #[command(after_help = help::DATASET)]
     Dataset(DatasetArgs),
-    /// Compare finished runs with a compliance test of MLPerf, TEST01 to TEST09.
+    /// Compare finished runs with a compliance test, TEST01 to TEST09.
     #[command(after_long_help = help::AUDIT)]
     Audit(AuditArgs),
-    /// From one file to a submission: the runs that it needs, their audits, and the folders for the official checker.
+    /// From one file to a submission: its runs, audits and folders.
     #[command(after_long_help = help::SUBMISSION)]
     Submission(SubmissionArgs),
-    /// Show the settings of a test with their origins, and what a run with them will take; needs no SUT.
+    /// From one file to many runs, and to one table of them.
+    #[command(after_long_help = help::CAMPAIGN)]
+    Campaign(CampaignArgs),
+    /// Show the settings of a test with their origins; needs no SUT.
     #[command(after_long_help = help::CONF)]
     Conf(ConfArgs),
     /// Begin a benchmark of your own, for the model that a node has.

@@ -19,7 +19,7 @@ use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::test_run::{Codecs, DataSpec, TestSpec};
 
 /// Flags of `run` that are about the engine of this program, or about its own output.
-const OF_OUR_ENGINE: [&str; 22] = [
+const OF_OUR_ENGINE: [&str; 23] = [
     "anyway",
     "baseline",
     "busy-poll",
@@ -41,6 +41,7 @@ const OF_OUR_ENGINE: [&str; 22] = [
     "spin",
     "trace-log",
     "ui",
+    "within",
     "accuracy-run",
 ];
 
@@ -211,11 +212,12 @@ mod tests {
     fn flags_are_read_as_the_command_line_reads_them() {
         let text = format!(
             r#"{{{NODE}, "set": ["target_qps=5", "min_duration=1s"], "insecure": true, "verify-dataset": false,
-                "connections": 2, "wait-ready": "3s", "note": null, "out": "there"}}"#
+                "connections": 2, "wait-ready": "3s", "note": null, "label": ["a=1", "b=2"], "out": "there"}}"#
         );
         let (spec, out) = test_of(&text).unwrap();
         assert_eq!((spec.connections.get(), spec.settings.set.len(), out), (2, 2, Some(PathBuf::from("there"))));
         assert!(spec.target.allows_plain_text && !spec.data.verify && spec.call.note.is_none());
+        assert_eq!(spec.call.labels.by_key().len(), 2);
     }
 
     #[test]
@@ -223,6 +225,8 @@ mod tests {
         for (more, said) in [
             (r#", "suts": "x""#, "'suts' is no option; did you mean 'sut'?"),
             (r#", "max-lag": "1ms""#, "'max-lag' is about the engine of loadgen-node"),
+            (r#", "within": "latency=1s""#, "'within' is about the engine of loadgen-node"),
+            (r#", "label": ["a=1", "a=2"]"#, "label a is there twice"),
             (r#", "insecure": "yes""#, "'insecure' is true or false, not \"yes\""),
             (r#", "connections": true"#, "'connections' is a text or a number, not true"),
             (r#", "connections": 0"#, "a number from 1 to 256"),

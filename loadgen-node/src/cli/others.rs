@@ -1,18 +1,21 @@
 //! The flags of `conf` and the other commands beside `run`, `demo` and `probe`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, ValueEnum};
 
 use super::format::{Format, FormatArgs};
 use super::nodes::DialArgs;
-use super::parse::{integers, scenario};
+use super::parse::{duration, integers, scenario};
 use super::run::DivisionArg;
 use super::shared::{CodecArgs, TestArgs};
 use crate::comparison::{Condition, MOST};
 use crate::outputs::documents::result_summary::Validity;
 use crate::outputs::documents::schemas::KINDS;
+use crate::test_run::Label;
+use crate::verdict::within::WithinLimits;
 use loadgen::settings::{Assignment, IntegerRule, Scenario};
 
 #[derive(Args, Debug)]
@@ -30,14 +33,16 @@ pub(crate) struct ConfArgs {
     pub(crate) benchmark: Option<String>,
     /// LoadGen's scenario.
     #[arg(long, value_parser = scenario, env = "LON_SCENARIO", required_unless_present = "config_vector",
-          help = "SingleStream, MultiStream, Server or Offline")]
+          help = "SingleStream, MultiStream, Server, Offline, Burst or Closed")]
     pub(crate) scenario: Option<Scenario>,
     #[command(flatten)]
     pub(crate) test: TestArgs,
     #[command(flatten)]
     pub(crate) codecs: CodecArgs,
-    /// Network also lists the rules of MLPerf's Network division, with what can be seen of them before a run.
-    #[arg(long, value_enum, default_value_t = DivisionArg::Open, env = "LON_DIVISION")]
+    /// The division whose rules are listed beside the settings.
+    ///
+    /// network: the rules of MLPerf's Network division, as far as they can be checked before a run.
+    #[arg(long, value_enum, default_value_t = DivisionArg::None, env = "LON_DIVISION")]
     pub(crate) division: DivisionArg,
     /// Run folder of an accuracy run, for the rules that ask for one.
     #[arg(long, value_name = "FOLDER", env = "LON_ACCURACY_RUN")]
@@ -64,22 +69,30 @@ pub(crate) struct TraceArgs {
     pub(crate) benchmark: Option<String>,
     /// LoadGen's scenario.
     #[arg(long, value_parser = scenario, env = "LON_SCENARIO", required_unless_present_any = ["settings", "vector"],
-          help = "SingleStream, MultiStream, Server or Offline")]
+          help = "SingleStream, MultiStream, Server, Offline, Burst or Closed")]
     pub(crate) scenario: Option<Scenario>,
     #[command(flatten)]
     pub(crate) test: TestArgs,
     /// Print lists of more than 600 elements as count, SHA-256 and both ends.
     #[arg(long)]
     pub(crate) digest: bool,
+    /// Draw the arrivals as SVG into this file instead: issues and queries in flight, with a simulated SUT.
+    #[arg(long, value_name = "FILE.svg", conflicts_with_all = ["settings", "vector", "digest"])]
+    pub(crate) picture: Option<PathBuf>,
+    /// Time that the simulated SUT of --picture takes for a sample; 10 ms unless given.
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "picture",
+          conflicts_with_all = ["settings", "vector", "digest"])]
+    pub(crate) service: Option<Duration>,
+    /// Samples that the simulated SUT of --picture works on at one time; 4 unless given.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..), requires = "picture",
+          conflicts_with_all = ["settings", "vector", "digest"])]
+    pub(crate) servers: Option<u16>,
 }
 
 #[derive(Args, Debug)]
-#[command(group = ArgGroup::new("what").required(true).args(["report_vector", "timeline", "official"]))]
+#[command(group = ArgGroup::new("what").required(true).args(["timeline", "official", "report_vector"]))]
 pub(crate) struct ReplayArgs {
-    /// The results to judge.
-    #[arg(long, value_name = "FILE.json")]
-    pub(crate) report_vector: Option<PathBuf>,
-    /// The recorded run to judge: its timeline.bin, or its folder.
+    /// A run of this program to judge again: its folder, or the timeline.bin in it.
     #[arg(long, value_name = "PATH")]
     pub(crate) timeline: Option<PathBuf>,
     /// The folder with the logs of an official LoadGen, to be judged again and compared.
@@ -87,16 +100,25 @@ pub(crate) struct ReplayArgs {
     pub(crate) official: Option<PathBuf>,
     /// The rule by which the official run drew integers: product, division, division6 (GCC 6 and earlier) or mask
     /// (macOS). Unless given, the rule that explains the sets that it loaded.
-    #[arg(long, value_name = "RULE", value_parser = integers, requires = "official")]
+    #[arg(long, value_name = "RULE", value_parser = integers,
+          requires = "official", conflicts_with_all = ["timeline", "report_vector"])]
     pub(crate) integers: Option<IntegerRule>,
     /// Judge by these settings instead: an object of LoadGen's TestSettings, or one that has it as "settings".
-    #[arg(long, value_name = "FILE.json", requires = "timeline")]
+    #[arg(long, value_name = "FILE.json", requires = "timeline", conflicts_with_all = ["official", "report_vector"])]
     pub(crate) settings: Option<PathBuf>,
     /// Judge with another setting, by LoadGen's config key; can be repeated.
-    #[arg(long, value_name = "[SCENARIO.]KEY=VALUE", value_delimiter = ',', requires = "timeline")]
+    #[arg(long, value_name = "[SCENARIO.]KEY=VALUE", value_delimiter = ',', requires = "timeline",
+          conflicts_with_all = ["official", "report_vector"])]
     pub(crate) set: Vec<Assignment>,
+    /// Limits that a query has to keep together, as `run --within` takes them; share and rate follow on standard error.
+    #[arg(long, value_name = "NAME=TIME,...", requires = "timeline",
+          conflicts_with_all = ["official", "report_vector"])]
+    pub(crate) within: Option<WithinLimits>,
+    /// A test vector of results to judge; for tests of the rules.
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) report_vector: Option<PathBuf>,
     /// Print official logs compared, quantity by quantity, in this form.
-    #[arg(long, value_enum, requires = "official")]
+    #[arg(long, value_enum, requires = "official", conflicts_with_all = ["timeline", "report_vector"])]
     pub(crate) format: Option<Format>,
     /// Print JSON: of a timeline as --report-vector does, of official logs every quantity.
     #[arg(long, conflicts_with_all = ["report_vector", "format"])]
@@ -129,6 +151,17 @@ pub(crate) struct ShowArgs {
     /// Print result_summary.json instead.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print each rule of the Network division instead, with its verdict and the reason.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) division: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct InferArgs {
+    /// The run folder, or one with the logs of an official LoadGen.
+    pub(crate) folder: PathBuf,
+    #[command(flatten)]
+    pub(crate) form: FormatArgs,
 }
 
 #[derive(Args, Debug)]
@@ -187,12 +220,18 @@ pub(crate) struct ListArgs {
     /// Only runs whose note (run --note) has this text.
     #[arg(long, value_name = "TEXT")]
     pub(crate) note: Option<String>,
+    /// Only runs with this label (run --label); can be repeated: runs with all of them.
+    #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',')]
+    pub(crate) label: Vec<Label>,
     /// Only the last so many of them.
     #[arg(long, value_name = "COUNT")]
     pub(crate) last: Option<usize>,
     /// Open the page of the last of them, with $BROWSER or the system's usual program.
     #[arg(long)]
     pub(crate) open: bool,
+    /// Relate the VALID runs to each other: coverage, Server over Offline, and each result over the slowest.
+    #[arg(long, conflicts_with_all = ["open", "json"])]
+    pub(crate) related: bool,
     #[command(flatten)]
     pub(crate) form: FormatArgs,
 }
@@ -231,7 +270,7 @@ pub(crate) struct ExportArgs {
     /// The run folder.
     pub(crate) folder: PathBuf,
     /// The form: a row for each sample.
-    #[arg(long, value_enum, default_value_t = ExportForm::Csv)]
+    #[arg(long, visible_alias = "format", value_enum, default_value_t = ExportForm::Csv)]
     pub(crate) to: ExportForm,
     /// The file to write, which must not be there; unless given, CSV goes to standard output.
     #[arg(long, value_name = "FILE")]
@@ -243,4 +282,35 @@ pub(crate) struct ExportArgs {
 pub(crate) enum ExportForm {
     Csv,
     Parquet,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+    use clap::error::ErrorKind;
+
+    use crate::cli::Cli;
+
+    /// Clap drops a `requires` where another flag already forbids the required one, so each such flag forbids it, too.
+    #[test]
+    fn a_flag_of_another_way_is_refused_and_never_ignored() {
+        for line in [
+            "replay --official d --set min_duration=600s",
+            "replay --official d --settings s.json",
+            "replay --official d --within latency=1s",
+            "replay --report-vector f --set min_duration=600s",
+            "replay --timeline t --integers product",
+            "replay --timeline t --format csv",
+            "trace --settings s.json --service 5ms",
+            "trace --settings s.json --servers 2",
+            "campaign table d --dli --x p99",
+            "campaign table d --dli --y p99",
+            "probe --sut a:1 --watch 1s --matrix-at-once 2",
+            "probe --link-rate 25G --matrix-at-once 2",
+        ] {
+            let words = ["loadgen-node"].into_iter().chain(line.split(' '));
+            let refused = Cli::try_parse_from(words).map(|_| ()).unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::ArgumentConflict, "{line}: {refused}");
+        }
+    }
 }

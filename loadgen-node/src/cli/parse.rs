@@ -8,7 +8,8 @@ use lon_proto::text::is_hidden;
 use lon_shell::duration::parse_duration;
 
 use loadgen::conf::rules::Rules;
-use loadgen::settings::{IntegerRule, Mode, Scenario, UnknownName, named};
+use loadgen::settings::{Assignment, AssignmentError, IntegerRule, Mode, Scenario, UnknownName, named};
+use loadgen::v05;
 
 pub(super) fn scenario(text: &str) -> Result<Scenario, UnknownName> {
     named("scenario", text, &Scenario::ALL.map(Scenario::name)).map(|index| Scenario::ALL[index])
@@ -22,6 +23,28 @@ pub(super) fn rules(text: &str) -> Result<&'static Rules, UnknownName> {
     Rules::named(text)
 }
 
+/// A round whose tests can be run, round v0.5 among them.
+pub(super) fn rounds(text: &str) -> Result<&'static Rules, UnknownName> {
+    Rules::named_of_all(text)
+}
+
+/// A setting. A key that round v0.5 alone has is refused later, where the round is another one.
+pub(super) fn assignment(text: &str) -> Result<Assignment, AssignmentError> {
+    text.parse().or_else(|error| match (&error, text.split_once('=')) {
+        (AssignmentError::Key { .. }, Some((name, value))) => {
+            let (scenario, key) = match name.trim().split_once('.') {
+                Some((scenario, key)) => (Scenario::from_name(scenario.trim()), key.trim()),
+                None => (None, name.trim()),
+            };
+            let wanted = Scenario::ALL.into_iter().filter(|known| scenario.is_none_or(|only| only == *known));
+            let mut known = wanted.filter_map(|known| v05::scenario::Scenario::from_name(known.name()));
+            let assignment = Assignment { scenario, key: key.to_owned(), value: value.trim().to_owned() };
+            if known.any(|known| v05::conf::field(key, known).is_some()) { Ok(assignment) } else { Err(error) }
+        }
+        _ => Err(error),
+    })
+}
+
 pub(super) fn integers(text: &str) -> Result<IntegerRule, UnknownName> {
     named("rule for integers", text, &IntegerRule::ALL.map(IntegerRule::name)).map(|index| IntegerRule::ALL[index])
 }
@@ -30,6 +53,15 @@ pub(super) fn integers(text: &str) -> Result<IntegerRule, UnknownName> {
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let told = "write a number that is not negative and a unit, for example 500us, 20ms, 3s, 2m";
     parse_duration(text).map_err(|_| told.to_owned())
+}
+
+/// A share above 0 and at most 1: `20%`, or `0.2`.
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    let number = match text.strip_suffix('%') {
+        Some(percent) => percent.trim_end().parse::<f64>().ok().map(|percent| percent / 100.0),
+        None => text.parse().ok(),
+    };
+    number.filter(|share| *share > 0.0 && *share <= 1.0).ok_or_else(|| "write a share such as 1% or 0.01".to_owned())
 }
 
 /// Bytes of an answer: a number and a unit, from 1 byte to 1 GiB, which is the most that travels as one answer.

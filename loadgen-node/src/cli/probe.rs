@@ -30,8 +30,7 @@ pub(crate) struct ProbeArgs {
     /// host[:port][,host[:port]...], @FILE or dns:NAME:PORT.
     ///
     /// The port is 8000 unless given. @FILE has a node on each line. dns:NAME:PORT is every address of a name.
-    #[arg(long, alias = "sut-server", value_name = "NODES", env = "LON_SUT", help_heading = NODES,
-          required_unless_present = "link_rate")]
+    #[arg(long, alias = "sut-server", value_name = "NODES", env = "LON_SUT", help_heading = NODES)]
     pub(crate) sut: Option<String>,
     /// The transport of the probe; all: over grpc, tcp and quic, one after the other.
     #[arg(long, value_enum, default_value_t = ProbeTransportArg::Grpc, env = "LON_TRANSPORT", help_heading = NETWORK)]
@@ -80,8 +79,8 @@ pub(crate) struct PlanArgs {
     pub(crate) sizes: Vec<usize>,
     /// Measurements of each goodput; 1 unless given, 5 with --save or --against.
     ///
-    /// Two or more print the mean and its interval with 95 % confidence. The probe repeats up to three times as often
-    /// (15 for 5) until each interval is within half of --tolerance to either side.
+    /// Two or more print the mean and its interval with 95 % confidence. While an interval is wider than half of
+    /// --tolerance to either side, the probe repeats, up to three times COUNT (15 for 5).
     #[arg(long, value_name = "COUNT", value_parser = few, env = "LON_PROBE_REPEATS", help_heading = WHAT,
           hide_short_help = true)]
     pub(crate) repeats: Option<NonZeroUsize>,
@@ -107,7 +106,8 @@ pub(crate) struct MatrixArgs {
     pub(crate) matrix: bool,
     /// With --matrix: pairs that are measured at the same time at most; 64 unless given. No host is in two of them.
     #[arg(long = "matrix-at-once", value_name = "COUNT", value_parser = few, env = "LON_PROBE_MATRIX_AT_ONCE",
-          help_heading = WHAT, hide_short_help = true, requires = "matrix")]
+          help_heading = WHAT, hide_short_help = true, requires = "matrix",
+          conflicts_with_all = ["watch", "link_rate"])]
     pub(crate) at_once: Option<NonZeroUsize>,
 }
 
@@ -147,9 +147,10 @@ pub(crate) struct AcceptArgs {
     pub(crate) save: Option<PathBuf>,
     /// Compare with this file of an earlier --save: exit code 3 when it is worse, 2 when the repeats do not decide.
     ///
-    /// Worse is a goodput that fell by more than --tolerance, or an end with another configuration. The likely place of
-    /// the cause stands beside it. Undecided is a goodput that may have fallen so far by the 95 % interval of its
-    /// change. Only a goodput whose interval stays above passes.
+    /// Worse (3): a goodput fell by more than --tolerance, or an end has another configuration. The likely place of the
+    /// cause stands beside it. Undecided (2): the 95 % interval of the change includes the tolerance. Passed (0): the
+    /// whole interval is above it. Use the same --transport, nodes and --matrix as with --save; other --connections or
+    /// --duration change the goodput.
     #[arg(long, value_name = "FILE", env = "LON_PROBE_AGAINST", help_heading = OUTPUT)]
     pub(crate) against: Option<PathBuf>,
     /// Tolerance for a drop in goodput, percent; with --matrix, below the median of all links.
@@ -183,14 +184,15 @@ pub(crate) struct CarriesArgs {
     pub(crate) dtypes: Vec<DType>,
     /// Rates in samples/s that the fabric has to carry together.
     ///
-    /// Prints the link, processors and connections that they need. Also prints the first limit. Exit code 3 when the
-    /// fabric carries them neither without a codec nor with one.
+    /// Prints the link, processors and connections that they need. Also prints the first limit, or the tightest
+    /// resource of a fabric that carries them. Exit code 3 when the fabric carries them neither without a codec nor
+    /// with one.
     #[arg(long, value_name = "NAME=RATE,...", value_parser = required_rate, value_delimiter = ',',
           env = "LON_PROBE_REQUIRE", help_heading = SAMPLES)]
     pub(crate) require: Vec<Rate>,
     /// Rate of a link (25G): print its capacity by arithmetic, without nodes.
     ///
-    /// The payload is that of full TCP segments over MTU 1500. Prints text only.
+    /// The payload is that of full TCP segments over MTU 1500, for --transport grpc and tcp. Prints text only.
     #[arg(long, value_name = "RATE", value_parser = link_rate, env = "LON_PROBE_LINK_RATE", help_heading = SAMPLES,
           conflicts_with_all = ["sut", "codecs", "require", "save", "against", "watch", "matrix"])]
     pub(crate) link_rate: Option<f64>,
@@ -337,7 +339,7 @@ mod tests {
     #[test]
     fn a_link_rate_takes_the_place_of_nodes() {
         let parsed = |more: &[&str]| Cli::try_parse_from(["loadgen-node", "probe"].iter().chain(more)).is_ok();
-        assert!(parsed(&["--link-rate", "25G"]) && parsed(&["--sut", "a"]) && !parsed(&[]));
+        assert!(parsed(&["--link-rate", "25G"]) && parsed(&["--sut", "a"]));
         assert!(!parsed(&["--link-rate", "25G", "--sut", "a"]) && !parsed(&["--link-rate", "25G", "--matrix"]));
     }
 

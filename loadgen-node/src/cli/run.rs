@@ -11,11 +11,14 @@ use super::format::Format;
 use super::headings::{EXPERT, NETWORK, OUTPUT, WHAT};
 use super::metrics::MetricsArgs;
 use super::nodes::{DialArgs, KserveArgs};
-use super::parse::{answer_bytes, duration, few, note, scenario};
+use super::parse::{answer_bytes, duration, few, note, scenario, some_duration};
 use super::shared::{CodecArgs, FindPeakArgs, TestArgs};
 use crate::display::ui::Ui;
 use crate::division::Division;
+use crate::outputs::documents::repeats::Take;
 use crate::outputs::folder::RESULTS;
+use crate::test_run::Label;
+use crate::verdict::within::WithinLimits;
 use loadgen::settings::Scenario;
 use lon_world::pace::Spin;
 
@@ -38,7 +41,7 @@ pub(crate) struct RunArgs {
     pub(crate) dial: DialArgs,
     /// LoadGen's scenario.
     #[arg(long, value_name = "NAME", value_parser = scenario, env = "LON_SCENARIO", help_heading = WHAT,
-          help = "SingleStream, MultiStream, Server or Offline")]
+          help = "SingleStream, MultiStream, Server, Offline, Burst or Closed")]
     pub(crate) scenario: Scenario,
     /// digits, synthetic, resnet50, bert, ... or NAME.toml.
     ///
@@ -56,11 +59,12 @@ pub(crate) struct RunArgs {
     pub(crate) kserve: KserveArgs,
     #[command(flatten)]
     pub(crate) codecs: CodecArgs,
-    /// Network refuses what breaks its rules, open marks it.
+    /// Division whose rules the run keeps.
     ///
-    /// The rules are those of MLPerf's Network division; `conf` lists them.
-    #[arg(long, value_name = "NAME", value_enum, default_value_t = DivisionArg::Open, env = "LON_DIVISION",
-          help_heading = WHAT)]
+    /// network: refuse a run that breaks a rule of MLPerf's Network division. none: run anyway, and name the broken
+    /// rules in the result. `conf --division network` lists the rules.
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = DivisionArg::None, env = "LON_DIVISION",
+          help_heading = WHAT, hide_possible_values = true)]
     pub(crate) division: DivisionArg,
     /// Probe the fabric before the run, about ten seconds a node.
     ///
@@ -89,6 +93,11 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "COUNT", env = "LON_REPEAT", help_heading = OUTPUT, hide_short_help = true,
           value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) repeat: Option<u64>,
+    /// The run of --repeat that counts: min, the one with the lowest rate or the longest latency, as for Server in
+    /// round v0.5; or median. The table and NAME-repeats.json name the run. All runs have to be VALID, or none counts.
+    #[arg(long, value_enum, value_name = "WHICH", requires = "repeat", env = "LON_TAKE", help_heading = OUTPUT,
+          hide_short_help = true)]
+    pub(crate) take: Option<TakeArg>,
     /// Print result_summary.json, not the result in words.
     #[arg(long, env = "LON_JSON", help_heading = OUTPUT)]
     pub(crate) json: bool,
@@ -96,6 +105,11 @@ pub(crate) struct RunArgs {
     #[arg(long, value_enum, conflicts_with = "json", env = "LON_FORMAT", help_heading = OUTPUT,
           hide_short_help = true)]
     pub(crate) format: Option<Format>,
+    /// Send queries for this long before the run, with its settings: 10s. The result has the warm-up apart, and nothing
+    /// judges it.
+    #[arg(long, value_name = "TIME", value_parser = some_duration, env = "LON_WARM_UP", help_heading = EXPERT,
+          hide_short_help = true)]
+    pub(crate) warm_up: Option<Duration>,
     /// Run although it is known beforehand that the result cannot become VALID, and the run takes more than a minute.
     #[arg(long, env = "LON_ANYWAY", help_heading = EXPERT, hide_short_help = true)]
     pub(crate) anyway: bool,
@@ -111,6 +125,12 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TEXT", value_parser = note, env = "LON_NOTE", help_heading = OUTPUT,
           hide_short_help = true)]
     pub(crate) note: Option<String>,
+    /// A label of the run, KEY=VALUE: for lists, comparisons and metrics. The flag can be repeated.
+    ///
+    /// Keys have letters, digits, `_`, `-` and `.`; values have no comma. `list --label KEY=VALUE` finds the run.
+    #[arg(long, value_name = "KEY=VALUE", env = "LON_LABEL", help_heading = OUTPUT, value_delimiter = ',',
+          hide_short_help = true)]
+    pub(crate) label: Vec<Label>,
     /// The facts that you state of the system, as JSON: keys of MLPerf's system descriptions, texts as values. They go
     /// into system_desc.json, which lists the facts of the network that are still to be stated.
     #[arg(long, value_name = "FILE", env = "LON_SYSTEM_DESC", help_heading = OUTPUT, hide_short_help = true)]
@@ -135,8 +155,9 @@ pub(crate) struct RunArgs {
     pub(crate) busy_poll: bool,
     /// The priority of the threads that issue and carry samples. With real-time priority they run as soon as they are
     /// ready, whatever other programs want. Auto: real-time where the system grants it, a core remains for others, and
-    /// the scenario is not Offline. Realtime: refuses to run without it. Real-time priority takes CAP_SYS_NICE, or a
-    /// limit of real-time priorities (`ulimit -r 10`). The SUT node has the same flag.
+    /// the scenario is not Offline. A program that was started to give way (`chrt -i 0`, `chrt -b 0`, `nice`) stays as
+    /// it is. Realtime: refuses to run without it. Real-time priority takes CAP_SYS_NICE, or a limit of real-time
+    /// priorities (`ulimit -r 10`). The SUT node has the same flag.
     #[arg(long, value_enum, default_value_t = PriorityArg::Auto, env = "LON_PRIORITY",
           help_heading = EXPERT, hide_short_help = true)]
     pub(crate) priority: PriorityArg,
@@ -158,6 +179,12 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = duration, env = "LON_MAX_LAG", help_heading = EXPERT,
           allow_hyphen_values = true, hide_short_help = true)]
     pub(crate) max_lag: Option<Duration>,
+    /// Limits that a query has to keep together, such as ttft=500ms,tpot=50ms,latency=1s.
+    ///
+    /// The result then has the share and the rate of the queries within all of them. The verdict does not depend on
+    /// them. ttft (time to first token) and tpot (time per output token after it) are measured in token runs alone.
+    #[arg(long, value_name = "NAME=TIME,...", env = "LON_WITHIN", help_heading = OUTPUT, hide_short_help = true)]
+    pub(crate) within: Option<WithinLimits>,
     /// Also write mlperf_log_trace.json (Chrome trace events): when each sample was due, issued and answered.
     #[arg(long, env = "LON_TRACE_LOG", help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) trace_log: bool,
@@ -180,6 +207,12 @@ pub(crate) struct RunArgs {
     pub(crate) find_peak: FindPeakArgs,
 }
 
+/// Every flag of `run`, by its long name.
+pub(crate) fn run_flags() -> Vec<String> {
+    let flags = RunArgs::augment_args(clap::Command::new("run"));
+    flags.get_arguments().filter_map(|flag| flag.get_long().map(str::to_owned)).collect()
+}
+
 // Without a word on each value, so that help lists them on one line.
 /// The values of `--ui`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -199,11 +232,28 @@ impl From<UiArg> for Ui {
     }
 }
 
+// Without a word on each value, so that help lists them on one line.
+/// The values of `--take`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TakeArg {
+    Min,
+    Median,
+}
+
+impl From<TakeArg> for Take {
+    fn from(take: TakeArg) -> Take {
+        match take {
+            TakeArg::Min => Take::Min,
+            TakeArg::Median => Take::Median,
+        }
+    }
+}
+
 /// The division whose rules a run has to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DivisionArg {
-    /// Anything goes, and is marked.
-    Open,
+    /// No division: the result names the broken rules of the Network division.
+    None,
     /// Server and Offline of the Datacenter suite over a network, by the rules of the Network division.
     Network,
 }
@@ -211,7 +261,7 @@ pub(crate) enum DivisionArg {
 impl From<DivisionArg> for Division {
     fn from(division: DivisionArg) -> Division {
         match division {
-            DivisionArg::Open => Division::Open,
+            DivisionArg::None => Division::None,
             DivisionArg::Network => Division::Network,
         }
     }
@@ -269,6 +319,6 @@ mod tests {
             let name = Division::from(*division).name();
             assert_eq!(DivisionArg::from_str(name, false), Ok(*division));
         }
-        assert_eq!(Division::default(), Division::Open);
+        assert_eq!(Division::default(), Division::None);
     }
 }

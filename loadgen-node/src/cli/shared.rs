@@ -8,9 +8,10 @@ use lon_qsl::dataset::Aggregate;
 use lon_qsl::{Codec, CodecError, Preprocess};
 
 use super::headings::{NETWORK, WHAT};
-use super::parse::{integers, mode, rules};
-use crate::test_run::{DataSpec, SettingsSpec};
+use super::parse::{assignment, integers, mode, rounds, share};
+use crate::test_run::{DataSpec, FindPeakSpec, SettingsSpec};
 use loadgen::conf::rules::Rules;
+use loadgen::run::Goal;
 use loadgen::settings::{Assignment, IntegerRule, Mode};
 
 /// The subject of a test, besides benchmark and scenario.
@@ -18,14 +19,14 @@ use loadgen::settings::{Assignment, IntegerRule, Mode};
 pub(crate) struct TestArgs {
     /// LoadGen's mode.
     #[arg(long, value_parser = mode, env = "LON_MODE", help_heading = WHAT,
-          help = "PerformanceOnly (default), AccuracyOnly, SubmissionRun (both) or FindPeakPerformance (Server)")]
+          help = "PerformanceOnly (default), AccuracyOnly, SubmissionRun (both) or FindPeakPerformance")]
     pub(crate) mode: Option<Mode>,
     /// A file, a folder or synthetic:KIND[DIMS]xCOUNT.
     ///
     /// Else it is the benchmark's. What there is:
-    /// A folder of JPEGs with val_map.txt, a folder with SQuAD's dev-v1.1.json and vocab.txt, .npy, .npz, JSON
-    /// lines with token ids or prompts (.jsonl), a manifest of raw tensors (.toml), or synthetic:KIND[DIMS]xCOUNT with
-    /// KIND an element type, image-u8, tokens-i32 or tokens-i64.
+    /// A folder of JPEGs with val_map.txt, COCO's folder, a folder with SQuAD's dev-v1.1.json and vocab.txt, .npy,
+    /// .npz, JSON lines with token ids or prompts (.jsonl), a manifest of raw tensors (.toml), or
+    /// synthetic:KIND[DIMS]xCOUNT with KIND an element type, image-u8, tokens-i32 or tokens-i64.
     #[arg(long, env = "LON_DATASET", help_heading = WHAT)]
     pub(crate) dataset: Option<String>,
     /// The preprocessing of images before they are sent: imagenet-caffe, imagenet-torch or stretch-torch, or steps such
@@ -44,8 +45,19 @@ pub(crate) struct TestArgs {
     /// The flag can be repeated.
     /// SCENARIO.KEY=VALUE is for that scenario alone. target_qps=auto (in SingleStream and MultiStream
     /// target_latency=auto) is found by a short look at the nodes. One --set replaces all of LON_SET.
-    #[arg(long, value_name = "KEY=VALUE", env = "LON_SET", help_heading = WHAT, value_delimiter = ',')]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = assignment, env = "LON_SET", help_heading = WHAT,
+          value_delimiter = ',')]
     pub(crate) set: Vec<Assignment>,
+    /// Server: the arrival process, such as gamma:cv=3, burst:size=16,every=500ms or trace:FILE; poisson unless given.
+    ///
+    /// poisson, constant, gamma:cv=3 (or burstiness=K), weibull:cv=2 (or shape=K),
+    /// onoff:high=500,low=10,mean-high=1s,mean-low=4s, mmpp:FILE, burst:size=16,every=500ms[,gaps=exponential],
+    /// stages:100x60s,400x30s, ramp:from=10,to=500,over=60s[,growth=exponential],
+    /// sine:mean=100,amplitude=80,period=60s (the last three with [,gaps=even]),
+    /// trace:FILE[,scale=2][,window=10m..20m].
+    /// Nothing is rescaled; the result has the mean and variation that were asked for and drawn.
+    #[arg(long, value_name = "PROCESS", env = "LON_ARRIVALS", help_heading = WHAT, hide_short_help = true)]
+    pub(crate) arrivals: Option<String>,
     #[command(flatten)]
     pub(crate) files: ConfFiles,
 }
@@ -62,9 +74,75 @@ pub(crate) struct FindPeakArgs {
     #[arg(long = "find-peak-resume", value_name = "FILE", env = "LON_FIND_PEAK_RESUME",
           help_heading = WHAT, hide_short_help = true)]
     pub(crate) resume: Option<PathBuf>,
+    /// FindPeakPerformance: end halving when the bracket is this share of the load that holds (1%), or at LoadGen's
+    /// decimals (decimals). Unless given, 1%; decimals where server_find_peak_qps_decimals_of_precision is set.
+    #[arg(long = "find-peak-precision", value_name = "SHARE", env = "LON_FIND_PEAK_PRECISION", help_heading = WHAT,
+          hide_short_help = true)]
+    pub(crate) precision: Option<PeakPrecision>,
+    /// FindPeakPerformance: whole runs that the load which was found must pass; 1 unless given, 5 in round v0.5. Each
+    /// failure lowers the load by --find-peak-step-back.
+    #[arg(long = "find-peak-verify", value_name = "COUNT", env = "LON_FIND_PEAK_VERIFY", help_heading = WHAT,
+          hide_short_help = true, value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub(crate) verify: Option<u32>,
+    /// FindPeakPerformance: share by which the load is lowered when a verification fails, at least by 1 where loads are
+    /// whole numbers; the precision unless given.
+    #[arg(long = "find-peak-step-back", value_name = "SHARE", value_parser = share, env = "LON_FIND_PEAK_STEP_BACK",
+          help_heading = WHAT, hide_short_help = true)]
+    pub(crate) step_back: Option<f64>,
+    /// FindPeakPerformance: length of a trial as a share of the whole run; 20% unless given, 100% without verification.
+    #[arg(long = "find-peak-trial", value_name = "SHARE", value_parser = share, env = "LON_FIND_PEAK_TRIAL",
+          help_heading = WHAT, hide_short_help = true)]
+    pub(crate) trial: Option<f64>,
+    /// FindPeakPerformance: the limit that a trial has to keep, in place of the scenario's own: p99<=10ms,
+    /// ttft-p99<=500ms, tpot-p50<=40ms. The flag can be repeated. With it MultiStream's samples_per_query and Closed's
+    /// concurrency can be searched for, too.
+    #[arg(long = "find-peak-goal", value_name = "GOAL", env = "LON_FIND_PEAK_GOAL", help_heading = WHAT,
+          hide_short_help = true, value_delimiter = ',')]
+    pub(crate) goal: Vec<Goal>,
     /// FindPeakPerformance: end a trial as soon as nothing can make it pass any more.
     #[arg(long = "find-peak-give-up", env = "LON_FIND_PEAK_GIVE_UP", help_heading = WHAT, hide_short_help = true)]
     pub(crate) give_up: bool,
+}
+
+impl FindPeakArgs {
+    /// The options of the search.
+    pub(crate) fn spec(&self) -> FindPeakSpec {
+        let FindPeakArgs { max_trials, resume, precision, verify, step_back, trial, goal, give_up } = self.clone();
+        FindPeakSpec {
+            max_trials,
+            resume,
+            precision: match precision {
+                Some(PeakPrecision::Share(share)) => Some(share),
+                Some(PeakPrecision::Decimals) | None => None,
+            },
+            by_decimals: precision == Some(PeakPrecision::Decimals),
+            verifications: verify,
+            step_back,
+            trial_share: trial,
+            goals: goal,
+            give_up_early: give_up,
+        }
+    }
+}
+
+/// The value of `--find-peak-precision`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum PeakPrecision {
+    /// A share of the highest load that passed.
+    Share(f64),
+    /// LoadGen's setting for decimals.
+    Decimals,
+}
+
+impl FromStr for PeakPrecision {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<PeakPrecision, String> {
+        match text {
+            "decimals" => Ok(PeakPrecision::Decimals),
+            _ => share(text).map(PeakPrecision::Share).map_err(|wanted| format!("{wanted}, or decimals")),
+        }
+    }
 }
 
 /// Official config files, and the round whose built-in settings apply below them.
@@ -79,14 +157,17 @@ pub(crate) struct ConfFiles {
     /// A compliance test's settings; replace everything else, --set included. Only a file given here is read.
     #[arg(long, value_name = "FILE", env = "LON_AUDIT_CONF", help_heading = WHAT, hide_short_help = true)]
     pub(crate) audit_conf: Option<PathBuf>,
-    /// Round of the settings: v5.0, v5.1, v6.0 or v6.1.
+    /// MLPerf round of the settings: v5.0 to v6.1, or v0.5.
     ///
-    /// Unless given, v6.1: all of it for benchmarks of MLPerf, its seeds for the others.
-    #[arg(long, value_name = "ROUND", value_parser = rules, env = "LON_RULES", help_heading = WHAT)]
+    /// Unless given, v6.1: all of it for benchmarks of MLPerf, its seeds for the others. With the flag
+    /// every benchmark has all of it, such as min_duration of 600 s. v0.5 has scenarios, keys and a
+    /// verdict of its own, without early stopping.
+    #[arg(long, value_name = "ROUND", value_parser = rounds, env = "LON_RULES", help_heading = WHAT,
+          alias = "round")]
     pub(crate) rules: Option<&'static Rules>,
     /// The rule by which a draw of the random engine becomes an integer: product (LoadGen built with GCC 11 or later),
     /// division (GCC 7 to 10), division6 (GCC 6 or earlier) or mask (libc++, the library of macOS). Unless given,
-    /// product.
+    /// product; in round v0.5 division.
     ///
     /// The published wheels up to 5.0.18 draw by division, those from 5.0.19 on by product. Wheels of both kinds have
     /// the seeds of v5.0, so no round implies division.
@@ -128,6 +209,7 @@ impl TestArgs {
         SettingsSpec {
             mode,
             set,
+            arrivals: self.arrivals.clone(),
             found: None,
             found_how: String::new(),
             mlperf_conf,

@@ -5,8 +5,21 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use loadgen::settings::{AssignmentError, Scenario, TestSettings};
 
+/// Options of a SUT node that are taken for flags of the LoadGen node, and the flags of `sut-node serve`.
+const OF_SUT: [(&str, &str); 6] = [
+    ("batch", "--max-batch"),
+    ("batch_size", "--max-batch"),
+    ("max_batch", "--max-batch"),
+    ("max_delay", "--max-delay"),
+    ("threads", "--threads"),
+    ("workers", "--workers"),
+];
+
 /// A flag that the command `list` does not have.
 const FOLDER: &str = "results";
+
+/// The ways of the command `replay`, which takes no argument.
+const WAYS: &str = "give --timeline RUN for a run folder of this program, or --official DIR for logs of LoadGen";
 
 /// The error, with how the setting is given whose name was typed as a flag.
 pub(crate) fn with_tip(mut error: Error) -> Error {
@@ -20,7 +33,13 @@ pub(crate) fn with_tip(mut error: Error) -> Error {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
         // The suggested flag merely looks like the typed word. The setting is the one that the user wants.
         error.remove(ContextKind::SuggestedArg);
-    } else if key == FOLDER && error.get(ContextKind::Usage).is_some_and(|usage| usage.to_string().contains(" list ")) {
+    } else if !unknown.starts_with('-') && of_command(&error, "replay") {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(WAYS)]));
+    } else if let Some((_, flag)) = OF_SUT.iter().find(|(option, _)| *option == key) {
+        let tip = StyledStr::from(format!("it is set at the node: sut-node serve {flag}"));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+        error.remove(ContextKind::SuggestedArg);
+    } else if key == FOLDER && of_command(&error, "list") {
         let tip = StyledStr::from("the folder is the argument: list FOLDER");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
         error.remove(ContextKind::SuggestedArg);
@@ -28,8 +47,13 @@ pub(crate) fn with_tip(mut error: Error) -> Error {
     error
 }
 
+/// Returns true when the error shows the usage of this command.
+fn of_command(error: &Error, name: &str) -> bool {
+    error.get(ContextKind::Usage).is_some_and(|usage| usage.to_string().contains(&format!(" {name} ")))
+}
+
 /// Returns true when this is the key of a setting, in any scenario.
-fn is_setting(key: &str) -> bool {
+pub(crate) fn is_setting(key: &str) -> bool {
     Scenario::ALL.into_iter().any(|scenario| {
         let refused = TestSettings { scenario, ..TestSettings::default() }.set(&format!("{key}=1"));
         !matches!(
@@ -61,6 +85,11 @@ mod tests {
         let list = Cli::try_parse_from(["loadgen-node", "list", "--results", "x"]).unwrap_err();
         let list = with_tip(list).render().to_string();
         assert!(list.contains("the folder is the argument") && !list.contains("similar argument"), "{list}");
+        let replay = Cli::try_parse_from(["loadgen-node", "replay", "results/perf-Server"]).unwrap_err();
+        let replay = with_tip(replay).render().to_string();
+        assert!(replay.contains("'results/perf-Server' found") && replay.contains(WAYS), "{replay}");
+        let batch = told(&["--batch", "32"]);
+        assert!(batch.contains("sut-node serve --max-batch") && !batch.contains("similar argument"), "{batch}");
         assert!(!told(&["--banchmark", "digits"]).contains("--set"));
         assert!(told(&["--banchmark", "digits"]).contains("--benchmark"));
     }

@@ -45,6 +45,7 @@ impl Begun {
             true => spec.look(&signals)?,
             false => spec,
         };
+        let spec = spec.warm(&signals)?;
         Ok(Begun { spec, ui, board, metrics, signals })
     }
 

@@ -1,10 +1,13 @@
 //! The command `benchmark init`: the start of a benchmark of the user's own, for the model that a node has.
 
+use std::path::PathBuf;
+
 use anyhow::anyhow;
-use lon_qsl::benchmark::template::{SAMPLES, Template};
+use lon_qsl::benchmark::template::{FREE_SIZE, SAMPLES, Template};
+use qdl::Transport;
 
 use super::io::{print_text, shown};
-use crate::cli::{BenchmarkCommand, BenchmarkInitArgs};
+use crate::cli::{BenchmarkCommand, BenchmarkInitArgs, USUAL_TRANSPORT};
 use crate::exit::{Exit, OrExit as _, Outcome};
 
 pub(crate) fn benchmark(command: &BenchmarkCommand) -> Outcome {
@@ -23,11 +26,41 @@ fn init(args: &BenchmarkInitArgs) -> Outcome {
     };
     let template = Template { model: &node.model, inputs: &node.inputs, outputs: &node.outputs };
     let data = template.write(&args.file).or_exit(Exit::Usage)?;
-    let (file, data) = (shown(&args.file), shown(&data));
+    let (file, data, way) = (shown(&args.file), shown(&data), way(args));
+    let is_free = node.inputs.iter().any(|input| !input.is_optional && input.own_dims().contains(&None));
+    let sizes = if is_free {
+        format!("; sizes that the model leaves free are {FREE_SIZE} in them, with which it may not run")
+    } else {
+        String::new()
+    };
     print_text(&format!(
         "{file} is written for the model of node {}: {}\n\
-         {data} is written: {SAMPLES} samples of zeros, to be replaced by your own\n\
-         Run it: loadgen-node run --sut {} --benchmark {file} --dataset {data} --scenario SingleStream\n",
-        node.name, node.inputs, node.address,
+         {data} is written: {SAMPLES} samples of zeros, to be replaced by your own{sizes}\n\
+         Speed: loadgen-node run {way} --benchmark {file} --dataset {data} --scenario Server --set target_qps=auto\n\
+         Accuracy: lay labels.txt or labels.npy beside the samples, and take the # before [accuracy] away in {file}; \
+         --mode SubmissionRun scores the answers, then measures the speed\n",
+        node.name, node.inputs,
     ))
+}
+
+/// The flags by which the nodes are reached, as they were given.
+fn way(args: &BenchmarkInitArgs) -> String {
+    let (dial, kserve) = (&args.dial, &args.kserve);
+    let security = &dial.way.security;
+    let file = |path: &Option<PathBuf>| path.as_ref().map(|path| shown(path));
+    let transport = Transport::from(dial.way.transport).name();
+    let values = [
+        ("--sut", Some(dial.sut.clone())),
+        ("--transport", (transport != USUAL_TRANSPORT.name()).then(|| transport.to_owned())),
+        ("--model", kserve.model.clone()),
+        ("--kserve-inputs", (!kserve.inputs.is_empty()).then(|| kserve.inputs.join(","))),
+        ("--tls-ca", file(&security.tls_ca)),
+        ("--tls-cert", file(&security.tls_cert)),
+        ("--tls-key", file(&security.tls_key)),
+        ("--token-file", file(&security.token_file)),
+    ];
+    let switches = [("--insecure", security.insecure), ("--allow-open-key-files", security.allow_open_key_files)];
+    let values = values.into_iter().filter_map(|(flag, value)| Some(format!("{flag} {}", value?)));
+    let switches = switches.into_iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| flag.to_owned());
+    values.chain(switches).collect::<Vec<_>>().join(" ")
 }

@@ -60,11 +60,12 @@ pub(super) fn view(test: &TestArgs, name: &str, scenario: Scenario) -> Outcome<V
     let known = rules.models();
     let name = if benchmark.is_ok() { name } else { of_round(name, &known)? };
     let (model, data) = benchmark.as_ref().map_or((name, &[][..]), |known| (known.name, &known.settings));
-    let wanted = settings::layer(Subject { model, known: data, scenario }, &test.settings())?;
+    let wanted = settings::layer(Subject { model, known: data, scenario }, &test.settings())?.with_due_times()?;
     let mut warnings = wanted.sourced.warnings().to_vec();
+    let is_official = |benchmark: &Benchmark| [rules, Rules::newest()].iter().any(|rules| rules.knows(benchmark.name));
     let dataset = match (&benchmark, test.dataset.as_deref()) {
         // Its settings can be looked at without its data.
-        (Ok(benchmark), None) if Rules::newest().knows(benchmark.name) && !benchmark.has_dataset() => None,
+        (Ok(benchmark), None) if is_official(benchmark) && !benchmark.has_dataset() => None,
         (Ok(benchmark), _) => Some(samples::open(benchmark, &test.data(), Codec::None)?),
         (Err(_), Some(_)) => Some(any_dataset(&test.data())?),
         (Err(_), None) => None,
@@ -98,13 +99,14 @@ pub(super) fn view(test: &TestArgs, name: &str, scenario: Scenario) -> Outcome<V
                     warnings.extend(predict::obstacles(plan, false).into_iter().map(told));
                 }
                 Some(field) => warnings.push(format!(
-                    "{field} is auto: a run finds it first, and what is said here of its size holds for the value above"
+                    "{field} is auto: a run finds it first, so that the size of the run is not known before"
                 )),
             }
         }
         Err(error) => warnings.push(format!("these settings cannot be run: {error}")),
     }
-    let prediction = plan.as_ref().ok().map(|plan| predict::predict(plan, samples.size));
+    let is_auto = settings::to_find(&wanted.sourced).is_some();
+    let prediction = plan.as_ref().ok().filter(|_| !is_auto).map(|plan| predict::predict(plan, samples.size));
     let known = benchmark.as_ref().ok();
     let inputs = known.and_then(|known| known.inputs()).map(ToString::to_string);
     let takes_texts = known.is_some_and(|known| known.takes_texts());

@@ -1,5 +1,6 @@
-//! Texts that commands read whole, and standard output.
+//! Texts that commands read whole, new files, and standard output.
 
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
 
@@ -26,6 +27,19 @@ pub(crate) fn given(path: &Path) -> Outcome<String> {
 
 pub(crate) fn shown(path: &Path) -> String {
     on_one_line(&path.display().to_string())
+}
+
+/// Writes a file that is not there yet.
+pub(crate) fn write_new(file: &Path, text: &str) -> Outcome<()> {
+    let cannot = || format!("cannot write {}", shown(file));
+    match File::create_new(file) {
+        Ok(mut out) => out.write_all(text.as_bytes()).with_context(cannot),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(anyhow!("{} is there already: it is never overwritten", shown(file)))
+        }
+        Err(error) => Err(error).with_context(cannot),
+    }
+    .or_exit(Exit::Usage)
 }
 
 /// Prints a text and a line end.

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -10,21 +11,26 @@ use lon_proto::text::on_one_line;
 use lon_shell::figures::duration_ns;
 
 use super::io::{print_in, print_text, shown};
+use super::list_related::Related;
 use crate::cli::{Format, ListArgs};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::accuracy::AccuracyDocument;
 use crate::outputs::documents::result_read::of_official;
 use crate::outputs::documents::result_summary::{FILE as RESULT, MetricDocument, Validity};
 use crate::outputs::documents::run_list::{ListedRun, RunList};
+use crate::outputs::labels::labels_text;
 use crate::outputs::recover::goes_on;
 use crate::outputs::table::Table;
 use crate::outputs::{own_result, report};
+use crate::test_run::Label;
 
 const HEADS: [&str; 8] = ["started (UTC)", "benchmark", "scenario", "mode", "result", "metric", "SUT", "folder"];
 /// Heads of columns that only some lists have: a column that is the same, or empty, in all rows says nothing.
-const MORE: [&str; 4] = ["transport", "codec", "codec of answers", "note"];
+const MORE: [&str; 6] = ["transport", "codec", "codec of answers", "within limits", "labels", "note"];
+/// Columns of `MORE` that are shown where one of the runs has something in them.
+const IF_ANY: [usize; 3] = [3, 4, 5];
 /// Heads of the CSV.
-const COLUMNS: [&str; 21] = [
+const COLUMNS: [&str; 24] = [
     "started_utc",
     "benchmark",
     "scenario",
@@ -46,6 +52,9 @@ const COLUMNS: [&str; 21] = [
     "sut_name",
     "folder",
     "note",
+    "within_share",
+    "within_per_s",
+    "labels",
 ];
 
 /// Prints the runs, or opens the page of the last of them.
@@ -53,6 +62,9 @@ pub(crate) fn list(args: &ListArgs) -> Outcome {
     let found = runs(args)?;
     if args.open {
         return open(&found.runs);
+    }
+    if args.related {
+        return related(&found, args.form.check());
     }
     let text = || match found.runs.is_empty() && found.unreadable.is_empty() {
         true => print_text(&format!(
@@ -70,15 +82,46 @@ pub(crate) fn list(args: &ListArgs) -> Outcome {
     print_in(form, &found, text, || if form == Format::Csv { columns(&found.runs) } else { table(&found.runs) })
 }
 
+/// Prints the tables that relate the runs to each other.
+fn related(found: &RunList, form: Format) -> Outcome {
+    found.unreadable.iter().for_each(|why| tracing::warn!(why, "a run cannot be read"));
+    let related = Related::of(&found.runs);
+    let titled = |head: &str, print: fn(&Table) -> String| -> String {
+        let tables = related.tables();
+        let tables = tables.iter().filter(|(_, table)| !table.rows.is_empty());
+        tables
+            .map(|(title, table)| format!("{head}{title}\n{}{}", if head.is_empty() { "" } else { "\n" }, print(table)))
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    match form {
+        Format::Text => print_text(&(titled("", Table::aligned) + "Unverified: no official MLPerf results.\n")),
+        Format::Md => print_text(&titled("## ", Table::markdown)),
+        Format::Csv => print_text(&related.long_table().csv()),
+        Format::Json => {
+            Err(anyhow!("--related prints no JSON: --format csv has a number in each row")).or_exit(Exit::Usage)
+        }
+    }
+}
+
 fn is_filtered(args: &ListArgs) -> bool {
     let texts = [&args.benchmark, &args.sut, &args.note];
-    texts.iter().any(|text| text.is_some()) || args.scenario.is_some() || args.result.is_some() || args.last == Some(0)
+    texts.iter().any(|text| text.is_some())
+        || !args.label.is_empty()
+        || args.scenario.is_some()
+        || args.result.is_some()
+        || args.last == Some(0)
 }
 
 /// The runs that are asked for, by the time at which they began.
 fn runs(args: &ListArgs) -> Outcome<RunList> {
-    let entries = fs::read_dir(&args.folder);
-    let entries = entries.with_context(|| format!("cannot read {}", shown(&args.folder))).or_exit(Exit::Usage)?;
+    let entries = fs::read_dir(&args.folder).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => {
+            anyhow!("no runs yet: the folder {} does not exist; for another folder, list FOLDER", shown(&args.folder))
+        }
+        _ => anyhow!(error).context(format!("cannot read {}", shown(&args.folder))),
+    });
+    let entries = entries.or_exit(Exit::Usage)?;
     let (mut runs, mut unreadable) = (Vec::new(), Vec::new());
     let folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     unreadable.extend(folders.iter().filter_map(|folder| of_official(folder)));
@@ -97,7 +140,8 @@ fn runs(args: &ListArgs) -> Outcome<RunList> {
         let scenario = args.scenario.is_none_or(|wanted| wanted.name() == run.scenario);
         let has = |wanted: &Option<String>, own: &str| wanted.as_ref().is_none_or(|wanted| own.contains(wanted));
         let texts = has(&args.sut, &run.sut_name) && has(&args.note, run.note.as_deref().unwrap_or_default());
-        same(&args.benchmark, &run.benchmark) && scenario && verdict && texts
+        let labels = args.label.iter().all(|Label { key, value }| run.labels.get(key) == Some(value));
+        same(&args.benchmark, &run.benchmark) && scenario && verdict && texts && labels
     };
     runs.retain(is_wanted);
     runs.sort_by(|one, other| (&one.started_utc, &one.folder).cmp(&(&other.started_utc, &other.folder)));
@@ -143,6 +187,9 @@ fn columns(runs: &[ListedRun]) -> Table {
             run.sut_name.clone(),
             run.folder.clone(),
             run.note.clone().unwrap_or_default(),
+            cell(run.within_share),
+            cell(run.within_per_s),
+            labels_text(&run.labels),
         ]
     };
     Table { heads: COLUMNS.map(str::to_owned).to_vec(), rows: runs.iter().map(row).collect() }
@@ -159,16 +206,21 @@ fn score_cells(score: Option<&AccuracyDocument>) -> [String; 3] {
 }
 
 /// The cells of a run in the columns of `MORE`.
-fn more(run: &ListedRun) -> [&str; MORE.len()] {
-    [&run.transport, &run.codec, &run.response_codec, run.note.as_deref().unwrap_or_default()]
+fn more(run: &ListedRun) -> [String; MORE.len()] {
+    let rate = run.within_per_s.map_or_else(String::new, |rate| format!(", {rate:.2}/s"));
+    let within = run.within_share.map(|share| format!("{:.2} %{rate}", 100.0 * share));
+    let note = run.note.clone().unwrap_or_default();
+    let [transport, codec, of_answers] = [&run.transport, &run.codec, &run.response_codec].map(String::clone);
+    [transport, codec, of_answers, within.unwrap_or_default(), labels_text(&run.labels), note]
 }
 
 fn table(runs: &[ListedRun]) -> Table {
-    let rows: Vec<[&str; MORE.len()]> = runs.iter().map(more).collect();
-    let differs = |at: &usize| rows.iter().any(|row| row[*at] != rows[0][*at]);
-    let has_notes = runs.iter().any(|run| run.note.is_some());
-    let notes = MORE.len() - 1;
-    let shown: Vec<usize> = (0..notes).filter(differs).chain(has_notes.then_some(notes)).collect();
+    let rows: Vec<[String; MORE.len()]> = runs.iter().map(more).collect();
+    let is_shown = |at: &usize| match IF_ANY.contains(at) {
+        true => rows.iter().any(|row| !row[*at].is_empty()),
+        false => rows.iter().any(|row| row[*at] != rows[0][*at]),
+    };
+    let shown: Vec<usize> = (0..MORE.len()).filter(is_shown).collect();
     let row = |run: &ListedRun| {
         let metric = match &run.metric {
             Some(MetricDocument::Performance(metric)) => metric.value.map(|value| match metric.unit.as_str() {
@@ -197,7 +249,8 @@ fn table(runs: &[ListedRun]) -> Table {
             name,
             run.folder.clone(),
         ];
-        cells.extend(shown.iter().map(|at| more(run)[*at].to_owned()));
+        let more = more(run);
+        cells.extend(shown.iter().map(|at| more[*at].clone()));
         cells
     };
     let mut heads = HEADS.map(str::to_owned).to_vec();

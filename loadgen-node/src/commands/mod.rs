@@ -1,14 +1,16 @@
 //! The commands, one file each. A command takes its raw arguments and says with which exit code the program ends.
 //!
 //! `io` holds what they share: files that are read whole, and standard output. `scorer` is an option of `accuracy`,
-//! `second_chance` a part of `audit`. `watch_lines`, `need_lines`, `matrix_lines` and
-//! `probe_table` are what `probe` prints with `--watch`, `--require`, `--matrix` and `--format csv`.
+//! `second_chance` a part of `audit`, `list_related` an option of `list`. `watch_lines`, `need_lines`, `matrix_lines`,
+//! `transport_lines` and `probe_table` are what `probe` prints with `--watch`, `--require`, `--matrix`,
+//! `--transport all` and `--format csv`.
 
 pub(crate) mod accuracy;
 pub(crate) mod advise;
 pub(crate) mod audit;
 mod begun;
 pub(crate) mod benchmark;
+pub(crate) mod campaign;
 pub(crate) mod compare;
 pub(crate) mod conf;
 pub(crate) mod conformance;
@@ -17,8 +19,10 @@ pub(crate) mod dataset;
 pub(crate) mod demo;
 pub(crate) mod export;
 pub(crate) mod fleet;
+pub(crate) mod infer;
 mod io;
 pub(crate) mod list;
+mod list_related;
 mod matrix_lines;
 mod need_lines;
 pub(crate) mod probe;
@@ -34,4 +38,6 @@ mod second_chance;
 pub(crate) mod show;
 pub(crate) mod submission;
 pub(crate) mod trace;
+mod trace_picture;
+mod transport_lines;
 mod watch_lines;

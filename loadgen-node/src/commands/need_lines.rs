@@ -19,7 +19,7 @@ fn block(text: &mut String, need: &NeedDocument) {
     let verdict = if need.is_carried { "carried" } else { "NOT carried" };
     let _ = writeln!(
         text,
-        "  {}: {verdict}; goodput {} up, {} down; link rate {} up, {} down ({})",
+        "  {}: {verdict}; needs {} up and {} down of payload, a link of {} up and {} down ({})",
         if need.codec == "none" { "without a codec" } else { &need.codec },
         gbit_s(need.goodput_gbit_s.ingress),
         gbit_s(need.goodput_gbit_s.egress),
@@ -29,10 +29,11 @@ fn block(text: &mut String, need: &NeedDocument) {
     );
     // Where one link is enough and something else is not, links are no remedy.
     if need.is_carried || need.links != Some(1) {
-        let _ = writeln!(text, "    needs {}, {}", links(need.links), connections(need.connections));
+        let _ = writeln!(text, "    as measured, that is {}, {}", links(need.links), connections(need.connections));
     }
     if let Some(first) = need.limits.first() {
-        let _ = writeln!(text, "    first limit: {}", first.what);
+        let word = if need.is_carried { "tightest" } else { "first limit" };
+        let _ = writeln!(text, "    {word}: {}", first.what);
     }
 }
 
@@ -81,8 +82,8 @@ mod tests {
         for part in [
             "resnet50 20000 samples/s over tcp",
             "without a codec: NOT carried",
-            "24.1 Gbit/s up, negligible down (TCP over MTU 1500)",
-            "needs 3 links like this one, an unknown number of connections",
+            "needs 24.1 Gbit/s up and negligible down of payload, a link of 24.1 Gbit/s up and negligible down (TCP",
+            "as measured, that is 3 links like this one, an unknown number of connections",
             "first limit: decompression needs 5.2 processors, the SUT has 2",
         ] {
             assert!(text.contains(part), "no '{part}' in {text}");

@@ -8,9 +8,9 @@ use lon_net::descriptors;
 use lon_shell::documents::of_text;
 
 use super::io::{given, print, print_in, print_json, shown};
-use super::{matrix_lines, need_lines, probe_table, watch_lines};
+use super::{matrix_lines, need_lines, probe_table, transport_lines, watch_lines};
 use crate::acceptance;
-use crate::cli::{Format, ProbeArgs, ProbeAsked};
+use crate::cli::{Format, ProbeArgs, ProbeAsked, ProbeTransportArg};
 use crate::exit::{Exit, Failure, OrExit as _, Outcome};
 use crate::network::fabric::Fabric;
 use crate::outputs::documents::matrix::MatrixDocument;
@@ -32,14 +32,8 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
     if let Some(bits_per_s) = args.carries.link_rate {
         return of_a_link(args, bits_per_s);
     }
-    let cannot_be_probed = |transport| args.dial(transport).kind().no_probe.is_some();
-    if args.transport.each().into_iter().any(cannot_be_probed) {
-        return Err(anyhow!(kserve::no_probe())).context("--transport kserve").or_exit(Exit::Usage);
-    }
+    refuse(args)?;
     let baseline = args.accept.against.as_deref().map(|file| Ok((file, stored(file)?))).transpose()?;
-    if let Some(path) = args.accept.save.as_deref().filter(|path| path.exists()) {
-        return Err(anyhow!("--save {}: it is there already", shown(path))).or_exit(Exit::Usage);
-    }
     let signals = Signals::catch(Leaves::Nothing).context("cannot handle signals").or_exit(Exit::Bug)?;
     let asked = args.check()?;
     if let Some((file, before)) = &baseline {
@@ -61,7 +55,11 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
     let outcome = outcome.map_err(|error| failed(error, EARLY));
     let Some((first, others)) = fabrics.split_first() else { return Ok(Exit::Ok) };
     let best = fabrics.iter().max_by(|a, b| a.narrower().total_cmp(&b.narrower())).unwrap_or(first);
+    warn_of_missing(&fabrics);
     let cores = best.sut_cores();
+    if !asked.selection.codecs.is_empty() && cores > 0 {
+        tracing::info!("measuring codecs, for the capacity with each of them");
+    }
     let carried = carries::table(best.together.up, best.together.down, cores, &asked.selection);
     let needs = needed(&args.carries.require, &asked.selection, best)?;
     let mut document = ProbeDocument {
@@ -82,18 +80,47 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
         folder::write_file(path, |out| documents::write(out, &document)).or_exit(Exit::Bug)?;
         warn_of_scatter(&document, args.accept.tolerance);
     }
+    let is_text = args.form.check() == Format::Text;
+    let left_out = carries::left_out(&asked.selection, &carried);
+    if !is_text && !left_out.is_empty() {
+        tracing::warn!(benchmarks = left_out.join("; "), "benchmarks have no capacity");
+    }
     let text = || {
         let mut text = fabrics.iter().map(Fabric::text).collect::<Vec<_>>().join("\n");
-        let of = format!("this fabric over {}", best.transport);
+        text.push_str(&transport_lines::text(&fabrics));
+        let mut of = format!("this fabric over {}", best.transport);
+        if fabrics.len() > 1 && !carried.is_empty() {
+            of.push_str(", the transport with the highest goodput");
+        }
         text.push_str(&carries::text(&carried, &of, cores, &asked.selection));
         text.extend(document.needs.as_ref().map(|needs| need_lines::text(needs, best.transport)));
         text.extend(document.matrix.iter().map(matrix_lines::text));
         text.extend(document.against.as_ref().map(acceptance::text));
+        if let (Some(path), Ok(())) = (&args.accept.save, &outcome) {
+            text.push_str(&acceptance::saved(&document, args.accept.tolerance, &shown(path)));
+        }
         print(text.trim_end())
     };
     print_in(args.form.check(), &document, text, || probe_table::table(&document))?;
     outcome?;
     Ok(judged(&document))
+}
+
+/// Refuses flags that no probe can follow.
+fn refuse(args: &ProbeArgs) -> Outcome<()> {
+    if args.sut.is_none() {
+        let why = anyhow!("give --sut NODES, or --link-rate RATE for arithmetic without nodes");
+        return Err(why).or_exit(Exit::Usage);
+    }
+    let cannot_be_probed = |transport| args.dial(transport).kind().no_probe.is_some();
+    if args.transport.each().into_iter().any(cannot_be_probed) {
+        return Err(anyhow!(kserve::no_probe())).context("--transport kserve").or_exit(Exit::Usage);
+    }
+    if let Some(path) = args.accept.save.as_deref().filter(|path| path.exists()) {
+        let why = anyhow!("--save {}: the file exists; choose a new name, or remove it", shown(path));
+        return Err(why).or_exit(Exit::Usage);
+    }
+    Ok(())
 }
 
 /// The exit code of a probe that measured to its end. A failure counts before what is undecided.
@@ -109,11 +136,20 @@ fn judged(document: &ProbeDocument) -> Exit {
     }
 }
 
+/// Goodputs that were tried and are not known leave the question of the probe open.
+fn warn_of_missing(fabrics: &[Fabric]) {
+    for fabric in fabrics {
+        for (node, reason) in fabric.missing() {
+            tracing::warn!(transport = fabric.transport, node, reason, "a goodput was not measured");
+        }
+    }
+}
+
 /// A baseline that scatters decides nothing later.
 fn warn_of_scatter(document: &ProbeDocument, tolerance: f64) {
     let unsteady = acceptance::unsteady(document, tolerance);
     if !unsteady.is_empty() {
-        let advice = "longer --seconds or more --repeats";
+        let advice = "longer --duration or more --repeats";
         let percent = tolerance * 100.0;
         tracing::warn!(
             goodputs = unsteady.join("; "),
@@ -133,6 +169,10 @@ fn compared<T>(found: Result<T, String>) -> Outcome<T> {
 fn of_a_link(args: &ProbeArgs, bits_per_s: f64) -> Outcome {
     if args.form.check() != Format::Text {
         return Err(anyhow!("--link-rate prints text: without --json and --format")).or_exit(Exit::Usage);
+    }
+    if !matches!(args.transport, ProbeTransportArg::Grpc | ProbeTransportArg::Tcp) {
+        let why = anyhow!("--link-rate counts TCP segments: --transport grpc or tcp");
+        return Err(why).or_exit(Exit::Usage);
     }
     // Codecs take processors, of which nothing is known here.
     let selection = Selection { codecs: Vec::new(), ..args.carries.check() };
@@ -198,7 +238,8 @@ fn needed(rates: &[Rate], selection: &Selection, fabric: &Fabric) -> Outcome<Opt
 /// A stored probe.
 fn stored(file: &Path) -> Outcome<ProbeDocument> {
     let wanted = || format!("--against {}: it is no file of probe --save", shown(file));
-    of_text(&given(file)?).with_context(wanted).or_exit(Exit::Usage)
+    let text = given(file).map_err(|Failure { exit, error }| Failure { exit, error: error.context("--against") })?;
+    of_text(&text).map_err(|_| anyhow!(wanted())).or_exit(Exit::Usage)
 }
 
 /// `--watch`: a line for each interval, and the sum.

@@ -18,14 +18,14 @@ use crate::outputs::folder::{FolderError, Place, behind, write_file};
 use crate::outputs::record::Recorded;
 use crate::test_run::TestSpec;
 
-/// Makes the test `count` times, each in a folder of its own, and prints how far the results differ. A run that fails
-/// is the last one.
-pub(crate) fn repeat(spec: TestSpec, place: &Place, count: u64, form: Format, live: LiveOutput) -> Outcome {
+/// Makes the test as often as is asked for, each in a folder of its own, and prints how far the results differ. A run
+/// that fails is the last one. `repeats`: those that were made, which are none.
+pub(crate) fn repeat(spec: TestSpec, place: &Place, repeats: Repeats, form: Format, live: LiveOutput) -> Outcome {
+    let count = repeats.asked;
     let (Place::At(base) | Place::Numbered(base)) = place;
     let file = behind(base, FILE_END);
     check(base, count, &file).or_exit(Exit::Usage)?;
-    let (begun, repeats) = (Begun::new(spec, live)?, Repeats::new(count));
-    let mut made = Made { begun, file, repeats, worst: Exit::Ok, stop: None };
+    let mut made = Made { begun: Begun::new(spec, live)?, file, repeats, worst: Exit::Ok, stop: None };
     let mut failure = None;
     for number in 1..=count {
         tracing::info!(number, of = count, "a run of --repeat");

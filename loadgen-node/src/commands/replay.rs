@@ -9,6 +9,8 @@ use super::io::{given, print_in, print_json, print_text, shown};
 use crate::cli::{Format, ReplayArgs};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::official_replay::OfficialReplay;
+use crate::outputs::documents::result_summary::ResultSummary;
+use crate::outputs::documents::within::WithinDocument;
 use crate::outputs::{official_logs, screen, stored_timeline};
 use loadgen::judge::Verdict;
 use loadgen::settings::{IntegerRule, TestSettings};
@@ -31,6 +33,10 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
 }
 
 fn replay_timeline(args: &ReplayArgs, path: &Path) -> Outcome {
+    if is_of_v0_5(path) {
+        let told = "the run was one of round v0.5, whose rules judge more than a timeline has: nothing judges it again";
+        return Err(anyhow!(told)).with_context(|| shown(path)).or_exit(Exit::Usage);
+    }
     let stored = stored_timeline::read(path).or_exit(Exit::Usage)?;
     let mut settings = match &args.settings {
         Some(path) => settings_from(&given(path)?).with_context(|| shown(path)).or_exit(Exit::Usage)?,
@@ -40,7 +46,9 @@ fn replay_timeline(args: &ReplayArgs, path: &Path) -> Outcome {
         settings.assign(assignment).context("--set").or_exit(Exit::Usage)?;
     }
     let judged = vectors::replay_timeline(&stored, settings).with_context(|| shown(path)).or_exit(Exit::Usage)?;
-    let vectors::Rejudged { report, verdict, .. } = judged;
+    let vectors::Rejudged { report, verdict, effective, .. } = judged;
+    let checked = args.within.map_or(Ok(()), |limits| limits.check(&effective));
+    checked.context("--within").or_exit(Exit::Usage)?;
     if args.json {
         print_json(&report)?
     } else {
@@ -49,8 +57,17 @@ fn replay_timeline(args: &ReplayArgs, path: &Path) -> Outcome {
     // Standard output has the summary file and nothing else.
     let mut told = format!("Result    {}\n", screen::verdict_words(&verdict));
     told.extend(verdict.reasons().iter().map(|reason| format!("          - {}\n", reason.text)));
+    let within = args.within.map(|limits| WithinDocument::from(&limits.count(&stored.timeline, &effective)));
+    told.extend(within.map(|within| format!("Within    {}\n", within.words())));
     std::io::stderr().write_all(told.as_bytes()).or_exit(Exit::Bug)?;
     Ok(exit(&verdict))
+}
+
+/// True for a timeline, or a run folder, whose result says that round v0.5 applied.
+fn is_of_v0_5(path: &Path) -> bool {
+    let folder = if path.is_dir() { Some(path) } else { path.parent() };
+    let result = folder.and_then(|folder| ResultSummary::of_folder(folder).ok());
+    result.is_some_and(|result| result.settings_v0_5.is_some())
 }
 
 /// Judges the logs of an official LoadGen again, and ends by whether that comes to the same.

@@ -11,6 +11,7 @@ use super::{advise, repeat};
 use crate::cli::{Asked, Format, RunArgs};
 use crate::division::AccuracyRun;
 use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::outputs::documents::repeats::{Repeats, Take};
 use crate::outputs::documents::result_summary::{self, ResultSummary};
 use crate::outputs::folder::Place;
 use crate::outputs::record::Recorded;
@@ -31,7 +32,10 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
             let metrics = args.metrics.options(&args.dial.way.security)?;
             let live = LiveOutput { ui: args.ui.into(), metrics };
             match args.repeat {
-                Some(count) => repeat::repeat(*spec, &place, count, form, live),
+                Some(count) => {
+                    let repeats = Repeats::new(count, args.take.map(Take::from));
+                    repeat::repeat(*spec, &place, repeats, form, live)
+                }
                 None => run_test(*spec, &place, shown, live),
             }
         }

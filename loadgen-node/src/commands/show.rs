@@ -10,7 +10,7 @@ use super::io::{print_text, print_verdict, shown};
 use crate::cli::ShowArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::result_summary::{FILE as RESULT, FileDocument, ResultSummary};
-use crate::outputs::{own_result, screen};
+use crate::outputs::{conf_text, own_result, screen};
 
 /// Prints the result that a run folder has. Whether it is VALID stands in the text; the exit code says that it could be
 /// shown.
@@ -20,6 +20,14 @@ pub(crate) fn show(args: &ShowArgs) -> Outcome {
     own_result::check(folder, &result).or_exit(Exit::Usage)?;
     if args.json {
         return print_text(&on_lines(&text));
+    }
+    if args.division {
+        let rules = &result.division.rules;
+        if rules.is_empty() {
+            let told = "has no verdicts on the rules of the Network division: the run did not come to its end";
+            return Err(anyhow!("{} {told}", shown(folder))).or_exit(Exit::Usage);
+        }
+        return print_verdict(&on_lines(&conf_text::rules_text(rules)));
     }
     match result.files.get(screen::FILE) {
         Some(listed) => print_verdict(&checked(folder, listed)?),

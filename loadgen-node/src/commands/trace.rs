@@ -1,14 +1,17 @@
 //! The command `trace`: the traffic that settings would generate, and recorded cases computed again.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 
 use super::conf;
 use super::io::{given, print, print_json, shown};
+use super::trace_picture::{SimulatedSut, picture};
 use crate::cli::TraceArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::conf::View;
+use crate::outputs::folder::write_file;
 use crate::test_run::settings::profile;
 use loadgen::conf::rules::Rules;
 use loadgen::v05::vectors::{Difference, check};
@@ -20,6 +23,10 @@ pub(crate) fn trace(args: &TraceArgs) -> Outcome {
         return compare_all(&args.vector);
     }
     if let Some(path) = &args.settings {
+        if args.test.files.rules.is_some_and(Rules::is_v0_5) {
+            let told = "--settings has the settings of later rounds: give --benchmark, --scenario and --set";
+            return Err(anyhow!(told)).context("--rules v0.5").or_exit(Exit::Usage);
+        }
         let profile = profile(args.test.files.rules.unwrap_or_else(Rules::newest), args.test.files.integers);
         let traffic = vectors::trace_by(&given(path)?, profile, args.digest);
         return print_json(&traffic.with_context(|| shown(path)).or_exit(Exit::Usage)?);
@@ -30,8 +37,19 @@ pub(crate) fn trace(args: &TraceArgs) -> Outcome {
     let View { plan, warnings, .. } = conf::view(&args.test, name, scenario)?;
     warnings.iter().for_each(|warning| tracing::warn!(%warning, "settings"));
     let plan = plan.context("these settings cannot be run").or_exit(Exit::Usage)?;
+    if let Some(path) = &args.picture {
+        let service = args.service.unwrap_or(SERVICE);
+        let sut = SimulatedSut { service, servers: args.servers.map_or(SERVERS, usize::from) };
+        let svg = picture(&plan, sut).context("--picture").or_exit(Exit::Usage)?;
+        let written = write_file(path, |out| out.write_all(svg.as_bytes()));
+        return written.with_context(|| shown(path)).or_exit(Exit::Usage).map(|()| Exit::Ok);
+    }
     print_json(&vectors::traffic(&plan, args.digest).or_exit(Exit::Usage)?)
 }
+
+/// Time for a sample, and samples at one time, of the SUT of a picture.
+const SERVICE: Duration = Duration::from_millis(10);
+const SERVERS: usize = 4;
 
 /// A line for each case. A file that is no case weighs more than one that differs.
 fn compare_all(files: &[PathBuf]) -> Outcome {

@@ -3,7 +3,7 @@
 use super::condition::Condition;
 use super::facts;
 use super::interval::{self, Draws};
-use super::metric::{METRICS, Metric, Noise, Unit};
+use super::metric::{METRICS, Metric, Noise, Unit, WITHIN};
 use super::side::Side;
 use crate::network::spread;
 use crate::outputs::documents::comparison::{
@@ -25,7 +25,7 @@ const SINGLE_RUNS: &str =
 
 /// Reason for every finding that is not made.
 const NOT_JUDGED: &str =
-    "Not judged: the quantity has no interval. Three runs on each side (--repeat 3, A1,A2,A3 B1,B2,B3) give one";
+    "Not judged: a single run has no interval for this quantity. Make three of each (--repeat 3, A1,A2,A3 B1,B2,B3)";
 
 /// Compares the sides with the first of them.
 ///
@@ -39,8 +39,13 @@ pub(crate) fn compared(sides: &[Side], conditions: &[Condition]) -> Result<Compa
     let is_comparable = not_comparable.is_empty();
     let asked = Asked::of(sides);
     let metrics = METRICS.iter().map(|metric| one(metric, sides, &draws, &asked, is_comparable));
-    let metrics: Vec<MetricComparison> = metrics.filter(|metric| metric.values.iter().any(Option::is_some)).collect();
+    let other_limits = facts::other_limits(&different);
+    let is_shown = |metric: &MetricComparison| {
+        metric.values.iter().any(Option::is_some) && (other_limits.is_none() || !WITHIN.contains(&metric.name.as_str()))
+    };
+    let metrics: Vec<MetricComparison> = metrics.filter(is_shown).collect();
     let mut notes = facts::notes(sides);
+    notes.extend(other_limits);
     let has_blocks = |metric: &MetricComparison| {
         metric.differences.iter().flatten().any(|difference| difference.interval_of == Some(IntervalOf::Blocks))
     };

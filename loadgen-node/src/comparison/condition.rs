@@ -127,6 +127,8 @@ impl Bound {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::outputs::documents::comparison::{Better, ComparedRun, DifferenceDocument, SideDocument};
 
@@ -138,6 +140,7 @@ mod tests {
             scenario: String::new(),
             started_utc: String::new(),
             note: None,
+            labels: BTreeMap::new(),
         };
         let side = |name: &str, result| SideDocument { name: name.to_owned(), runs: vec![run(result)] };
         let difference = DifferenceDocument { percent, interval_percent: None, interval_of: None, finding };

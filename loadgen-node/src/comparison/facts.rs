@@ -19,6 +19,9 @@ const MADE_ANEW: [&str; 2] = ["machine_id", "boot_id"];
 /// Settings that are facts of their own.
 const TWICE: [&str; 2] = ["settings, mode", "settings, scenario"];
 
+/// Fact that has the limits of `--within`.
+const LIMITS: &str = "limits of --within";
+
 /// A fact of a run: what it is, and what the run has.
 type Fact = (String, String);
 
@@ -70,6 +73,14 @@ pub(super) fn other_load(sides: &[Side]) -> Option<(&'static str, Vec<f64>)> {
     (is_comparable && is_other).then(|| (name, offered.iter().map(|(_, load)| *load).collect()))
 }
 
+/// A note where runs have other limits of `--within`, so that what is counted by them is not compared.
+pub(super) fn other_limits(different: &[DifferentDocument]) -> Option<String> {
+    let note = "within_share and within_rate are left out: the limits of --within are not the same".to_owned();
+    let limits = different.iter().filter(|fact| fact.what == LIMITS).flat_map(|fact| fact.values.iter().flatten());
+    let limits: BTreeSet<&String> = limits.collect();
+    (limits.len() > 1 || limits.iter().any(|text| text.contains(" or "))).then_some(note)
+}
+
 /// Returns true when two sides sent the same bytes for a sample, but for chance: over one transport, by one codec.
 pub(super) fn is_framed_alike(one: &Side, other: &Side) -> bool {
     let framing = |side: &Side| -> BTreeSet<[String; 3]> {
@@ -119,6 +130,7 @@ fn of_run(source: &Source) -> Vec<Fact> {
     add("mode", Some(result.mode.clone()));
     add("rules", Some(result.rules.clone()));
     add("preprocess", result.preprocess.clone());
+    add(LIMITS, result.within.map(|within| within.limits().to_string()));
     let network = &result.network;
     add("codec", Some(network.codec.clone()));
     add("codec of answers", Some(network.response_codec.clone()));

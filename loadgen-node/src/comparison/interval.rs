@@ -24,7 +24,7 @@ const SEED: u64 = 0x6c6f_6164_6765_6e00;
 
 /// Quantity that is worked out of each draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Drawn {
+pub(crate) enum Drawn {
     /// Answers per second.
     Rate,
     /// Mean latency of all samples.

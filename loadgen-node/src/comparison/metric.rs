@@ -10,7 +10,7 @@ use crate::outputs::report::{Series, Source, bits_text};
 
 /// Unit of a quantity's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(crate) enum Unit {
     Ns,
     PerSecond,
     Bytes,
@@ -21,7 +21,7 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Unit::Ns => "ns",
             Unit::PerSecond => "1/s",
@@ -33,13 +33,13 @@ impl Unit {
     }
 
     /// The unit with this name.
-    pub(super) fn named(name: &str) -> Unit {
+    pub(crate) fn named(name: &str) -> Unit {
         let all = [Unit::Ns, Unit::PerSecond, Unit::Bytes, Unit::BitsPerSecond, Unit::Cores];
         all.into_iter().find(|unit| unit.name() == name).unwrap_or(Unit::Plain)
     }
 
     /// A value as people read it.
-    pub(super) fn text(self, value: f64) -> String {
+    pub(crate) fn text(self, value: f64) -> String {
         match self {
             Unit::Ns => duration_ns(value as i64),
             Unit::PerSecond => format!("{value:.2}/s"),
@@ -53,7 +53,7 @@ impl Unit {
 
 /// Way in which the noise of a quantity is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Noise {
+pub(crate) enum Noise {
     /// By drawing blocks of the timeline again.
     Drawn(Drawn),
     /// It was counted, and is nearly the same each time.
@@ -63,14 +63,14 @@ pub(super) enum Noise {
 }
 
 /// A quantity that runs have, or may have.
-pub(super) struct Metric {
+pub(crate) struct Metric {
     /// Its word in `--fail-if`.
-    pub(super) name: &'static str,
-    pub(super) about: &'static str,
-    pub(super) unit: Unit,
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) unit: Unit,
     pub(super) better: Better,
     pub(super) noise: Noise,
-    pub(super) of: fn(&Source) -> Option<f64>,
+    pub(crate) of: fn(&Source) -> Option<f64>,
 }
 
 const fn metric(
@@ -84,8 +84,11 @@ const fn metric(
     Metric { name, about, unit, better, noise, of }
 }
 
+/// Words of the quantities that are about the limits of `--within`.
+pub(super) const WITHIN: [&str; 2] = ["within_share", "within_rate"];
+
 /// All of them, in the order in which they are shown.
-pub(super) const METRICS: [Metric; 25] = [
+pub(crate) const METRICS: [Metric; 27] = [
     metric(
         "metric_rate",
         "metric, by LoadGen's formula",
@@ -133,6 +136,12 @@ pub(super) const METRICS: [Metric; 25] = [
     }),
     metric("tokens", "tokens per second", Unit::PerSecond, Better::Higher, Noise::Repeats, |run| {
         run.result.tokens?.tokens_per_s
+    }),
+    metric(WITHIN[0], "share of queries within --within", Unit::Plain, Better::Higher, Noise::Repeats, |run| {
+        run.result.within?.share
+    }),
+    metric(WITHIN[1], "queries within --within", Unit::PerSecond, Better::Higher, Noise::Repeats, |run| {
+        run.result.within?.queries_per_s
     }),
     metric("outside_p50", "network and both ends, p50", Unit::Ns, Better::Lower, Noise::Repeats, |run| {
         some(run.result.network.latency_split_ns.outside_sut.p50)

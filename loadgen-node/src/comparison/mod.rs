@@ -1,4 +1,5 @@
 //! `loadgen-node compare`: runs side by side, what was not the same about them, and whether a difference is noise.
+//! `campaign table` has the same quantities.
 //!
 //! | file | what it has |
 //! |---|---|
@@ -22,6 +23,7 @@ mod tables;
 
 pub(crate) use compared::compared;
 pub(crate) use condition::Condition;
+pub(crate) use metric::{METRICS, Metric, Unit};
 pub(crate) use page::page;
 pub(crate) use side::{MOST, Side};
 pub(crate) use tables::{csv, markdown, text};

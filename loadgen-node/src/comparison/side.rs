@@ -59,6 +59,7 @@ impl Side {
             scenario: source.result.scenario.clone(),
             started_utc: source.result.made.started_utc.clone(),
             note: source.result.made.note.clone(),
+            labels: source.result.made.labels.clone(),
         };
         SideDocument { name: self.name.to_string(), runs: self.runs.iter().map(run).collect() }
     }

@@ -9,6 +9,7 @@ use crate::outputs::documents::comparison::{
     Comparison, DifferenceDocument, DifferentDocument, Finding, MetricComparison, SideDocument,
 };
 use crate::outputs::documents::result_summary::Validity;
+use crate::outputs::labels::labels_text;
 use crate::outputs::table::{Table, in_markdown};
 
 /// Differences of settings and hosts that the screen shows; the documents have all.
@@ -140,7 +141,8 @@ pub(super) fn side_text(side: &SideDocument) -> String {
         (valid, _) => format!("{valid} of {} VALID", side.runs.len()),
     };
     let note = first.note.as_ref().map_or_else(String::new, |note| format!(", {note}"));
-    let what = format!("{} {}, {}{note}", first.benchmark, first.scenario, first.started_utc);
+    let labels = if first.labels.is_empty() { String::new() } else { format!(", {}", labels_text(&first.labels)) };
+    let what = format!("{} {}, {}{labels}{note}", first.benchmark, first.scenario, first.started_utc);
     on_one_line(&format!("{}{more}: {verdict}, {what}", first.folder))
 }
 
@@ -227,6 +229,8 @@ fn word(finding: Finding) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::outputs::documents::comparison::{Better, ComparedRun, IntervalOf};
 
@@ -238,6 +242,7 @@ mod tests {
             scenario: "Server".to_owned(),
             started_utc: "2026-11-24T12:00:00Z".to_owned(),
             note: None,
+            labels: BTreeMap::new(),
         };
         let side = |name: &str, folder: &str| SideDocument { name: name.to_owned(), runs: vec![run(folder)] };
         let difference = DifferenceDocument {
@@ -293,6 +298,14 @@ Unverified: no official MLPerf results.
         assert!(
             markdown.contains("- **A** x\\|y: VALID") && markdown.contains("| latency, p99 (p99) | 2.0ms | 1.8ms |")
         );
+    }
+
+    #[test]
+    fn labels_stand_at_their_side() {
+        let mut labelled = made();
+        labelled.sides[1].runs[0].labels = BTreeMap::from([("rack".to_owned(), "7".to_owned())]);
+        let text = text(&labelled);
+        assert!(text.contains("B  z: VALID, b Server, 2026-11-24T12:00:00Z, rack=7\n"), "{text}");
     }
 
     #[test]

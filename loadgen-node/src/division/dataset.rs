@@ -3,6 +3,7 @@
 
 use super::facts::{Data, Facts};
 use super::rule::Verdict;
+use super::suite::published;
 
 /// The benchmark whose samples are several items of its dataset each (section 9.3).
 const AGGREGATED: &str = "dlrm-v2";
@@ -16,7 +17,7 @@ pub(super) fn real(facts: &Facts<'_>) -> Verdict {
         Data { is_aggregated: true, .. } if facts.planned.benchmark.name != AGGREGATED => {
             Verdict::broken(format!("several items are one sample, which only {AGGREGATED} allows"))
         }
-        _ => Verdict::Kept,
+        _ => published(facts),
     }
 }
 
@@ -40,6 +41,9 @@ pub(super) fn sums(facts: &Facts<'_>) -> Verdict {
     match &facts.planned.data {
         None => none(),
         Some(data) if data.is_synthetic() => Verdict::not_seen("samples that are made up have no sums"),
+        Some(data) if data.sums_sha256.is_none() && data.name == facts.planned.benchmark.name => {
+            Verdict::not_seen(format!("{} is part of the program, which has no list of its sums", data.name))
+        }
         Some(data) if data.sums_sha256.is_none() => {
             Verdict::not_seen("there is no list of all files' sums beside the dataset (SHA256SUMS)")
         }

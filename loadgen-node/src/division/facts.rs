@@ -168,13 +168,22 @@ impl Settings {
     }
 }
 
-/// Settings by the names of `TestSettings`.
+/// Settings by the names of `TestSettings`, those that scenarios declare beside the official ones among them.
 pub(crate) fn fields(settings: &TestSettings) -> Map<String, Value> {
-    match serde_json::to_value(settings) {
-        Ok(Value::Object(fields)) => fields,
-        _ => Map::new(),
+    let Ok(Value::Object(mut fields)) = serde_json::to_value(settings) else { return Map::new() };
+    if let Some(Value::Object(further)) = fields.remove("further") {
+        fields.extend(further);
     }
+    // The round's process, where no other one is set.
+    if settings.scenario.traffic().keys().iter().any(|key| key.field == ARRIVALS) {
+        fields.entry(ARRIVALS).or_insert_with(|| POISSON.into());
+    }
+    fields
 }
+
+/// The setting of the arrival process, and its official value.
+pub(super) const ARRIVALS: &str = "server_arrivals";
+const POISSON: &str = "poisson";
 
 impl Data {
     /// Returns the samples that a benchmark sends, with this setting of `performance_sample_count_override`.

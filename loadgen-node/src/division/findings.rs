@@ -6,6 +6,9 @@ use super::rule::{Finding, Judged, Verdict};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Findings(pub(super) Vec<Finding>);
 
+/// The remedy for a run that need not keep the rules.
+const ANYWAY: &str = "without --division network the run is possible";
+
 /// Why a run is none for the Network division.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -48,7 +51,7 @@ impl Findings {
             count => format!("{count} rules"),
         };
         let list = broken.concat();
-        Err(Refusal(format!("{rules} of the Network division broken; --division open runs it:{list}")))
+        Err(Refusal(format!("refused, {rules} of the Network division broken ({ANYWAY}):{list}")))
     }
 
     /// Why this is no Network result, one text a broken rule.
@@ -68,7 +71,7 @@ impl Tally {
     pub(crate) fn text(self, ids: &str) -> String {
         let Tally { kept, broken, not_seen } = self;
         let all = kept + broken + not_seen;
-        format!("{broken} of {all} rules broken{ids}, {kept} kept, {not_seen} cannot be checked here")
+        format!("{broken} of {all} rules broken{ids}, {kept} kept, {not_seen} not checked")
     }
 }
 

@@ -2,11 +2,12 @@
 
 use super::facts::{Facts, NodesSeen};
 use super::rule::Verdict;
+use super::suite::published;
 
 /// Section 4.1.3: the additional parameters of inference.
 pub(super) fn parameters(facts: &Facts<'_>) -> Verdict {
     let planned = facts.planned;
-    let Some(wanted) = planned.benchmark.generation(planned.round) else { return Verdict::Kept };
+    let Some(wanted) = planned.benchmark.generation(planned.round) else { return published(facts) };
     let Some(NodesSeen { nodes, .. }) = facts.nodes else {
         return Verdict::not_seen("the nodes have not been asked");
     };

@@ -2,8 +2,8 @@
 //! findings out.
 //!
 //! `network` refuses a run that breaks a rule before it starts, and makes it INVALID where the rule is found broken
-//! afterwards. `open` runs everything; then every output says what a Network result would not have had. Either way
-//! nothing here makes a result official.
+//! afterwards. `none` runs everything; then every output says what a Network result would not have had. It is not
+//! MLPerf's Open division, which has rules of its own. Either way nothing here makes a result official.
 //!
 //! | file | what it has |
 //! |---|---|
@@ -52,9 +52,9 @@ pub(crate) use self::table::judge;
 /// The division whose rules a run has to keep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Division {
-    /// Anything goes, and is marked.
+    /// No division: every run is made, and its result names the broken rules of the Network division.
     #[default]
-    Open,
+    None,
     /// Server and Offline of the Datacenter suite over a network, by the rules of the Network division.
     Network,
 }
@@ -63,7 +63,7 @@ impl Division {
     /// As typed, and in results.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Division::Open => "open",
+            Division::None => "none",
             Division::Network => "network",
         }
     }

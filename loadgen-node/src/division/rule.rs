@@ -67,11 +67,11 @@ impl Verdict {
         match self {
             Verdict::Kept | Verdict::KeptBecause(_) => "kept",
             Verdict::Broken(_) => "broken",
-            Verdict::NotSeen(_) => "not seen",
+            Verdict::NotSeen(_) => "not checked",
         }
     }
 
-    /// Why the rule is broken, not seen, or kept without a look.
+    /// Why the rule is broken, not checked, or kept without a look.
     pub(crate) fn why(&self) -> Option<&str> {
         match self {
             Verdict::Kept => None,

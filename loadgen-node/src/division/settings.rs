@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::facts::Facts;
+use super::facts::{ARRIVALS, Facts};
 use super::rule::Verdict;
 
 /// The way in which a setting may differ from the round's.
@@ -16,18 +16,29 @@ enum May {
     Shrink,
 }
 
+/// An accuracy run sends each sample once, and LoadGen holds it to no length.
+const NO_LENGTH: Verdict = Verdict::KeptBecause("an accuracy run has no least length");
+
 /// Section 3: at least ten minutes. Rounds have one least duration for all benchmarks, also for those of our own.
 pub(super) fn duration(facts: &Facts<'_>) -> Verdict {
-    Verdict::of(changed(facts, &["min_duration_ms"], May::Grow))
+    let planned = facts.planned;
+    if !planned.mode.has_performance() {
+        return NO_LENGTH;
+    }
+    let ms = planned.settings.official.get("min_duration_ms").map(ToString::to_string).unwrap_or_default();
+    let remedy = |fault| format!("{fault}; --set min_duration={ms} keeps the rule");
+    Verdict::of(changed(facts, &["min_duration_ms"], May::Grow).into_iter().map(remedy))
 }
 
 /// Section 3: at least the round's number of queries, and in Offline its number of samples.
 pub(super) fn queries(facts: &Facts<'_>) -> Verdict {
-    let mut faults = changed(facts, &["min_query_count"], May::Grow);
     let planned = facts.planned;
+    if !planned.mode.has_performance() {
+        return NO_LENGTH;
+    }
+    let mut faults = changed(facts, &["min_query_count"], May::Grow);
     let least = planned.benchmark.official(planned.round).iter().filter_map(|official| official.offline_samples).max();
     if planned.scenario.name() == "Offline"
-        && planned.mode.has_performance()
         && let (Some(least), Some(samples)) = (least, planned.samples_per_query)
         && samples < least
     {
@@ -69,7 +80,9 @@ pub(super) fn seeds(facts: &Facts<'_>) -> Verdict {
 pub(super) fn others(facts: &Facts<'_>) -> Verdict {
     let fields = facts.planned.settings.origins.keys().map(String::as_str);
     let fields: Vec<&str> = fields.filter(|field| !ELSEWHERE.contains(field) && !SEEDS.contains(field)).collect();
-    found(facts, changed(facts, &fields, May::Equal))
+    let faults = changed(facts, &fields, May::Equal);
+    // Every round has one arrival process, for benchmarks of our own, too.
+    if changed(facts, &[ARRIVALS], May::Equal).is_empty() { found(facts, faults) } else { Verdict::of(faults) }
 }
 
 /// The seeds, those of test 05 included, and whether that test takes them.

@@ -6,10 +6,21 @@ use super::facts::Facts;
 use super::findings::Findings;
 use super::rule::{Finding, Judged, Rule, Verdict};
 use super::{accuracy, bandwidth, codecs, dataset, generation, hosts, one_sut, settings, suite, transfer};
+use loadgen::conf::rules::Rules;
 
-/// Looks at every rule.
+/// The rule that a round without a Network division breaks.
+const SUITE: &str = "suite";
+
+/// Looks at every rule. A run of round v0.5, which has no such division, breaks one of them, and is held to no other.
 pub(crate) fn judge(facts: &Facts<'_>) -> Findings {
-    Findings(RULES.iter().map(|rule| Finding { rule, verdict: (rule.judge)(facts) }).collect())
+    let round = facts.planned.round;
+    let has_division = !Rules::find(round).is_some_and(Rules::is_v0_5);
+    let verdict = |rule: &Rule| match has_division {
+        true => (rule.judge)(facts),
+        false if rule.id == SUITE => Verdict::broken(format!("round {round} has no Network division")),
+        false => Verdict::not_seen(format!("round {round} has no Network division")),
+    };
+    Findings(RULES.iter().map(|rule| Finding { rule, verdict: verdict(rule) }).collect())
 }
 
 /// A row of the table. The rules are those of version 5 in every round that is known; what they are held against is the
@@ -33,12 +44,18 @@ use Judged::{After, Before, Word};
 
 /// Every rule of the division, one a row.
 pub(super) static RULES: [Rule; 38] = [
-    rule("run_duration", "3", "the run lasts as long as the round asks, or longer", Before, settings::duration),
-    rule("query_count", "3", "the run has as many queries and samples as the round asks", Before, settings::queries),
-    rule("no_early_end", "3", "no limit of one's own ends the run early", Before, settings::early_end),
+    rule("run_duration", "3", "min_duration is the round's, or longer", Before, settings::duration),
+    rule(
+        "query_count",
+        "3",
+        "min_query_count and Offline's samples are the round's, or more",
+        Before,
+        settings::queries,
+    ),
+    rule("no_early_end", "3", "max_duration and max_query_count are not set", Before, settings::early_end),
     rule("percentile", "3", "latency is judged at the round's percentile", Before, settings::percentile),
     rule("samples_per_query", "3", "queries have the scenario's number of samples", Before, settings::query_size),
-    rule("other_settings", "3", "all that is not the submitter's to choose is the round's", Before, settings::others),
+    rule("other_settings", "3", "every other setting has the round's value", Before, settings::others),
     rule("benchmark_unaltered", "4.1", "the benchmark is the published one", Before, suite::unaltered),
     rule("latency_limit", "4.1", "latency limits are the round's, or lower", Before, settings::latency),
     rule(
@@ -67,7 +84,7 @@ pub(super) static RULES: [Rule; 38] = [
     rule("data_path", "5.1", "the data path from NIC to accelerator is described", Word, by_word),
     rule("model_equivalence", "6.1", "the model is equivalent to the reference", Word, by_word),
     rule("scenario", "6.2", "the scenario is Server or Offline", Before, suite::scenario),
-    rule("suite", "6.2", "the round's Datacenter suite has the benchmark and scenario", Before, suite::benchmark),
+    rule(SUITE, "6.2", "the round's Datacenter suite has the benchmark and scenario", Before, suite::benchmark),
     rule("qdl", "6.2.1", "the QDL neither processes nor batches", After, transfer::untouched),
     rule("sut_name", "6.2.1", "the name has 'Network SUT' in it and comes over the network", After, transfer::name),
     rule("separate_hosts", "6.2.2", "LoadGen node and SUT are separate systems", Before, hosts::separate),

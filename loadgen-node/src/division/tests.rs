@@ -224,6 +224,7 @@ fn a_good_plan_breaks_nothing() {
 fn settings_differ_only_as_the_rules_let_them() {
     for (set, id, said) in [
         ("min_duration=2s", "run_duration", "min_duration_ms is 2000 (--set min_duration=2s), 600000 at least"),
+        ("min_duration=3s", "run_duration", "in round v5.0; --set min_duration=600000 keeps the rule"),
         ("min_query_count=1", "query_count", "min_query_count is 1"),
         ("max_duration=700s", "no_early_end", "max_duration_ms is 700000"),
         ("max_query_count=9", "no_early_end", "max_query_count is 9"),
@@ -243,6 +244,11 @@ fn settings_differ_only_as_the_rules_let_them() {
         let changed = Planned { settings: settings(Scenario::SERVER, &[set]), ..good() };
         broken(planned(id, &changed), &[said, "round v5.0"]);
         assert_eq!(planned(id, &good()), Verdict::Kept, "{id}");
+    }
+    for (set, id) in [("min_duration=2s", "run_duration"), ("min_query_count=1", "query_count")] {
+        let settings = settings(Scenario::SERVER, &[set]);
+        let accuracy = Planned { mode: Mode::AccuracyOnly, settings, ..good() };
+        assert_eq!(planned(id, &accuracy), Verdict::KeptBecause("an accuracy run has no least length"), "{id}");
     }
     let own = Planned { settings: Settings { are_known: false, ..good().settings }, ..good() };
     assert_eq!(planned("run_duration", &own), Verdict::Kept);
@@ -284,6 +290,20 @@ fn data_are_the_benchmarks_own() {
     not_seen(planned("unchanged_data", &with(|data| data.is_compared = false)), "a run compares");
     let accuracy = Planned { mode: Mode::AccuracyOnly, ..with(|data| data.performance = 64) };
     assert_eq!(planned("qsl_size", &accuracy), Verdict::Kept, "an accuracy run draws nothing");
+    let digits = |name: &str| {
+        let mut changed = Planned { benchmark: Benchmark::find("digits").unwrap(), ..good() };
+        if let Some(data) = &mut changed.data {
+            (data.name, data.sums_sha256) = (name.to_owned(), None);
+        }
+        changed
+    };
+    for id in ["benchmark_unaltered", "real_data", "generation"] {
+        not_seen(planned(id, &digits("digits")), "digits is no benchmark of MLPerf");
+        assert_eq!(planned(id, &good()), Verdict::Kept, "{id}");
+    }
+    not_seen(planned("unchanged_data", &digits("digits")), "digits is part of the program");
+    not_seen(planned("unchanged_data", &digits("/data/digits")), "beside the dataset (SHA256SUMS)");
+    broken(planned("real_data", &digits("synthetic:u8[4]x9")), &["made up"]);
     let none = Planned { data: None, ..good() };
     for id in ["real_data", "whole_dataset", "qsl_size", "unchanged_data"] {
         assert_eq!(planned(id, &good()), Verdict::Kept, "{id}");
@@ -292,6 +312,15 @@ fn data_are_the_benchmarks_own() {
     let unknown = Planned { round: "v9.9", ..good() };
     not_seen(planned("whole_dataset", &unknown), "no count for resnet50");
     not_seen(planned("qsl_size", &unknown), "no QSL size for resnet50");
+}
+
+#[test]
+fn a_run_of_round_v0_5_breaks_one_rule_and_is_held_to_no_other() {
+    let found = judge(&Facts { planned: &Planned { round: "v0.5", ..good() }, nodes: None, run: None });
+    assert_eq!(found.tally(), Tally { kept: 0, broken: 1, not_seen: RULES.len() - 1 });
+    let marks = found.marks();
+    assert!(marks.len() == 1 && marks[0].contains("round v0.5 has no Network division"), "{marks:?}");
+    assert_eq!(found.broken_afterwards().count(), 0);
 }
 
 #[test]
@@ -617,7 +646,10 @@ fn a_refusal_names_every_broken_rule_with_its_section() {
         ..good()
     };
     let text = judge(&Facts { planned: &odd, nodes: None, run: None }).refuse().unwrap_err().to_string();
-    assert!(text.starts_with("3 rules of the Network division broken; --division open runs it:"), "{text}");
+    assert!(
+        text.starts_with("refused, 3 rules of the Network division broken (without --division network the run is"),
+        "{text}"
+    );
     for part in ["(run_duration, section 3 of", "(latency_limit, section 4.1 of", "(scenario, section 6.2 of"] {
         assert!(text.contains(part), "{part} in: {text}");
     }

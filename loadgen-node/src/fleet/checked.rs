@@ -16,10 +16,13 @@ use lon_shell::tls;
 use qdl::Transport;
 use toml::Table;
 
+use super::copied::CopiedFile;
 use super::dial::Dial;
 use super::file::{FleetFile, NodeTable, Reach};
 use super::{secrets, words};
 
+/// Stands for the folder of a node on its host.
+pub(crate) const FOLDER: &str = "{folder}";
 /// More nodes than this are a slip.
 const MAX_NODES: usize = 4096;
 
@@ -60,6 +63,11 @@ impl Node {
         format!("{}/{}.log", self.folder, self.stem)
     }
 
+    /// A file of this content on its host, which nodes of the same folder share.
+    pub(super) fn copy(&self, copied: &CopiedFile) -> String {
+        format!("{}/{}", self.folder, copied.place())
+    }
+
     /// The file with its process on its host.
     pub(super) fn pid(&self) -> String {
         format!("{}/{}.pid", self.folder, self.stem)
@@ -96,13 +104,32 @@ impl Fleet {
         Ok(self)
     }
 
+    /// The same nodes, started with more flags of `sut-node serve`, in which `{folder}` stands for a node's folder.
+    ///
+    /// # Errors
+    /// A node has a command of its own, or a flag has characters that are not seen.
+    pub(crate) fn with_flags(&self, flags: &[String]) -> Result<Fleet> {
+        words::visible("flags", flags)?;
+        let mut fleet = self.clone();
+        for node in &mut fleet.nodes {
+            let name = &node.name;
+            ensure!(node.program.is_some(), "[[node]] {name}: its own `command` takes no flags of a campaign");
+            node.command.extend(flags.iter().map(|flag| flag.replace(FOLDER, &node.folder)));
+        }
+        Ok(fleet)
+    }
+
+    /// The addresses of the nodes, as `--sut` takes them.
+    pub(crate) fn addresses(&self) -> String {
+        self.nodes.iter().map(|node| node.address.to_string()).collect::<Vec<_>>().join(",")
+    }
+
     /// The flags that `loadgen-node run` reaches the nodes with. None of the words needs quotes.
     ///
     /// # Errors
     /// A path that a shell would break in two or replace.
     pub(crate) fn run_flags(&self) -> Result<Vec<String>> {
-        let nodes: Vec<String> = self.nodes.iter().map(|node| node.address.to_string()).collect();
-        let mut flags = vec!["--sut".to_owned(), nodes.join(",")];
+        let mut flags = vec!["--sut".to_owned(), self.addresses()];
         let Reach { tls_ca, tls_cert, tls_key, token_file, insecure, allow_open_key_files } = &self.reach;
         let paths = [("--tls-ca", tls_ca), ("--tls-cert", tls_cert), ("--tls-key", tls_key)];
         for (flag, path) in paths.into_iter().chain([("--token-file", token_file)]) {

@@ -14,6 +14,7 @@
 //! | `clock` | the offset of a host's clock |
 //! | `dial` | what the node itself answers at its address |
 //! | `at` | a node with what is needed to act on it |
+//! | `copied`, `copy` | a file by its content; its copy to a host |
 //! | `look`, `start` | checks and status of a node; its start |
 //! | `plan` | what an action does at one node, and what would be pasted instead |
 //! | `all` | all nodes at the same time, within a bound |
@@ -23,6 +24,8 @@ mod answers;
 mod at;
 pub(crate) mod checked;
 mod clock;
+pub(crate) mod copied;
+mod copy;
 mod dial;
 mod file;
 mod look;

@@ -8,8 +8,9 @@ use qdl::Transport;
 
 use super::at::At;
 use super::checked::{Fleet, Node};
+use super::copied::CopiedFile;
 use super::shell::Shell;
-use super::{all, look, script, start};
+use super::{all, copy, look, script, start};
 use crate::outputs::documents::fleet::FleetNode;
 
 /// Action at each node.
@@ -25,6 +26,8 @@ pub(crate) enum Action {
     Status,
     /// Copies its log into this folder.
     Logs(PathBuf),
+    /// Copies a file to its host.
+    Copy(CopiedFile),
 }
 
 impl Action {
@@ -36,6 +39,7 @@ impl Action {
             Action::Stop => "stop",
             Action::Status => "status",
             Action::Logs(_) => "logs",
+            Action::Copy(_) => "copy",
         }
     }
 
@@ -47,6 +51,7 @@ impl Action {
             Action::Stop => vec![script::stop(node, fleet.stop_timeout)?],
             Action::Status => vec![script::facts(node, None)?],
             Action::Logs(_) => vec![script::log(node)?],
+            Action::Copy(copied) => vec![script::has(node, copied)?, script::copy(node, copied)?],
         })
     }
 }
@@ -69,6 +74,7 @@ pub(crate) fn act(fleet: &Fleet, action: &Action, transport: Transport, stop: &A
             Action::Stop => start::stop(at, &mut found),
             Action::Status => look::status(at, &mut found),
             Action::Logs(folder) => start::log(at, folder, &mut found),
+            Action::Copy(copied) => copy::copy(at, copied, &mut found),
         };
         found.faults.extend(outcome.err().map(|error| error.to_string()));
         found

@@ -12,6 +12,7 @@ use std::time::Duration;
 use shlex::{QuoteError, try_join, try_quote};
 
 use super::checked::Node;
+use super::copied::CopiedFile;
 
 /// Prints when a process started, in ticks since the boot; nothing where there is none, or it has ended.
 const BORN: &str = "born() { sed \"s/.*) //\" \"/proc/$1/stat\" 2>/dev/null | cut -d \" \" -f 1,20 | \
@@ -20,6 +21,8 @@ const BORN: &str = "born() { sed \"s/.*) //\" \"/proc/$1/stat\" 2>/dev/null | cu
 pub(super) const NEEDED_SYSTEM: &str = "Linux";
 /// The file that names the boot.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
+/// The answer of a host that has a file with the wanted content.
+pub(super) const SAME: &str = "same";
 /// Lines of a log that are shown where a node does not start.
 const LOG_LINES: usize = 12;
 
@@ -96,6 +99,31 @@ pub(super) fn stop(node: &Node, wait: Duration) -> Result<String, QuoteError> {
          if [ \"$(date +%s)\" -ge \"$end\" ]; then echo \"still $p\"; exit 0; fi; \
          sleep 0.1 2>/dev/null || sleep 1; done; rm -f {pid}; echo \"ended $p\""
     ))
+}
+
+/// Says whether the host has a file with this content.
+pub(super) fn has(node: &Node, copied: &CopiedFile) -> Result<String, QuoteError> {
+    let file = node.copy(copied);
+    let file = try_quote(&file)?;
+    Ok(format!("if {}; then echo {SAME}; else echo other; fi", has_sum(&file, &copied.sha256)))
+}
+
+/// Keeps what is read as a file, once its content is known to be right.
+pub(super) fn copy(node: &Node, copied: &CopiedFile) -> Result<String, QuoteError> {
+    let file = node.copy(copied);
+    let part = format!("{file}.{}", node.stem);
+    let folder = file.rsplit_once('/').map_or(".", |(folder, _)| folder);
+    let (folder, file, part) = (try_quote(folder)?, try_quote(&file)?, try_quote(&part)?);
+    Ok(format!(
+        "mkdir -p {folder} && cat >{part} || exit 1; if {}; then mv {part} {file}; else rm -f {part}; \
+         echo \"the copy has another checksum\" >&2; exit 1; fi",
+        has_sum(&part, &copied.sha256)
+    ))
+}
+
+/// Checks the SHA-256 of a file, whose name is quoted.
+fn has_sum(file: &str, sha256: &str) -> String {
+    format!("[ \"$(sha256sum {file} 2>/dev/null | cut -d \" \" -f 1)\" = {sha256} ]")
 }
 
 /// Prints the node's log.

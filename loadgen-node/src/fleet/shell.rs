@@ -77,18 +77,30 @@ impl Shell<'_> {
         Ok(text(&mut out)?)
     }
 
+    /// Runs a line that reads a file.
+    ///
+    /// # Errors
+    /// As [`Shell::run`].
+    pub(super) fn run_from(self, line: &str, timeout: Duration, content: File) -> Result<(), ShellError> {
+        self.run_with(line, timeout, content.into(), Stdio::null())
+    }
+
     /// Runs a line that prints into a file.
     ///
     /// # Errors
     /// As [`Shell::run`].
     pub(super) fn run_into(self, line: &str, timeout: Duration, out: File) -> Result<(), ShellError> {
+        self.run_with(line, timeout, Stdio::null(), out.into())
+    }
+
+    fn run_with(self, line: &str, timeout: Duration, input: Stdio, out: Stdio) -> Result<(), ShellError> {
         if self.stop.load(Relaxed) {
             return Err(ShellError::Interrupted);
         }
         // Files and no pipes: a process that ssh leaves behind would keep a pipe open.
         let mut error = tempfile::tempfile()?;
         let words = self.words(line)?;
-        let mut started = Started::new(&words, Stdio::null(), out.into(), error.try_clone()?.into())?;
+        let mut started = Started::new(&words, input, out, error.try_clone()?.into())?;
         let ended = started.wait(Instant::now() + timeout, self.stop);
         let said = last_words(&text(&mut error)?);
         let said = if said.is_empty() { said } else { format!(": {said}") };

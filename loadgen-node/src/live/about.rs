@@ -14,6 +14,8 @@ pub(crate) struct About {
     pub(crate) transport: &'static str,
     /// Name that the SUT gives itself.
     pub(crate) sut_name: String,
+    /// Labels of the user, each value by its name in metrics.
+    pub(crate) labels: Vec<(String, String)>,
     /// Terms by which a performance phase is judged.
     pub(crate) terms: Terms,
     /// True when the judged percentile of the latency must stay within a limit.
@@ -52,6 +54,7 @@ pub(crate) mod tests {
             min_duration_ms: 60_000,
             min_query_count: 1_000,
             min_sample_count: 1_000,
+            users: None,
             tokens: has_tokens.then_some(tokens),
             inferred_tokens_per_sample: None,
         };
@@ -60,6 +63,7 @@ pub(crate) mod tests {
             scenario: "Server",
             transport: "grpc",
             sut_name: "Network SUT: N1, N2".to_owned(),
+            labels: vec![("label_rack".to_owned(), "7".to_owned())],
             terms,
             has_latency_limit: true,
             early_stopping: Rule::Limit,

@@ -53,7 +53,8 @@ impl Phase {
     /// Returns the name of the phase, in words.
     pub(crate) fn name(&self) -> String {
         match (self.trial, self.is_accuracy) {
-            (Some(trial), _) => format!("trial {} at {:.1}/s", trial.number, trial.qps),
+            (Some(trial), _) if trial.is_verification => format!("verification at {}", trial.load),
+            (Some(trial), _) => format!("trial {} at {:.1}", trial.number, trial.load),
             (None, true) => "accuracy".to_owned(),
             (None, false) => "performance".to_owned(),
         }

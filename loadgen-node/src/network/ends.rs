@@ -17,11 +17,23 @@ pub(crate) struct ByWay<T> {
     pub(crate) both: T,
 }
 
+/// Processor time that floods of one way cost at one end.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Spent {
+    /// Processor time of the end's process for 10^9 bytes of payload, s.
+    pub(crate) cpu_s_per_gb: Option<f64>,
+    /// Time for which its threads waited for a core that others had, all threads together, s a second.
+    pub(crate) core_wait_s_per_s: Option<f64>,
+}
+
+/// An end whose threads wait for a core for this share of the time is slower than its links.
+pub(crate) const STARVED: f64 = 0.2;
+
 /// One end of the connections to a node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct End {
-    /// Processor time of the end's process for 10^9 bytes of payload.
-    pub(crate) cpu_s_per_gb: ByWay<Option<f64>>,
+    /// Processor time that the floods of each way cost.
+    pub(crate) spent: ByWay<Spent>,
     /// Segments or packets that it sent again while the node was measured; none when its system does not say.
     pub(crate) retransmits: Option<u64>,
     /// Counters of its kernel and interface that grew meanwhile.
@@ -33,17 +45,24 @@ pub(crate) struct End {
 
 impl End {
     /// Of two readings at this end. The processor times come from elsewhere: they belong to single floods.
-    pub(crate) fn between(before: &EndCounters, after: EndCounters, cpu_s_per_gb: ByWay<Option<f64>>) -> End {
+    pub(crate) fn between(before: &EndCounters, after: EndCounters, spent: ByWay<Spent>) -> End {
         let retransmits = after.retransmits.zip(before.retransmits);
         let EndCounters { path, interface, cores, ref troubles, .. } = after;
         End {
-            cpu_s_per_gb,
+            spent,
             retransmits: retransmits.map(|(after, before)| after.saturating_sub(before)),
             troubles: troubles.since(&before.troubles),
             path,
             interface,
             cores,
         }
+    }
+
+    /// The longest wait for a core of all ways, s a second, where it is long.
+    pub(crate) fn starved(&self) -> Option<f64> {
+        let ByWay { up, down, both } = self.spent;
+        let waits = [up, down, both].into_iter().filter_map(|spent| spent.core_wait_s_per_s);
+        waits.reduce(f64::max).filter(|wait| *wait >= STARVED)
     }
 
     /// The counters that moved, as words; none when none did.
@@ -66,8 +85,8 @@ pub(crate) fn head(text: &mut String) {
 pub(crate) fn rows(text: &mut String, node: &str, loadgen: Option<&End>, sut: Option<&End>) {
     for (who, end) in [("LoadGen", loadgen), ("SUT", sut)] {
         let Some(end) = end else { continue };
-        let [up, down, both] = [end.cpu_s_per_gb.up, end.cpu_s_per_gb.down, end.cpu_s_per_gb.both]
-            .map(|seconds| seconds.map_or("-".to_owned(), |seconds| format!("{seconds:.2}")));
+        let [up, down, both] = [end.spent.up, end.spent.down, end.spent.both]
+            .map(|spent| spent.cpu_s_per_gb.map_or("-".to_owned(), |seconds| format!("{seconds:.2}")));
         let known = |bytes: Option<u32>| bytes.filter(|bytes| *bytes > 0).map_or("-".to_owned(), |it| it.to_string());
         let mtu = known(end.path.as_ref().map(|path| path.mtu_bytes));
         let segment = known(end.path.as_ref().map(|path| path.segment_bytes));
@@ -78,6 +97,9 @@ pub(crate) fn rows(text: &mut String, node: &str, loadgen: Option<&End>, sut: Op
             text,
             "  {node:<22}{who:<9}{up:>13}{down:>7}{both:>7}{mtu:>7}{segment:>7}{again:>13}  {control:<20}{interface}"
         );
+        if let Some(wait) = end.starved() {
+            let _ = writeln!(text, "  {:<22}  its threads waited {wait:.2} s a second for a core that others had", "");
+        }
         if let Some(moved) = end.moved() {
             let _ = writeln!(text, "  {:<22}  counters that changed: {moved}", "");
         }
@@ -102,15 +124,26 @@ mod tests {
             path: Some(Path { segment_bytes: 1448, mtu_bytes: 1500, congestion_control: "cubic".to_owned() }),
             ..EndCounters::default()
         };
-        let cpu = ByWay { up: Some(0.5), ..ByWay::default() };
-        let end = End::between(&reading(3), reading(5), cpu);
+        let cost = |wait| Spent { cpu_s_per_gb: Some(0.5), core_wait_s_per_s: Some(wait) };
+        let spent = ByWay { up: cost(0.1), down: cost(0.79), ..ByWay::default() };
+        let end = End::between(&reading(3), reading(5), spent);
         assert_eq!((end.retransmits, &end.troubles), (Some(2), &troubles(20)));
         let mut text = String::new();
         rows(&mut text, "N1", Some(&end), None);
-        for word in ["N1", "LoadGen", "0.50", "1448", "cubic", "loopback", "counters that changed: tcp.RetransSegs 20"]
-        {
+        for word in [
+            "N1",
+            "LoadGen",
+            "0.50",
+            "1448",
+            "cubic",
+            "loopback",
+            "waited 0.79 s a second for a core",
+            "counters that changed: tcp.RetransSegs 20",
+        ] {
             assert!(text.contains(word), "no '{word}' in {text}");
         }
         assert!(!text.contains("SUT"), "{text}");
+        let calm = End { spent: ByWay { up: cost(0.19), ..ByWay::default() }, ..end };
+        assert_eq!(calm.starved(), None);
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 pub(crate) use lon_probe::{Percentiles, Rtt};
 
-use super::ends::{self, End};
+use super::ends::{self, ByWay, End};
 use super::spread;
 use super::traffic::Bytes;
 
@@ -19,8 +19,17 @@ pub(crate) struct Goodput {
     pub(crate) down: Option<f64>,
     /// Both at once, added up.
     pub(crate) both: Option<f64>,
-    /// True when --max-bytes stopped the measurement of those goodputs that are `None`.
-    pub(crate) is_cut: bool,
+    /// Why those goodputs that are `None` are, as far as they were tried.
+    pub(crate) missing: ByWay<Option<Missing>>,
+}
+
+/// Why a goodput that was tried is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// --max-bytes stopped every measurement.
+    Cut,
+    /// Too little came through within this time, the duration of a measurement.
+    Little(Duration),
 }
 
 /// Every repeat of a goodput, in bit/s.
@@ -53,7 +62,7 @@ pub(crate) struct NodeFabric {
     /// The fewest connections that bring what more of them bring, too.
     pub(crate) fills_with: Option<usize>,
     /// Round trips of 64 bytes while both directions were full.
-    pub(crate) loaded: Option<Percentiles>,
+    pub(crate) loaded: Option<Rtt>,
     /// This end of the connections to the node.
     pub(crate) loadgen: Option<End>,
     /// The node's end; none when it does not tell.
@@ -72,10 +81,33 @@ pub(crate) struct Fabric {
     pub(crate) socket_bytes: Bytes,
 }
 
-/// Why a goodput is none.
-pub(crate) const CUT: &str = "stopped by --max-bytes before there was enough to measure";
+/// A duration that may be enough, as a multiple of one that was not.
+const LONGER: u32 = 5;
+
+impl Missing {
+    fn words(self) -> String {
+        match self {
+            Missing::Cut => "stopped by --max-bytes before there was enough to measure".to_owned(),
+            Missing::Little(time) => {
+                format!("too little came through within {time:?} to measure it (try --duration {:?})", time * LONGER)
+            }
+        }
+    }
+}
 
 impl Goodput {
+    /// The goodputs that were tried and are not known, with their reasons, in words. `None` where there is none.
+    pub(crate) fn reason(&self) -> Option<String> {
+        let ByWay { up, down, both } = self.missing;
+        let ways = [("up", up), ("down", down), ("both ways at once", both)];
+        let ways: Vec<(&str, Missing)> = ways.into_iter().filter_map(|(way, why)| Some((way, why?))).collect();
+        let by_reason = ways.chunk_by(|(_, a), (_, b)| a == b).map(|same| {
+            let names: Vec<&str> = same.iter().map(|(way, _)| *way).collect();
+            format!("{}: {}", names.join(", "), same[0].1.words())
+        });
+        (!ways.is_empty()).then(|| by_reason.collect::<Vec<_>>().join("; "))
+    }
+
     fn columns(&self) -> String {
         let [up, down, both] = [self.up, self.down, self.both].map(rate);
         format!("{up:>14}{down:>14}{both:>26}")
@@ -102,7 +134,7 @@ impl Repeats {
     /// The means of the repeats.
     pub(crate) fn mean(&self) -> Goodput {
         let [up, down, both] = [&self.up, &self.down, &self.both].map(|values| spread::mean(values));
-        Goodput { up, down, both, is_cut: false }
+        Goodput { up, down, both, ..Goodput::default() }
     }
 
     /// Each mean with what it may be off by.
@@ -139,22 +171,22 @@ impl Fabric {
         let nodes = self.shown();
         for node in &nodes {
             for rtt in &node.rtt {
-                row(&mut text, &node.name, &rtt.bytes.to_string(), rtt.percentiles, Some(rtt.trips));
+                row(&mut text, &node.name, &rtt.bytes.to_string(), rtt);
             }
-            if let Some(loaded) = node.loaded {
-                row(&mut text, &node.name, "64 B, loaded", loaded, None);
+            if let Some(loaded) = &node.loaded {
+                row(&mut text, &node.name, &format!("{}, link full", loaded.bytes), loaded);
             }
         }
         let _ = writeln!(text, "\nGoodput (payload)");
-        let _ = writeln!(text, "  {:<22}{:>14}{:>14}{:>26}", "node", "up", "down", "up and down at once, sum");
+        let _ = writeln!(text, "  {:<22}{:>14}{:>14}{:>26}", "node", "up", "down", "both ways at once (sum)");
         for node in &nodes {
             goodput_rows(&mut text, &node.name, &node.goodput, &node.repeats);
         }
         if self.nodes.len() > 1 {
             goodput_rows(&mut text, "all at once", &self.together, &self.together_repeats);
         }
-        if self.together.is_cut || self.nodes.iter().any(|node| node.goodput.is_cut) {
-            let _ = writeln!(text, "  -: {CUT}");
+        for (name, reason) in self.missing() {
+            let _ = writeln!(text, "  - {name}, {reason}");
         }
         connections_text(&mut text, &nodes);
         if nodes.iter().any(|node| node.loadgen.is_some()) {
@@ -172,6 +204,14 @@ impl Fabric {
             );
         }
         text
+    }
+
+    /// The nodes with a goodput that was tried and is not known, and the reason. Of many the first ones.
+    pub(crate) fn missing(&self) -> Vec<(&str, String)> {
+        let nodes = self.nodes.iter().map(|node| (node.name.as_str(), node.goodput));
+        let together = (self.nodes.len() > 1).then_some(("all at once", self.together));
+        let reasons = nodes.chain(together).filter_map(|(name, goodput)| Some((name, goodput.reason()?)));
+        reasons.take(NODES).collect()
     }
 
     /// All nodes; of many the first and the worst, in their order.
@@ -222,7 +262,8 @@ fn filled(node: &NodeFabric, chosen: &AtConnections) -> String {
         (_, Some((way, _))) => format!("fills the link ({way} decides)"),
         _ => "fills the link (up and down)".to_owned(),
     };
-    let loaded = node.loaded.map(|at| format!(", 64 B loaded p50 {:.1?}", Duration::from_nanos(at.p50_ns)));
+    let p50 = |rtt: Rtt| Duration::from_nanos(rtt.percentiles.p50_ns);
+    let loaded = node.loaded.map(|rtt| format!(", 64 B with the link full p50 {:.1?}", p50(rtt)));
     why + &loaded.unwrap_or_default()
 }
 
@@ -234,9 +275,13 @@ fn goodput_rows(text: &mut String, name: &str, goodput: &Goodput, repeats: &Repe
     }
 }
 
-fn row(text: &mut String, name: &str, bytes: &str, at: Percentiles, trips: Option<u64>) {
-    let [p50, p90, p99] = [at.p50_ns, at.p90_ns, at.p99_ns].map(|ns| format!("{:.1?}", Duration::from_nanos(ns)));
-    let trips = trips.map(|trips| trips.to_string()).unwrap_or_default();
+/// The round trips of one size. A percentile is shown from as many of them on as leave one above it.
+fn row(text: &mut String, name: &str, bytes: &str, rtt: &Rtt) {
+    let Rtt { trips, percentiles: Percentiles { p50_ns, p90_ns, p99_ns }, .. } = *rtt;
+    let [p50, p90, p99] = [(p50_ns, 1), (p90_ns, 10), (p99_ns, 100)].map(|(ns, least)| match trips >= least {
+        true => format!("{:.1?}", Duration::from_nanos(ns)),
+        false => "-".to_owned(),
+    });
     let _ = writeln!(text, "  {name:<22}{bytes:>12}{p50:>14}{p90:>12}{p99:>12}{trips:>10}");
 }
 
@@ -285,15 +330,12 @@ mod tests {
     fn the_direction_that_decides_is_named() {
         let at = |connections, up: f64, down: f64| AtConnections { connections, up: Some(up), down: Some(down) };
         let of = |tried: &[AtConnections]| {
-            let node = NodeFabric {
-                by_connections: tried.to_vec(),
-                loaded: Some(Percentiles { p50_ns: 1_500_000, ..Percentiles::default() }),
-                ..NodeFabric::default()
-            };
+            let node =
+                NodeFabric { by_connections: tried.to_vec(), loaded: Some(rtt(9, 1_500_000)), ..NodeFabric::default() };
             let fills = fills_with(tried).unwrap();
             filled(&node, tried.iter().find(|it| it.connections == fills).unwrap())
         };
-        let loaded = ", 64 B loaded p50 1.5ms";
+        let loaded = ", 64 B with the link full p50 1.5ms";
         assert_eq!(of(&[at(1, 10.0, 5.0), at(2, 10.0, 10.0)]), format!("fills the link (down decides){loaded}"));
         assert_eq!(of(&[at(1, 10.0, 9.9), at(2, 9.0, 10.0)]), format!("fills the link (up and down){loaded}"));
         let torn = of(&[at(1, 6.0, 10.0), at(2, 10.0, 7.0)]);
@@ -314,10 +356,9 @@ mod tests {
 
     #[test]
     fn of_many_nodes_the_first_and_the_worst_are_shown() {
-        let rtt = |p99_ns| Rtt { bytes: 64, trips: 9, percentiles: Percentiles { p50_ns: 1, p90_ns: 2, p99_ns } };
         let node = |number: u64| NodeFabric {
             name: format!("N{number}"),
-            rtt: vec![rtt(if number == 77 { 900_000 } else { 1_000 })],
+            rtt: vec![rtt(9, if number == 77 { 900_000 } else { 1_000 })],
             goodput: Goodput { up: Some(1e9), down: Some(if number == 500 { 1e6 } else { 1e9 }), ..Goodput::default() },
             ..NodeFabric::default()
         };
@@ -338,7 +379,27 @@ mod tests {
         assert!(fabric.text().contains('-'), "{}", fabric.text());
         assert!(!fabric.text().contains("--max-bytes"), "nobody stopped it: {}", fabric.text());
         let mut cut = fabric;
-        cut.nodes[0].goodput.is_cut = true;
-        assert!(cut.text().contains("stopped by --max-bytes"), "{}", cut.text());
+        let little = Some(Missing::Little(Duration::from_secs(2)));
+        cut.nodes[0].goodput.missing = ByWay { up: little, down: little, both: Some(Missing::Cut) };
+        let lines = "  - N1, up, down: too little came through within 2s to measure it (try --duration 10s); \
+                     both ways at once: stopped by --max-bytes";
+        assert!(cut.text().contains(lines), "{}", cut.text());
+    }
+
+    #[test]
+    fn percentiles_take_enough_round_trips() {
+        let shown = |trips| {
+            let mut text = String::new();
+            row(&mut text, "N1", "64", &rtt(trips, 389_000_000));
+            text.split_whitespace().map(str::to_owned).collect::<Vec<_>>()[2..].join(" ")
+        };
+        assert_eq!(shown(1), "389.0ms - - 1");
+        assert_eq!(shown(10), "389.0ms 389.0ms - 10");
+        assert_eq!(shown(100), "389.0ms 389.0ms 389.0ms 100");
+    }
+
+    /// Round trips that took the same time.
+    fn rtt(trips: u64, ns: u64) -> Rtt {
+        Rtt { bytes: 64, trips, percentiles: Percentiles { p50_ns: ns, p90_ns: ns, p99_ns: ns } }
     }
 }

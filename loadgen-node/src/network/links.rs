@@ -113,7 +113,8 @@ impl Links {
                  there is)"
                     .to_owned()
             }
-            None => "not known: what the links can carry was not measured (--probe)".to_owned(),
+            None => "not known: sockets were full for some of the time (--probe measures what the links can carry)"
+                .to_owned(),
         }
     }
 }

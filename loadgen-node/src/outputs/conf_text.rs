@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use lon_shell::figures::{bytes, length_ns};
 use serde_json::{Map, Value};
 
-use super::documents::conf::{ConfDocument, PredictedDocument};
+use super::documents::conf::{ConfDocument, PredictedDocument, SettingDocument};
 use super::documents::division::RuleDocument;
 use super::table::Table;
 use loadgen::settings::IntegerRule;
@@ -17,7 +17,11 @@ const FORMULA: &str = "by the confidence formula";
 pub(crate) fn text(document: &ConfDocument) -> String {
     let ConfDocument { benchmark, scenario, mode, rules, qsl, .. } = document;
     let total = qsl.total;
-    let mut text = format!("{benchmark} {scenario} {mode}, rules of round {rules}, library of {total} samples\n");
+    let round = match document.seeds_only {
+        false => format!("rules of round {rules}"),
+        true => format!("seeds of round {rules} (--rules {rules} also takes its other settings, such as min_duration)"),
+    };
+    let mut text = format!("{benchmark} {scenario} {mode}, {round}, library of {total} samples\n");
     if document.integers != IntegerRule::default() {
         let _ = writeln!(text, "integers are drawn by {}", document.integers.name());
     }
@@ -25,12 +29,14 @@ pub(crate) fn text(document: &ConfDocument) -> String {
         let texts = if document.takes_texts { "; or a text, u8[?], for the first" } else { "" };
         let _ = writeln!(text, "a sample has {inputs} (without N){texts}");
     }
-    heading(&mut text, "Settings, as requested");
-    for (name, setting) in &document.settings {
-        let _ = writeln!(text, "  {name:<42} {:<22} {}", with_unit(name, &setting.value), setting.origin);
+    heading(&mut text, "Requested settings");
+    for (name, setting) in document.settings.iter().filter(|(name, _)| !is_of_another(name, scenario)) {
+        let _ = writeln!(text, "  {name:<42} {:<22} {}", requested(name, setting), setting.origin);
     }
     if document.effective.is_some() {
-        heading(&mut text, "In force, as worked out from these");
+        let auto = document.settings.iter().find(|(_, setting)| setting.auto);
+        let stand_in = auto.map(|(name, setting)| format!(", with {} in place of {name}=auto", plain(&setting.value)));
+        heading(&mut text, &format!("Effective settings{}", stand_in.unwrap_or_default()));
         for (name, value) in in_force(document) {
             let _ = writeln!(text, "  {name:<42} {}", with_unit(&name, &value));
         }
@@ -43,7 +49,8 @@ pub(crate) fn text(document: &ConfDocument) -> String {
     }
     query_counts(&mut text, document);
     if !document.division.rules.is_empty() {
-        division_rules(&mut text, &document.division.rules);
+        text.push('\n');
+        text.push_str(&rules_text(&document.division.rules));
     }
     if !document.warnings.is_empty() {
         heading(&mut text, "Warnings");
@@ -59,7 +66,8 @@ pub(crate) fn text(document: &ConfDocument) -> String {
 pub(crate) fn table(document: &ConfDocument) -> Table {
     let mut table = Table::new(["table", "name", "value", "origin"]);
     for (name, setting) in &document.settings {
-        table.row(["settings", name, &plain(&setting.value), &setting.origin]);
+        let value = if setting.auto { "auto".to_owned() } else { plain(&setting.value) };
+        table.row(["settings", name, &value, &setting.origin]);
     }
     in_force(document).for_each(|(name, value)| table.row(["in force", &name, &plain(&value), ""]));
     for (name, value) in prediction(&document.predicted, document.samples_known).into_iter().flatten() {
@@ -76,6 +84,24 @@ pub(crate) fn table(document: &ConfDocument) -> Table {
     }
     document.warnings.iter().for_each(|warning| table.row(["warnings", "", warning, ""]));
     table
+}
+
+/// Settings that one scenario alone has begin like this.
+const OF_SCENARIOS: [(&str, &str); 4] = [
+    ("SingleStream", "single_stream_"),
+    ("MultiStream", "multi_stream_"),
+    ("Server", "server_"),
+    ("Offline", "offline_"),
+];
+
+/// Returns true for a setting that only another scenario has.
+fn is_of_another(name: &str, scenario: &str) -> bool {
+    OF_SCENARIOS.iter().any(|(other, begin)| name.starts_with(begin) && *other != scenario)
+}
+
+/// The value of a setting, with the unit that fits.
+fn requested(name: &str, setting: &SettingDocument) -> String {
+    if setting.auto { "auto".to_owned() } else { with_unit(name, &setting.value) }
 }
 
 /// Returns the effective settings: name and value.
@@ -130,14 +156,16 @@ fn query_counts(text: &mut String, document: &ConfDocument) {
     }
 }
 
-fn division_rules(text: &mut String, rules: &[RuleDocument]) {
-    heading(text, "Rules of the Network division (sections of rules v5)");
+/// The rules of the Network division, each with its verdict and the reason.
+pub(crate) fn rules_text(rules: &[RuleDocument]) -> String {
+    let mut text = "Rules of the Network division (sections of the rules document, version 5)\n".to_owned();
     for RuleDocument { id, section, asks, verdict, why, .. } in rules {
-        let _ = writeln!(text, "  {section:<11} {id:<20} {verdict:<9} {asks}");
+        let _ = writeln!(text, "  {section:<11} {id:<20} {verdict:<11} {asks}");
         if let Some(why) = why {
-            let _ = writeln!(text, "  {:<43} {why}", "");
+            let _ = writeln!(text, "  {:<45} {why}", "");
         }
     }
+    text
 }
 
 /// The value; a time, whose name ends in its unit, with the unit that fits beside it.

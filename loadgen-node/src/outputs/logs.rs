@@ -12,6 +12,7 @@ use loadgen::recorder::About;
 use loadgen::report::detail::DetailContext;
 use loadgen::report::{self, Trailer, accuracy, detail, trace_log};
 use loadgen::run::AccuracyEntry;
+use loadgen::v05;
 use loadgen::world::TimeNs;
 use lon_proto::text::on_one_line;
 
@@ -154,14 +155,14 @@ impl<'a> Logs<'a> {
     }
 
     fn summary(&self) -> String {
-        let Finished { setup: Setup { plan, .. }, outcome, nodes, .. } = self.finished;
-        let trailer = self.trailer();
-        let text = match &outcome.summary {
-            Some(summary) => {
-                let (plan, name) = (outcome.judged_plan(plan), &nodes.last_name.text);
-                report::summary_text(plan, summary, &outcome.verdict, name, trailer)
+        let Finished { setup: Setup { plan, .. }, outcome, v05, nodes, .. } = self.finished;
+        let (trailer, name) = (self.trailer(), &nodes.last_name.text);
+        let text = match (v05, &outcome.summary) {
+            (Some(test), _) => v05::logs::summary_text(test, outcome, name),
+            (None, Some(summary)) => {
+                report::summary_text(outcome.judged_plan(plan), summary, &outcome.verdict, name, trailer)
             }
-            None => report::accuracy_only_text(&outcome.verdict, trailer),
+            (None, None) => report::accuracy_only_text(&outcome.verdict, trailer),
         };
         let marks = self.finished.judgement.marks();
         // Behind everything that the official file has, and in no form that its readers look for.
@@ -169,8 +170,11 @@ impl<'a> Logs<'a> {
     }
 
     fn detail(&self) -> String {
-        let Finished { setup: Setup { plan, .. }, outcome, .. } = self.finished;
+        let Finished { setup: Setup { plan, v05: input, .. }, outcome, v05, .. } = self.finished;
         let marks = self.finished.judgement.marks();
+        if let (Some(input), Some(test)) = (input, v05) {
+            return v05::logs::detail_text(input, test, outcome, &self.context(), &marks);
+        }
         let mut text = detail::render(plan, outcome, &self.context());
         text.push_str(&detail::marks(outcome, &self.context(), &marks));
         text

@@ -6,13 +6,14 @@
 //! - `beside`: what is written beside the logs of another engine that led a run;
 //! - `logs`: the official log files in it; `documents`: its JSON documents; `diagram`: the picture of the
 //!   system;
-//! - `screen`: the result for people, with lines from `tokens` and `network_lines`; `paint`: colours of verdicts;
-//! - `latencies`: how latencies and their limits read;
+//! - `screen`: the result for people, with lines from `tokens`, `network_lines` and `search_lines`;
+//!   `paint`: colours of verdicts;
+//! - `latencies`: how latencies and their limits read; `labels`: how labels of a run read;
 //! - `conf_text`: the settings for people;
 //! - `accuracy_log`: the accuracy log of a run folder, read, whole or from its backup;
 //! - `own_result`: the result of a run folder, held against the logs beside it;
 //! - `report`: the run as one HTML page;
-//! - `table`: tables that commands print;
+//! - `table`: tables that commands print; `parquet`: tables for other programs;
 //! - `samples`: the samples of a run folder as rows, for other programs;
 //! - `stored_timeline`: the timeline of a run, read; `stages`: node and stages of each of its samples;
 //! - `official_logs`: the files of an official LoadGen, read; `audit_folder`: folders that are audited, and what
@@ -28,17 +29,20 @@ mod faults;
 pub(crate) mod folder;
 mod journal;
 pub(crate) mod keep;
+pub(crate) mod labels;
 pub(crate) mod latencies;
 pub(crate) mod logs;
 pub(crate) mod network_lines;
 pub(crate) mod official_logs;
 pub(crate) mod own_result;
 pub(crate) mod paint;
+pub(crate) mod parquet;
 pub(crate) mod record;
 pub(crate) mod recover;
 pub(crate) mod report;
 pub(crate) mod samples;
 pub(crate) mod screen;
+mod search_lines;
 pub(crate) mod stages;
 pub(crate) mod stored_timeline;
 pub(crate) mod table;

@@ -51,12 +51,23 @@ pub(crate) fn lines(finished: &Finished) -> Vec<(&'static str, String)> {
         lines.push((" claimed", format!("{} by the interfaces", rate(bandwidth.nic_claim.ingress))));
     }
     lines.push((" limit", finished.network.links.words()));
+    lines.extend(links_fit(finished).map(|text| (" links", text)));
     if bandwidth.formula.is_some() {
         lines.push((" rules", format!("{} (Appendix B)", bandwidth.verdict)));
     }
     lines.extend(split(finished));
     lines.extend(slowest(finished).map(|text| (" slowest", text)));
     lines
+}
+
+/// The samples a second that the links carry. `None` where sockets that always had room are the only measure: they show
+/// what was sent, and not what would fit.
+fn links_fit(finished: &Finished) -> Option<String> {
+    let network = &finished.network;
+    let is_measured = network.fabric.is_some() || network.links.is_limit() != Some(false);
+    let per_s = network.evidence.fits_per_s().filter(|_| is_measured)?;
+    let by = if network.fabric.is_some() { "the probe found" } else { "the sockets took" };
+    Some(format!("would carry {per_s:.0} samples/s like these, by what {by}"))
 }
 
 /// The node whose round trips are the longest, beside the fastest; None where fewer than two nodes answered.
@@ -136,5 +147,7 @@ fn both(of: &PerDirection) -> String {
 /// Returns the parts of the latency at its median and at its 99th percentile.
 fn split(finished: &Finished) -> [(&'static str, String); 2] {
     let split = LatencySplit::from(finished.nodes.tally.all_nodes());
-    [(" p50", split.sum(|at| at.p50)), (" p99", split.sum(|at| at.p99))]
+    let counts = finished.outcome.counts();
+    let of = if counts.issued > counts.completed { " (of answered samples)" } else { "" };
+    [(" p50", split.sum(|at| at.p50) + of), (" p99", split.sum(|at| at.p99) + of)]
 }

@@ -23,9 +23,13 @@ use crate::display::show::Show;
 use crate::display::ui::Ui;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::live::board::Board;
+use crate::test_run::arrivals;
 use crate::test_run::{Claimed, Finished};
+use loadgen::plan::Plan;
 use loadgen::recorder::About;
 use loadgen::settings::Mode;
+use loadgen::trace::{Indices, Trace};
+use loadgen::traffic::Arrivals;
 
 /// A test that is over, and its folder.
 pub struct Recorded {
@@ -129,6 +133,27 @@ fn first_files(test: &mut Claimed, folder: &RunFolder) -> Result<Journal, Folder
     Ok(Journal::create(folder, kind)?.with_stages(stages))
 }
 
+/// Returns true when arrivals follow a trace, whose due times the folder keeps.
+fn has_due_times(plan: &Plan) -> bool {
+    matches!(plan.effective().arrivals, Arrivals::Listed(_))
+}
+
+/// The due times of the performance phase, in our own form of a trace. Its samples stand beside them where the trace
+/// said them.
+fn write_due_times(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
+    let has_samples = matches!(&plan.effective().arrivals, Arrivals::Listed(listed) if listed.samples.is_some());
+    writeln!(out, "{}", if has_samples { "due_ns,sample" } else { "due_ns" })?;
+    let Some(phase) = plan.phases().iter().find(|phase| !phase.is_accuracy()) else { return Ok(()) };
+    let mut samples = Indices::new(phase, phase.generated.queries);
+    for query in Trace::new(phase) {
+        match samples.next().filter(|_| has_samples) {
+            Some(sample) => writeln!(out, "{},{}", query.due_ns, sample.0)?,
+            None => writeln!(out, "{}", query.due_ns)?,
+        }
+    }
+    Ok(())
+}
+
 /// The files of a test that is over.
 struct Files<'a> {
     finished: &'a mut Finished,
@@ -146,6 +171,7 @@ impl Contents for Files<'_> {
         names.extend(self.stages.filter(|_| has_timeline).map(|_| stages::FILE));
         names.extend(self.finished.setup.aggregation.as_ref().map(|_| logs::AGGREGATION));
         names.extend(self.finished.outcome.find_peak.as_ref().map(|_| find_peak::FILE));
+        names.extend(has_due_times(&self.finished.setup.plan).then_some(arrivals::DUE_TIMES));
         names
     }
 
@@ -166,6 +192,7 @@ impl Contents for Files<'_> {
             screen::FILE => out.write_all(self.screen().as_bytes()),
             report::FILE => out.write_all(report::caught(|| Source::of(finished))?.as_bytes()),
             stages::FILE => self.write_stages(out),
+            arrivals::DUE_TIMES => write_due_times(&finished.setup.plan, out),
             name => Logs::new(finished).write(name, out),
         }
     }

@@ -125,7 +125,9 @@ fn sources(folder: &RunFolder, result: &ResultSummary) -> Result<Option<Vec<(Pat
 /// Makes a result of what there is of samples and answers.
 fn partial(folder: &RunFolder, asked: ResultSummary) -> Result<ResultSummary, RecoverError> {
     let stored = samples(folder, &asked)?;
-    let judged = stored.as_ref().and_then(|stored| {
+    // Round v0.5 judges more than a timeline has.
+    let has_rules = asked.settings_v0_5.is_none();
+    let judged = stored.as_ref().filter(|_| has_rules).and_then(|stored| {
         let judged = vectors::replay_timeline(stored, stored.about.settings.clone());
         judged.map_err(|error| tracing::warn!(%error, "what was measured cannot be judged")).ok()
     });

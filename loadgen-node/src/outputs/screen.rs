@@ -2,26 +2,29 @@
 
 use lon_proto::node_name::short_sut_name;
 use lon_proto::text::on_one_line;
-use lon_shell::figures::{duration_ns as human, length_ns};
+use lon_shell::figures::{duration_ns as human, length_ns, number};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::documents::arrivals::ArrivalsDocument;
+use super::documents::bursts::BurstsDocument;
+use super::documents::intervals::IntervalsDocument;
 use super::documents::limits::LimitDocument;
 use super::documents::parts::LatencySpread;
-use super::documents::result_summary::{MetricDocument, ResultSummary};
+use super::documents::result_summary::{MetricDocument, ResultSummary, scheduled_rate};
+use super::documents::within::WithinDocument;
 use super::documents::{accuracy, find_peak};
 use super::keep::{NotWritten, Saved};
-use super::{latencies, network_lines as lines, paint, report, tokens};
+use super::{latencies, network_lines as lines, paint, report, search_lines, tokens};
 use crate::division::Division;
 use crate::test_run::finished::{Finished, Judgement};
 use crate::verdict::limits::{LatencyLimit, Limited};
 use crate::verdict::stalls;
-use loadgen::judge::{Counts, Reason, Verdict};
-use loadgen::official::SUMMARY_FILE;
-use loadgen::run::{Bracket, End, PhaseOutcome, Trial};
+use loadgen::judge::{Counts, Reason, Summary, UsersSummary, Verdict};
+use loadgen::run::{End, PhaseOutcome};
 use loadgen::trace::PhaseMode;
 
 /// Name in the run folder of what the screen shows.
@@ -69,6 +72,9 @@ pub(crate) fn of_document(result: &ResultSummary, folder: &Path) -> String {
     {
         line("Metric", format!("{} = {}", metric.name, of_unit(value, &metric.unit)));
     }
+    if let Some(rate) = result.scheduled_samples_per_s {
+        line("Scheduled", scheduled(rate));
+    }
     if let Some(spread) = &result.latency_ns {
         line("Latency", latency(spread));
     }
@@ -77,11 +83,13 @@ pub(crate) fn of_document(result: &ResultSummary, folder: &Path) -> String {
         let value = latencies::latency_text(*value_ns);
         line("Limit", format!("{of} p{percentile} {value}, {}", latencies::limit_text(*limit_ns, *kept)));
     }
+    if let Some(within) = &result.within {
+        line("Within", within.words());
+    }
     if let Some(search) = &result.find_peak {
-        line("Peak", peak(search.bracket, &search.trials));
+        line("Peak", search_lines::peak(&result.settings, search.bracket, &search.trials));
         for trial in &search.trials {
-            let (is, p99) = (if trial.passed { "holds" } else { "misses" }, human(trial.p99_ns));
-            line("", format!("{:.3} queries/s {is} the limit (p99 {p99})", trial.qps));
+            line("", search_lines::trial(trial));
         }
         let record = folder.join(find_peak::FILE);
         line("", format!("--find-peak-resume {} goes on with these", record.display()));
@@ -107,15 +115,18 @@ fn of_unit(value: f64, unit: &str) -> String {
     }
 }
 
-/// The rate at which queries were due, where the scenario has one.
+/// The rate of the schedule in words.
+fn scheduled(rate: f64) -> String {
+    format!("{rate:.2} samples/s (the same samples over the time in which queries were due)")
+}
+
+/// The load that was asked for, where it stands in no other line.
 fn asked(finished: &Finished) -> String {
-    let effective = finished.setup.plan.effective();
+    let plan = &finished.setup.plan;
     // Each trial of a search has its own.
-    if effective.shape.has_schedule() && finished.outcome.find_peak.is_none() {
-        format!(" (target_qps {})", effective.target_qps)
-    } else {
-        String::new()
-    }
+    let is_search = finished.outcome.find_peak.is_some();
+    let load = plan.load().filter(|_| !is_search && plan.effective().shape.is_one_sample());
+    load.map(|load| format!(" ({} {})", load.setting, load.value)).unwrap_or_default()
 }
 
 /// The result of a run in words: what stands in its folder, and on the screen. `page`: where the page is, if it is
@@ -148,6 +159,8 @@ pub(crate) fn text<'a>(
         let value = metric.value.map(|value| of_unit(value, metric.unit));
         let value = value.as_deref().unwrap_or("none: too little was answered");
         lines.push(("Metric", format!("{} = {value}{}", metric.name, asked(finished))));
+        let rate = scheduled_rate(summary, finished.setup.plan.effective());
+        lines.extend(rate.map(|rate| ("Scheduled", scheduled(rate))));
         let limits = LatencyLimit::all(summary, finished.setup.plan.effective());
         lines.push(("Latency", latency(&summary.judged_latency().into())));
         if let Some(limit) = limits.iter().find(|limit| limit.of == Limited::Latency) {
@@ -155,7 +168,22 @@ pub(crate) fn text<'a>(
             let text = latencies::limit_text(limit.limit_ns, limit.is_kept());
             lines.push(("Limit", format!("p{percentile} {value}, {text}")));
         }
+        let intervals = finished.v05.as_ref().and_then(IntervalsDocument::of);
+        lines.extend(intervals.map(|intervals| ("Intervals", intervals.text())));
         lines.extend(tokens::lines(summary, &limits));
+        lines.extend(own_lines(summary));
+    }
+    if let Some(arrivals) = ArrivalsDocument::of(&finished.setup.plan).filter(|_| outcome.find_peak.is_none()) {
+        lines.push(("Arrivals", arrivals.text()));
+    }
+    if let Some(within) = &finished.judgement.within {
+        lines.push(("Within", WithinDocument::from(within).words()));
+    }
+    if let Some(warm_up) = &finished.setup.call.warm_up {
+        let rate = warm_up.samples_per_s.map(|rate| format!(", {}/s", number(rate))).unwrap_or_default();
+        let p99 = warm_up.p99_ns.map(|ns| format!(", p99 {}", human(ns))).unwrap_or_default();
+        let (answered, failed) = (warm_up.answered, warm_up.failed);
+        lines.push(("Warm-up", format!("{answered} samples answered, {failed} failed{rate}{p99}; not judged")));
     }
     if let Some(bound) = &finished.judgement.bound {
         lines.push(("Bound", bound.words()));
@@ -165,7 +193,8 @@ pub(crate) fn text<'a>(
         lines.push(("Found", format!("{key}=auto chose {value}: {}", found.how)));
     }
     if let Some(search) = &outcome.find_peak {
-        lines.push(("Peak", peak(search.bracket, &search.trials)));
+        lines.push(("Peak", search_lines::peak(finished.setup.plan.requested(), search.bracket, &search.trials)));
+        lines.extend(search.trials.iter().map(|trial| ("", search_lines::trial(trial))));
     }
     let lag = outcome.lag();
     // Offline has no schedule, since all of it is due at once.
@@ -180,6 +209,10 @@ pub(crate) fn text<'a>(
             None => String::new(),
         };
         lines.push(("Lag", format!("p50 {p50}, p99 {p99}, max {max} (delay between due and sent{limit})")));
+        if let Some(behind) = outcome.behind().filter(|behind| behind.count > 0) {
+            let [p50, p99, max] = [behind.p50_ns, behind.p99_ns, behind.max_ns].map(length_ns);
+            lines.push(("", format!("behind others due at once, beside that: p50 {p50}, p99 {p99}, max {max}")));
+        }
     }
     for stall in finished.judgement.stalls.iter().take(STALLS) {
         lines.push(("Stall", stalls::text(stall)));
@@ -214,6 +247,33 @@ pub(crate) fn text<'a>(
     text
 }
 
+/// The lines of scenarios of our own: whole bursts, or users.
+fn own_lines(summary: &Summary) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
+    if let Some(bursts) = summary.bursts.as_ref().map(BurstsDocument::from) {
+        let BurstsDocument { bursts: count, size, backlog_max, starts_with_backlog, .. } = bursts;
+        lines.push(("Bursts", format!("{count} of {size} queries, done after {}", latency(&bursts.completion_ns))));
+        let recovery = bursts.recovery_ns.map(|ns| format!(", recovery within {}", length_ns(ns)));
+        let recovery = recovery.unwrap_or_default();
+        let rate = |rate: Option<f64>| rate.map_or("unknown".to_owned(), |rate| format!("{}/s", number(rate)));
+        let (offered, drained) = (rate(bursts.offered_per_s), rate(bursts.drained_per_s));
+        lines.push((
+            "",
+            format!(
+                "{starts_with_backlog} began with unanswered queries, {backlog_max} at most{recovery}; offered \
+                 {offered}, worked off at {drained}"
+            ),
+        ));
+    }
+    if let Some(users) = summary.users {
+        let UsersSummary { count, in_flight, expected_in_flight } = users;
+        let (in_flight, expected) = (number(in_flight), number(expected_in_flight));
+        lines
+            .push(("Users", format!("{count}, {in_flight} queries in flight on average ({expected} by Little's law)")));
+    }
+    lines
+}
+
 /// The reasons of a verdict, each kind as far as it is shown: one fault may stand at every one of a thousand nodes.
 fn reasons(all: &[Reason]) -> Vec<String> {
     let (mut shown, mut seen) = (Vec::new(), BTreeMap::<&str, usize>::new());
@@ -224,17 +284,10 @@ fn reasons(all: &[Reason]) -> Vec<String> {
             shown.push(reason.text.clone());
         } else if *count == REASONS + 1 {
             let more = all[at..].iter().filter(|other| other.code == reason.code).count();
-            shown.push(format!("and {more} more of this kind (result_summary.json has all)"));
+            shown.push(format!("and {more} more of this kind (`reasons` in result_summary.json has all)"));
         }
     }
     shown
-}
-
-/// Where the highest rate that holds its latency is.
-fn peak(bracket: Bracket, trials: &[Trial]) -> String {
-    let bound = |qps: Option<f64>| qps.map_or("?".to_owned(), |qps| format!("{qps:.3}"));
-    let (low, high) = (bound(bracket.low_qps), bound(bracket.high_qps));
-    format!("in [{low}, {high}) queries/s, {} trials", trials.len())
 }
 
 /// Returns the findings on the rules of the Network division: all of them where the run is for the division. A run that
@@ -242,10 +295,11 @@ fn peak(bracket: Bracket, trials: &[Trial]) -> String {
 fn marks(judgement: &Judgement, division: Division) -> Vec<String> {
     let findings = &judgement.findings;
     let ids: Vec<&str> = findings.broken().map(|(finding, _)| finding.rule.id).collect();
-    if division == Division::Open && !ids.is_empty() {
+    if division == Division::None && !ids.is_empty() {
         let tally = findings.tally().text(&format!(" ({})", ids.join(", ")));
         return vec![format!(
-            "not a Network division result: {tally}; the verdict is not affected; reasons: {SUMMARY_FILE}"
+            "not a Network division result: {tally}; the verdict above does not depend on this; reasons: \
+             loadgen-node show --division FOLDER"
         )];
     }
     findings.marks().into_iter().chain([format!("Network division: {}", findings.tally().text(""))]).collect()
@@ -261,10 +315,17 @@ fn settings(finished: &Finished) -> Option<String> {
     let time = |name: &str, ms: u64| (ms > 0).then(|| format!("{name} {:?}", Duration::from_millis(ms)));
     let count = |name: &str, count: u64| (count > 0).then(|| format!("{name} {count}"));
     let is_asked_at_once = effective.shape.is_pulled();
+    // The queries of MultiStream have a rate in round v0.5 alone.
+    let v05 = finished.setup.v05.as_ref();
+    let ticks = v05.filter(|_| effective.shape.has_query_latencies()).map(|_| effective.max_async_queries);
+    let has_rate = is_asked_at_once || ticks.is_some();
     let all = [
-        is_asked_at_once.then(|| format!("target_qps {}", effective.target_qps)),
+        has_rate.then(|| format!("target_qps {}", effective.target_qps)),
+        ticks.map(|queries| format!("max_async_queries {queries}")),
         time("min_duration", effective.min_duration_ms),
-        count("min_query_count", effective.min_query_count),
+        // The one query of Offline has the samples of all.
+        count("min_query_count", effective.min_query_count).filter(|_| !is_asked_at_once),
+        count("min_sample_count", effective.min_sample_count).filter(|_| is_asked_at_once),
         time("max_duration", effective.max_duration_ms),
         count("max_query_count", effective.max_query_count),
         count("samples_per_query", effective.samples_per_query)
@@ -289,7 +350,7 @@ pub(crate) fn verdict_words(verdict: &Verdict) -> String {
     let word = |valid: bool| if valid { "VALID" } else { "INVALID" };
     let official = match verdict.official() {
         Some(official) => format!("official rules alone: {}", word(official)),
-        None => "nothing judged by the official rules".to_owned(),
+        None => "LoadGen judges performance phases alone".to_owned(),
     };
     format!("{} ({official})", word(verdict.is_valid()))
 }
@@ -302,7 +363,8 @@ fn engines(finished: &Finished) -> String {
 
 fn test(finished: &Finished) -> String {
     let settings = finished.setup.plan.requested();
-    format!("{} {} on {}", settings.scenario.name(), settings.mode.name(), finished.setup.dataset_name)
+    let rules = finished.setup.v05.as_ref().map_or("", |_| ", by the rules of round v0.5");
+    format!("{} {} on {}{rules}", settings.scenario.name(), settings.mode.name(), finished.setup.dataset_name)
 }
 
 /// Nodes that are shown one by one.
@@ -327,9 +389,18 @@ fn sut_name(finished: &Finished) -> String {
 fn samples(finished: &Finished) -> String {
     let reports = finished.nodes.reports.iter();
     let share: Vec<(&str, u64)> = reports.map(|report| (report.name.as_str(), report.counts.samples_sent)).collect();
-    let share = shares(&share);
+    let issued = finished.outcome.phases.iter().map(|phase| phase.counts.issued).sum();
     let whose = if finished.outcome.find_peak.is_some() { " in all trials" } else { "" };
-    format!("{}{whose} ({share})", ended(&finished.outcome.phases))
+    format!("{}{whose} ({})", ended(&finished.outcome.phases), sent(&share, issued))
+}
+
+/// The samples that each node was sent, and those that nobody was sent.
+fn sent(share: &[(&str, u64)], issued: u64) -> String {
+    let sum: u64 = share.iter().map(|(_, samples)| samples).sum();
+    match issued.saturating_sub(sum) {
+        0 => shares(share),
+        never => format!("sent: {}; never sent: {never}", shares(share)),
+    }
 }
 
 /// Returns the counts of how the samples of all phases ended. Those of accuracy and of performance are apart, where
@@ -356,6 +427,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn samples_that_no_node_was_sent_are_counted() {
+        assert_eq!(sent(&[("N1", 15_085)], 23_148), "sent: N1 15085; never sent: 8063");
+        assert_eq!(sent(&[("N1", 2_521), ("N2", 2_509)], 5_030), "N1 2521, N2 2509");
+    }
+
+    #[test]
     fn many_nodes_are_the_first_the_worst_and_a_number() {
         assert_eq!(shares(&[("a", 3), ("b", 4)]), "a 3, b 4");
         let names: Vec<String> = (0..128).map(|number| format!("n{number}")).collect();
@@ -374,7 +451,7 @@ mod tests {
         let shown = reasons(&all);
         let [.., last, rest, other] = &shown[..] else { panic!("{shown:?}") };
         assert_eq!((shown.len(), last.as_str(), other.as_str()), (REASONS + 2, "node n4 was lost", "the name"));
-        assert_eq!(rest, "and 995 more of this kind (result_summary.json has all)");
+        assert_eq!(rest, "and 995 more of this kind (`reasons` in result_summary.json has all)");
         assert_eq!(reasons(&all[..REASONS]).len(), REASONS);
     }
 }

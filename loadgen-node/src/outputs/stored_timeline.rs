@@ -3,9 +3,14 @@
 use std::io::BufReader;
 use std::path::Path;
 
+use crate::test_run::arrivals;
 use anyhow::{Context as _, Result, anyhow};
 use loadgen::plan::Plan;
 use loadgen::recorder::{About, CheckedTimeline, StoredTimeline, Timeline};
+use loadgen::settings::Mode;
+use loadgen::v05::settings::Settings;
+use loadgen::v05::shown;
+use loadgen::v05::test::TestInput;
 use lon_proto::files::{self, Limit};
 use lon_proto::sums::Summing;
 use lon_proto::text::on_one_line;
@@ -49,12 +54,24 @@ pub(crate) fn check(path: &Path) -> Result<CheckedTimeline> {
     Ok(checked)
 }
 
-/// The plan by which a timeline was made. The result beside it says by which rules traffic was drawn.
+/// The plan by which the timeline of a run folder was made. The result beside it says by which rules traffic was drawn,
+/// and a file has the due times of a trace.
 ///
 /// # Errors
-/// Its settings give no plan.
-pub(crate) fn plan(about: &About, result: &ResultSummary) -> Result<Plan> {
-    Ok(Plan::with_profile(about.settings.clone(), about.qsl, result.profile().unwrap_or_default())?)
+/// Its settings give no plan, or the due times cannot be read.
+pub(crate) fn plan(folder: &Path, about: &About, result: &ResultSummary) -> Result<Plan> {
+    if let Some(settings) = &result.settings_v0_5 {
+        // A search has found one of these two, which the timeline has.
+        let settings = Settings {
+            mode: Mode::PerformanceOnly,
+            server_target_qps: about.settings.server_target_qps,
+            multi_stream_samples_per_query: about.settings.multi_stream_samples_per_query,
+            ..settings.clone()
+        };
+        return Ok(shown::plan(&TestInput { settings, qsl: about.qsl, integers: result.integers })?);
+    }
+    let (profile, times) = (result.profile().unwrap_or_default(), arrivals::kept(folder)?);
+    Ok(Plan::with_due_times(about.settings.clone(), about.qsl, profile, times)?)
 }
 
 /// Holds a file of a run folder against the result of its run, where that lies beside it. `sha256`: that of the file,

@@ -145,6 +145,17 @@ pub(crate) fn figures(benchmark: &Benchmark, codecs: &[Codec], round: &str) -> V
     }
 }
 
+/// The benchmarks that the user has named and that have no row, and the reason. Empty where goodput is not known.
+pub(crate) fn left_out(selection: &Selection, rows: &[Row]) -> Vec<String> {
+    let has_row = |own: &&Benchmark| rows.iter().any(|row| row.benchmark == own.name);
+    let missing = selection.more.iter().copied().filter(|own| !rows.is_empty() && !has_row(own));
+    let reason = |own: &Benchmark| match own.bandwidth_or_inputs() {
+        Some(_) => "its bandwidth is negligible",
+        None => "the bytes of its samples are not fixed",
+    };
+    missing.map(|own| format!("{}: left out, {}", own.name, reason(own))).collect()
+}
+
 /// A line for each benchmark, codecs beside each other. The codecs are those that the rules allow. `of` names the
 /// fabric, with processors of its SUT.
 pub(crate) fn text(rows: &[Row], of: &str, sut_cores: u32, selection: &Selection) -> String {
@@ -160,10 +171,11 @@ pub(crate) fn text(rows: &[Row], of: &str, sut_cores: u32, selection: &Selection
         return text;
     }
     let codecs: Vec<String> = [Codec::None].iter().chain(&selection.codecs).map(ToString::to_string).collect();
-    let heads: String = codecs.iter().map(|codec| format!("{codec:>15}")).collect();
+    let head = |codec: &String| if *codec == Codec::None.to_string() { "no codec".to_owned() } else { codec.clone() };
+    let heads: String = codecs.iter().map(|codec| format!("{:>15}", head(codec))).collect();
     let name = |row: &Row| {
         let typed = row.dtype.map_or(row.benchmark.to_owned(), |dtype| format!("{} {dtype}", row.benchmark));
-        row.last_round.map_or(typed.clone(), |round| format!("{typed} (last in {round})"))
+        row.last_round.map_or(typed.clone(), |last| format!("{typed} ({last})"))
     };
     let width = rows.iter().map(|row| name(row).chars().count()).fold(26, usize::max);
     let _ = writeln!(text, "  {:<width$}{heads}", "benchmark");
@@ -175,12 +187,21 @@ pub(crate) fn text(rows: &[Row], of: &str, sut_cores: u32, selection: &Selection
         let line = format!("  {:<width$}{}", name(&group[0]), codecs.iter().map(cell).collect::<String>());
         let _ = writeln!(text, "{}", line.trim_end());
     }
+    if rows.iter().any(|row| row.last_round.is_some()) {
+        let _ = writeln!(text, "  In brackets: the last round that has the benchmark; {round} does not have it.");
+    }
+    left_out(selection, rows).iter().for_each(|line| {
+        let _ = writeln!(text, "  {line}");
+    });
     if !selection.codecs.is_empty() {
         text.push_str(&match sut_cores {
-            0 => "  Without codecs: the number of processors that decompress at the SUT is not known.\n".to_owned(),
+            0 => "  The columns of codecs are blank: the SUT does not report how many processors decompress.\n"
+                .to_owned(),
             cores => format!(
-                "  With codecs: the lower of goodput and of decompression on all {cores} processors of the SUT.\n  \
-                 Codecs that the rules allow and that gain something, on generated data like the benchmark's.\n"
+                "  The column of a codec is the lower of two rates: what the link carries, and what the SUT's {cores} \
+                 processors decompress.\n  This host measures decompression for a moment, on generated data like the \
+                 benchmark's: other programs make it lower.\n  Blank: the rules forbid the codec, it makes the data no \
+                 smaller, or there is no data to try it on.\n"
             ),
         });
     }
@@ -228,7 +249,7 @@ pub(crate) mod tests {
         let newer = table(Some(1_204_224_000.0), Some(1e9), 1_000, &v6);
         let resnet50 = newer.iter().find(|row| row.benchmark == "resnet50").unwrap();
         assert_eq!((resnet50.samples_per_s, resnet50.last_round), (1000.0, Some("v5.0")));
-        assert!(newer[0].last_round.is_none() && shown(&newer, &v6).contains("  resnet50 (last in v5.0) "));
+        assert!(newer[0].last_round.is_none() && shown(&newer, &v6).contains("  resnet50 (v5.0) "));
         let dlrm = newer.iter().find(|row| row.benchmark == "dlrm-v2").unwrap();
         assert_eq!(dlrm.last_round, Some("v5.1"));
         assert_eq!(table(Some(1e9), None, 1, &selection("v6.1")), []);
@@ -247,10 +268,10 @@ pub(crate) mod tests {
         assert!(resnet50.len() > 1 && resnet50[1..].iter().all(|row| row.samples_per_s < 1e6), "{resnet50:?}");
         let unknown = table(Some(1e9), Some(1e9), 0, &v5);
         assert!(unknown.iter().all(|row| row.codec.is_none()), "no processors are known: {unknown:?}");
-        assert!(text(&unknown, "this fabric", 0, &v5).contains("is not known"));
+        assert!(text(&unknown, "this fabric", 0, &v5).contains("columns of codecs are blank"));
         let bare = Selection { codecs: Vec::new(), ..v5 };
         let head = shown(&table(Some(1e9), Some(1e9), 2, &bare), &bare);
-        assert_eq!((head.matches("none").count(), head.contains("codec")), (1, false), "{head}");
+        assert_eq!((head.matches("codec").count(), head.matches("no codec").count()), (1, 1), "{head}");
     }
 
     #[test]

@@ -35,7 +35,7 @@ use self::floods::{Floods, Measured};
 use self::plan::ProbePlan;
 use self::steps::Steps;
 use crate::exit::{Exit, Failure, OrExit as _, Outcome};
-use crate::network::ends::{ByWay, End};
+use crate::network::ends::{ByWay, End, Spent};
 use crate::network::fabric::{AtConnections, Fabric, Goodput, NodeFabric, Repeats, fills_with};
 use crate::network::traffic::Bytes;
 use crate::signals::StopRequests;
@@ -113,28 +113,28 @@ fn all(floods: &mut Floods<'_>, fabric: &mut Fabric) -> Result<(), ProbeError> {
 /// Measures one node. What both ends have counted meanwhile is known also when it ends early, unless the node is lost.
 fn alone(floods: &mut Floods<'_>, index: NodeIndex, node: &mut NodeFabric) -> Result<Way, ProbeError> {
     let (own, sut) = floods.load.ends(index);
-    let mut cpu = Costs::default();
-    let outcome = sizes_and_connections(floods, index, node, &mut cpu);
+    let mut costs = Costs::default();
+    let outcome = sizes_and_connections(floods, index, node, &mut costs);
     if !matches!(outcome, Err(ProbeError::Node(_))) {
         let (own_now, sut_now) = floods.load.ends(index);
-        node.loadgen = Some(End::between(&own, own_now, cpu.own));
-        node.sut = sut.zip(sut_now).map(|(before, now)| End::between(&before, now, cpu.sut));
+        node.loadgen = Some(End::between(&own, own_now, costs.own));
+        node.sut = sut.zip(sut_now).map(|(before, now)| End::between(&before, now, costs.sut));
     }
     outcome
 }
 
-/// Processor time for a gigabyte, at both ends.
+/// Processor time of floods, at both ends.
 #[derive(Default)]
 struct Costs {
-    own: ByWay<Option<f64>>,
-    sut: ByWay<Option<f64>>,
+    own: ByWay<Spent>,
+    sut: ByWay<Spent>,
 }
 
 fn sizes_and_connections(
     floods: &mut Floods<'_>,
     index: NodeIndex,
     node: &mut NodeFabric,
-    cpu: &mut Costs,
+    costs: &mut Costs,
 ) -> Result<Way, ProbeError> {
     let plan = floods.plan;
     for &bytes in plan.sizes() {
@@ -154,7 +154,7 @@ fn sizes_and_connections(
         node.by_connections.push(AtConnections { connections, up, down });
         tried.push((connections, measured));
         node.fills_with = fills_with(&node.by_connections);
-        show_best(node, cpu, &tried);
+        show_best(node, costs, &tried);
         outcome?;
     }
     let fills = node.fills_with.unwrap_or_else(|| plan.most_connections().get());
@@ -162,22 +162,23 @@ fn sizes_and_connections(
     let outcome = floods.measure(&mut both, &[way], Direction::Both, fills, &node.name);
     node.goodput.both = both.mean().map(|each_way| each_way * 2.0);
     node.repeats.both = both.bits_per_s.iter().map(|each_way| each_way * 2.0).collect();
-    node.goodput.is_cut |= both.is_cut;
+    node.goodput.missing.both = both.missing();
     node.loaded = both.loaded;
-    (cpu.own.both, cpu.sut.both) = both.cpu_s_per_gb();
+    (costs.own.both, costs.sut.both) = both.spent();
     outcome.map(|()| way)
 }
 
 /// Sets the figures of the node to those over the number of connections that fills the link, or over the last number
 /// that was tried.
-fn show_best(node: &mut NodeFabric, cpu: &mut Costs, tried: &[(usize, [Measured; 2])]) {
+fn show_best(node: &mut NodeFabric, costs: &mut Costs, tried: &[(usize, [Measured; 2])]) {
     let is_best = |(connections, _): &&(usize, [Measured; 2])| Some(*connections) == node.fills_with;
     let Some((_, [up, down])) = tried.iter().find(is_best).or(tried.last()) else { return };
-    node.goodput = Goodput { up: up.mean(), down: down.mean(), both: None, is_cut: up.is_cut || down.is_cut };
+    let missing = ByWay { up: up.missing(), down: down.missing(), both: None };
+    node.goodput = Goodput { up: up.mean(), down: down.mean(), both: None, missing };
     node.repeats.up.clone_from(&up.bits_per_s);
     node.repeats.down.clone_from(&down.bits_per_s);
-    (cpu.own.up, cpu.sut.up) = up.cpu_s_per_gb();
-    (cpu.own.down, cpu.sut.down) = down.cpu_s_per_gb();
+    (costs.own.up, costs.sut.up) = up.spent();
+    (costs.own.down, costs.sut.down) = down.spent();
 }
 
 /// Floods all nodes at once. Results that are there are kept even when a later flood fails.
@@ -187,10 +188,11 @@ fn together(floods: &mut Floods<'_>, fabric: &mut Fabric, ways: &[Way], connecti
     for (direction, into) in [Direction::Up, Direction::Down, Direction::Both].into_iter().zip(&mut measured) {
         outcome = outcome.and_then(|()| floods.measure(into, ways, direction, connections, "all nodes"));
     }
-    let is_cut = measured.iter().any(|measured| measured.is_cut);
+    let [up, down, both] = measured.each_ref().map(Measured::missing);
+    let missing = ByWay { up, down, both };
     let [up, down, both] = measured.map(|measured| measured.bits_per_s);
     let both = both.iter().map(|each_way| each_way * 2.0).collect();
     fabric.together_repeats = Repeats { up, down, both };
-    fabric.together = Goodput { is_cut, ..fabric.together_repeats.mean() };
+    fabric.together = Goodput { missing, ..fabric.together_repeats.mean() };
     outcome
 }

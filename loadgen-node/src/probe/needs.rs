@@ -3,14 +3,15 @@
 //!
 //! All of it is arithmetic on what a probe found. What the measured goodput was limited by is concluded: by an end
 //! whose processor was full; by the wire, where the interface's rate was reached or both ends had time to spare; else
-//! by the kernels, whose buffers and queues are what is left.
+//! by the kernels, whose buffers and queues are what is left. An end whose threads waited for a core explains it before
+//! the way between the ends does.
 
 use lon_qsl::Codec;
 use lon_qsl::advice::Figures;
 use lon_qsl::bandwidth::Direction;
 use lon_qsl::benchmark::Benchmark;
 
-use crate::network::ends::End;
+use crate::network::ends::{End, STARVED, Spent};
 use crate::network::fabric::{Fabric, NodeFabric};
 
 /// Bytes of a frame on the wire beside the packet in it: preamble, heads and check of Ethernet, and the gap behind it.
@@ -153,11 +154,15 @@ impl Way {
         }
     }
 
-    fn cost(self, end: &End) -> Option<f64> {
+    fn spent(self, end: &End) -> Spent {
         match self {
-            Way::Up => end.cpu_s_per_gb.up,
-            Way::Down => end.cpu_s_per_gb.down,
+            Way::Up => end.spent.up,
+            Way::Down => end.spent.down,
         }
+    }
+
+    fn cost(self, end: &End) -> Option<f64> {
+        self.spent(end).cpu_s_per_gb
     }
 }
 
@@ -187,15 +192,20 @@ fn measured_limit(fabric: &Fabric, way: Way, needed: f64, there: f64, share: f64
         fabric.nodes.iter().flat_map(|node| [("the LoadGen node", &node.loadgen), (node.name.as_str(), &node.sut)]);
     // Seconds of processor time in a second, of the end that is busiest.
     let each = |name: &str| if name == "the LoadGen node" { there } else { there / fabric.nodes.len().max(1) as f64 };
+    let waits = ends.clone().filter_map(|(name, end)| Some((name, way.spent(end.as_ref()?).core_wait_s_per_s?)));
+    let starved = waits.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, wait)| *wait >= STARVED);
     let used = ends.filter_map(|(name, end)| Some((name, way.cost(end.as_ref()?)? * each(name) / 8e9)));
     let busiest = used.max_by(|a, b| a.1.total_cmp(&b.1));
     let line = fabric.nodes.iter().filter_map(|node| speed(node.loadgen.as_ref()?)).reduce(f64::max);
     let is_loopback = fabric.nodes.iter().all(|node| node.loadgen.as_ref().is_some_and(|end| end.interface.is_none()));
     let is_line_full = line.is_some_and(|line| there >= LINE_FULL * line * share);
-    let (kind, why) = match busiest {
+    let (kind, why) = match (busiest, starved) {
         _ if is_line_full => (LimitKind::Wire, "the interface is full".to_owned()),
-        Some((name, used)) if used >= FULL => (LimitKind::Cpu, format!("{name} uses {used:.1} processors for it")),
-        Some((_, used)) if used < IDLE && !is_loopback => {
+        (Some((name, used)), _) if used >= FULL => (LimitKind::Cpu, format!("{name} uses {used:.1} processors for it")),
+        (_, Some((name, wait))) => {
+            (LimitKind::Cpu, format!("threads of {name} waited {wait:.2} s a second for a core that others had"))
+        }
+        (Some((_, used)), None) if used < IDLE && !is_loopback => {
             (LimitKind::Wire, "both ends have time to spare, so something on the way limits it".to_owned())
         }
         _ => (LimitKind::Kernel, "no processor and no interface is full".to_owned()),
@@ -267,8 +277,9 @@ mod tests {
     /// One node behind links of this speed, of which one connection brings `each` and all together `most`; each end has
     /// 8 processors and spends so much on a gigabyte.
     fn fabric(speed_mbit_s: u64, each: f64, most: f64, cost: f64) -> Fabric {
+        let spent = Spent { cpu_s_per_gb: Some(cost), core_wait_s_per_s: Some(0.0) };
         let end = |segment_bytes| End {
-            cpu_s_per_gb: ByWay { up: Some(cost), down: Some(cost), both: Some(cost) },
+            spent: ByWay { up: spent, down: spent, both: spent },
             path: Some(Path { segment_bytes, mtu_bytes: 1500, congestion_control: "cubic".to_owned() }),
             interface: Some(Interface { speed_mbit_s: Some(speed_mbit_s), ..Interface::default() }),
             cores: 8,
@@ -324,6 +335,15 @@ mod tests {
         assert_eq!(kind(0.4), LimitKind::Cpu, "a whole processor");
         assert_eq!(kind(0.28), LimitKind::Kernel, "neither full nor idle");
         assert_eq!(kind(0.1), LimitKind::Wire, "idle ends, and the interface not full: something on the way");
+    }
+
+    #[test]
+    fn an_end_that_waits_for_a_core_is_the_limit_and_not_the_way() {
+        let mut found = fabric(100_000, 10e9, 20e9, 0.1);
+        found.nodes[0].sut.as_mut().unwrap().spent.up.core_wait_s_per_s = Some(0.79);
+        let first = need(demand(40e9), &found).limits.remove(0);
+        assert_eq!(first.kind, LimitKind::Cpu);
+        assert!(first.what.ends_with("threads of N1 waited 0.79 s a second for a core that others had"), "{first:?}");
     }
 
     #[test]

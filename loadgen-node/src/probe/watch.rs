@@ -125,8 +125,8 @@ fn interval(
         down: down.bits_per_s,
         slowest_up: slowest(&up.by_node),
         slowest_down: slowest(&down.by_node),
-        loaded_up: up.loaded,
-        loaded_down: down.loaded,
+        loaded_up: up.loaded.map(|rtt| rtt.percentiles),
+        loaded_down: down.loaded.map(|rtt| rtt.percentiles),
         retransmits: Some(0),
         ..Interval::default()
     };

@@ -6,16 +6,50 @@ pub(super) const HEAD: &str = include_str!("template.toml");
 /// The mark of a line that a person has to write.
 const MARK: &str = "# FILL IN: ";
 
-/// Texts of the system's description that are guesses, each a line of the file.
-pub(super) const GUESSES: [(&str, &str); 4] =
-    [("status", "available"), ("cooling", "air"), ("network_type", "Ethernet"), ("network_media", "copper")];
+/// Text of the system's description that the file has where no run has found one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Prefilled {
+    /// A guess, whose line a person has to look at.
+    Guess(&'static str),
+    /// The text that most people write.
+    Usual(&'static str),
+}
+
+/// All of these texts by their keys.
+const PREFILLED: [(&str, Prefilled); 13] = [
+    ("status", Prefilled::Guess("available")),
+    ("cooling", Prefilled::Guess("air")),
+    ("network_type", Prefilled::Guess("Ethernet")),
+    ("network_media", Prefilled::Guess("copper")),
+    ("system_type", Prefilled::Usual("datacenter")),
+    ("system_type_detail", Prefilled::Usual("N/A")),
+    ("host_networking_topology", Prefilled::Usual("N/A")),
+    ("accelerators_per_node", Prefilled::Usual("0")),
+    ("accelerator_model_name", Prefilled::Usual("N/A")),
+    ("accelerator_memory_capacity", Prefilled::Usual("N/A")),
+    ("accelerator_memory_configuration", Prefilled::Usual("N/A")),
+    ("accelerator_host_interconnect", Prefilled::Usual("N/A")),
+    ("accelerator_interconnect", Prefilled::Usual("N/A")),
+];
+
+impl Prefilled {
+    /// The text of a key; none where the file has no text for it.
+    pub(super) fn of(key: &str) -> Option<Prefilled> {
+        PREFILLED.iter().find(|(known, _)| *known == key).map(|(_, text)| *text)
+    }
+
+    /// Returns true when this is a guess with these words.
+    fn is_guess(self, words: &str) -> bool {
+        matches!(self, Prefilled::Guess(text) if text == words)
+    }
+}
 
 /// Lines of a file that are marked, and empty or as the template has them: each with its number, its table and key, and
 /// what belongs there.
 pub(super) fn left(text: &str) -> Vec<String> {
     let (mut found, mut wanted, mut table) = (Vec::new(), None, String::new());
     let is_guess =
-        |key: &str, value: &str| GUESSES.iter().any(|(of, text)| *of == key && value.trim_matches('"') == *text);
+        |key: &str, value: &str| Prefilled::of(key).is_some_and(|text| text.is_guess(value.trim_matches('"')));
     for (number, line) in (1..).zip(text.lines().map(str::trim)) {
         if line.is_empty() || line.starts_with('#') {
             wanted = line.strip_prefix(MARK);

@@ -10,10 +10,10 @@ use loadgen::conf::rules::Rules;
 use lon_proto::files;
 use lon_shell::duration::parse_duration;
 
+use super::division::SubmissionDivision;
 use super::entry::Entry;
 use super::file::{BenchmarkTable, SubmissionFile, Texts};
 use super::{blanks, flags};
-use crate::division::Division;
 use crate::test_run::stated::is_official;
 
 /// Keys that the top of the file gives, or the division.
@@ -34,7 +34,7 @@ pub(crate) enum Engine {
 #[derive(Clone, Debug)]
 pub(crate) struct Submission {
     pub(crate) submitter: String,
-    pub(crate) division: Division,
+    pub(crate) division: SubmissionDivision,
     /// The round, with its rules.
     pub(crate) rules: &'static Rules,
     pub(crate) system: String,
@@ -73,8 +73,8 @@ impl Submission {
 
     fn of(file: SubmissionFile) -> Result<Submission> {
         let division = match file.division.as_str() {
-            "network" => Division::Network,
-            "open" => Division::Open,
+            "network" => SubmissionDivision::Network,
+            "open" => SubmissionDivision::Open,
             other => bail!("division = \"{other}\": write network or open"),
         };
         let rules = Rules::named(&file.round).context("round")?;

@@ -9,12 +9,12 @@ use loadgen::settings::{Scenario, named};
 use lon_qsl::benchmark::{Benchmark, Official, Suite};
 use toml::Value;
 
+use super::division::SubmissionDivision;
 use super::file::{BenchmarkTable, Model};
 use super::flags::flags;
 use super::inferred;
 use super::kind::Kind;
 use crate::audit::AuditTest;
-use crate::division::Division;
 
 /// Official keys of the facts that a submission states of its model (`checks/measurements_checks.py`).
 pub(super) const MODEL_KEYS: [&str; 5] =
@@ -50,7 +50,7 @@ pub(crate) struct Entry {
 impl Entry {
     pub(super) fn of(
         table: BenchmarkTable,
-        division: Division,
+        division: SubmissionDivision,
         rules: &'static Rules,
         rehearsal: Option<Duration>,
     ) -> Result<Entry> {
@@ -60,8 +60,8 @@ impl Entry {
         // The checker takes both names of this one, and submissions have this.
         let folder = if official.checker == "resnet" { "resnet50" } else { &official.checker }.to_owned();
         let tests = match division {
-            Division::Network => compliance(official, round)?,
-            Division::Open => Vec::new(),
+            SubmissionDivision::Network => compliance(official, round)?,
+            SubmissionDivision::Open => Vec::new(),
         };
         ensure!(!table.settings.is_empty(), "no scenario: write settings.Server = {{ target_qps = 100 }}, for example");
         let scenario = |(name, settings): (&String, &BTreeMap<String, Value>)| {
@@ -117,16 +117,16 @@ impl Entry {
 }
 
 fn scenario(name: &str) -> Result<Scenario> {
-    Ok(Scenario::ALL[named("scenario", name, &Scenario::ALL.map(Scenario::name))?])
+    Ok(Scenario::OFFICIAL[named("scenario", name, &Scenario::OFFICIAL.map(Scenario::name))?])
 }
 
 /// The results that follow from the runs of other scenarios.
 fn inferred(
     table: &BTreeMap<String, String>,
-    division: Division,
+    division: SubmissionDivision,
     run: &[(Scenario, String)],
 ) -> Result<Vec<(Scenario, Scenario)>> {
-    ensure!(table.is_empty() || division == Division::Open, "the Network division has no edge suite");
+    ensure!(table.is_empty() || division == SubmissionDivision::Open, "the Network division has no edge suite");
     let pair = |(to, from): (&String, &String)| {
         let pair = (scenario(to)?, scenario(from)?);
         ensure!(inferred::is_allowed(pair.0, pair.1), "{to} = \"{from}\": what may follow is {}", inferred::allowed());

@@ -9,6 +9,7 @@
 //! | `file` | the file as it is written |
 //! | `checked` | the same, with names looked up and values checked |
 //! | `kind` | what a run is for |
+//! | `division` | the division that a submission is for |
 //! | `entry`, `flags` | a benchmark of the file; flags of its runs |
 //! | `step` | a run that the submission needs: its folder and its command |
 //! | `made` | what finished runs say of themselves, whichever engine led them |
@@ -25,10 +26,11 @@
 mod blanks;
 pub(crate) mod check;
 pub(crate) mod checked;
+pub(crate) mod division;
 mod entry;
 pub(crate) mod file;
 mod flags;
-mod inferred;
+pub(crate) mod inferred;
 pub(crate) mod kind;
 mod layout;
 pub(crate) mod made;

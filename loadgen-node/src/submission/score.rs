@@ -8,12 +8,12 @@ use lon_qsl::accuracy::to_five_digits;
 use lon_qsl::benchmark::{Bound, OfficialScores, official_scores, official_text};
 use lon_shell::documents::of_text;
 
+use super::division::SubmissionDivision;
 use super::entry::Entry;
 use super::kind::Kind;
 use super::made::Scored;
 use super::step::Step;
 use crate::audit::AuditTest;
-use crate::division::Division;
 use crate::outputs::documents::accuracy_subset::AccuracySubset;
 use loadgen::official::ACCURACY_FILE;
 
@@ -54,7 +54,7 @@ fn in_form(step: &Step<'_>, score: &Scored) -> Result<String> {
 /// The score misses its target.
 pub(super) fn reaches_target(step: &Step<'_>) -> Result<()> {
     match (step.submission.division, of_accuracy(step)) {
-        (Division::Network, Ok(text)) => reached(&step.entry.official.bounds, &official_scores(&text)),
+        (SubmissionDivision::Network, Ok(text)) => reached(&step.entry.official.bounds, &official_scores(&text)),
         _ => Ok(()),
     }
 }

@@ -140,7 +140,7 @@ impl<'a> Step<'a> {
         flag("rules", rules.round.name.to_owned());
         // Runs of compliance tests have settings that no result may have, and are none.
         let is_result = !matches!(self.kind, Kind::Compliance(_)) && rehearsal.is_none();
-        flag("division", if is_result { *division } else { Division::Open }.name().to_owned());
+        flag("division", if is_result { division.of_runs() } else { Division::None }.name().to_owned());
         for input in self.inputs() {
             let name = if input.name == USER_CONF { "user-conf" } else { "audit-conf" };
             flag(name, input.path.display().to_string());

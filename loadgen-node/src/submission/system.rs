@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use serde_json::{Map, Value};
 
 use super::checked::Submission;
-use crate::division::Division;
+use super::division::SubmissionDivision;
 use crate::outputs::documents::system_desc::{SystemDesc, wanted};
 use crate::test_run::stated::{NETWORK_KEYS, SYSTEM_KEYS, is_official};
 
@@ -56,7 +56,7 @@ fn filled(submission: &Submission, found: &SystemDesc) -> Map<String, Value> {
 
 fn missing(submission: &Submission, official: &Map<String, Value>) -> Vec<&'static str> {
     let is_empty = |key: &&str| official.get(*key).and_then(Value::as_str).is_none_or(|text| text.trim().is_empty());
-    let network = NETWORK_KEYS.into_iter().filter(|_| submission.division == Division::Network);
+    let network = NETWORK_KEYS.into_iter().filter(|_| submission.division == SubmissionDivision::Network);
     let all = SYSTEM_KEYS.into_iter().filter(|key| must_have_a_text(key)).chain(network);
     all.filter(is_empty).collect()
 }

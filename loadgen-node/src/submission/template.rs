@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::blanks::{GUESSES, HEAD};
+use super::blanks::{HEAD, Prefilled};
 use super::system::must_have_a_text;
 use crate::outputs::documents::result_summary::ResultSummary;
 use crate::outputs::documents::system_desc::{SystemDesc, wanted};
@@ -21,23 +21,11 @@ const BENCHMARK: &str = "# FILL IN: the benchmark, by its name here or in the of
      name = \"llama3_1-8b\"\n\
      # FILL IN: flags of `loadgen-node run` for this benchmark alone.\n\
      run = { dataset = \"/data/dataset\" }\n\
-     # FILL IN: each scenario with your lines of user.conf, in official units.\n\
+     # FILL IN: lines of user.conf for each scenario: target_qps in queries/s, latencies and durations in ms.\n\
      settings.Server = { target_qps = 100 }\n\
      settings.Offline = { target_qps = 100 }\n";
 /// Keys that other parts of the file give.
 const ELSEWHERE: [&str; 3] = ["division", "submitter", "is_network"];
-/// The texts that most people write.
-const USUAL: [(&str, &str); 9] = [
-    ("system_type", "datacenter"),
-    ("system_type_detail", "N/A"),
-    ("host_networking_topology", "N/A"),
-    ("accelerators_per_node", "0"),
-    ("accelerator_model_name", "N/A"),
-    ("accelerator_memory_capacity", "N/A"),
-    ("accelerator_memory_configuration", "N/A"),
-    ("accelerator_host_interconnect", "N/A"),
-    ("accelerator_interconnect", "N/A"),
-];
 /// Keys that no run finds. Most runs find all others, or these may stay empty.
 const TO_STATE: [&str; 4] = ["system_name", "host_memory_configuration", "host_network_card_count", "network_topology"];
 /// Ends of explanations that are about one run.
@@ -56,19 +44,17 @@ pub(crate) fn text(run: Option<&ResultSummary>, found: Option<&SystemDesc>, flag
     }
     for key in SYSTEM_KEYS.into_iter().chain(NETWORK_KEYS).filter(|key| !ELSEWHERE.contains(key)) {
         let known = found.and_then(|found| found.official.get(key)?.as_str()).filter(|known| !known.is_empty());
-        let usual = USUAL.iter().find(|(usual, _)| *usual == key).map_or("", |(_, text)| text);
-        let guess = GUESSES.iter().find(|(guessed, _)| *guessed == key).map(|(_, text)| *text);
-        let is_open = TO_STATE.contains(&key) || !usual.is_empty() || found.is_some_and(|found| is_missing(found, key));
+        let is_open = TO_STATE.contains(&key) || found.is_some_and(|found| is_missing(found, key));
         // Writing to a String cannot fail.
-        let _ = match (known, is_open) {
+        let _ = match (known, Prefilled::of(key)) {
             (Some(known), _) => writeln!(text, "# {}\n# {key} = {}", said(key, "Found:"), quoted(known)),
-            (None, _) if guess.is_some() => {
-                writeln!(text, "# FILL IN: {}\n{key} = {}", said(key, ""), quoted(guess.unwrap_or_default()))
+            (None, Some(Prefilled::Guess(guess))) => {
+                writeln!(text, "# FILL IN: {}\n{key} = {}", said(key, ""), quoted(guess))
             }
-            (None, true) if usual.is_empty() => writeln!(text, "# FILL IN: {}\n{key} = \"\"", said(key, "")),
-            (None, true) => writeln!(text, "# {}\n{key} = {}", said(key, ""), quoted(usual)),
-            (None, false) if !must_have_a_text(key) => writeln!(text, "# {}\n# {key} = \"\"", said(key, "")),
-            (None, false) => writeln!(text, "# {}\n# {key} = \"\"", said(key, "Runs find it.")),
+            (None, Some(Prefilled::Usual(usual))) => writeln!(text, "# {}\n{key} = {}", said(key, ""), quoted(usual)),
+            (None, None) if is_open => writeln!(text, "# FILL IN: {}\n{key} = \"\"", said(key, "")),
+            (None, None) if !must_have_a_text(key) => writeln!(text, "# {}\n# {key} = \"\"", said(key, "")),
+            (None, None) => writeln!(text, "# {}\n# {key} = \"\"", said(key, "Runs find it.")),
         };
     }
     text
@@ -94,8 +80,8 @@ fn benchmark(run: &ResultSummary) -> String {
         _ => String::new(),
     };
     format!(
-        "name = {}\nrun = {{ dataset = {} }}\n# Each scenario with your lines of user.conf, in official units.\n\
-         settings.{} = {{ {of_run} }}\n",
+        "name = {}\nrun = {{ dataset = {} }}\n# Lines of user.conf for each scenario: target_qps in queries/s, times \
+         in ms.\nsettings.{} = {{ {of_run} }}\n",
         quoted(&run.benchmark),
         quoted(&dataset),
         run.scenario

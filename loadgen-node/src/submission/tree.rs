@@ -22,7 +22,6 @@ use crate::outputs::diagram;
 use crate::outputs::documents;
 use crate::outputs::documents::audit_result;
 use crate::outputs::documents::system_desc::{self, SystemDesc};
-use loadgen::judge::early_stopping::Rule;
 use loadgen::official::{ACCURACY_FILE, DETAIL_FILE, SUMMARY_FILE};
 use loadgen::settings::Scenario;
 
@@ -271,12 +270,7 @@ fn readme(performance: &Step<'_>, scenario: Scenario) -> Result<String> {
     if scenario != performance.scenario {
         let from = performance.scenario;
         let Some(result) = inferred::result(scenario, from, &performance.detail()?) else {
-            let least = Rule::Estimate { with_99th: true }.least_queries(0.99);
-            bail!(
-                "{performance}: its log lacks what a result of {} follows from; a run with min_query_count={least} has \
-                 it",
-                scenario.name()
-            )
+            bail!("{performance}: {}", inferred::lacks(scenario))
         };
         let _ = write!(text, "The result is inferred from {} (rules v5, 4.1.1): {result}.\n\n", from.name());
     }

@@ -17,6 +17,7 @@ use crate::verdict::saturation::{self, Saturation};
 use loadgen::plan::Plan;
 use loadgen::run::{Observer, RunOptions, RunOutcome};
 use loadgen::settings::Mode;
+use loadgen::v05::test::TestOutcome;
 use lon_world::counts::Counts;
 use lon_world::inbox::Inbox;
 use lon_world::net_world::NetWorld;
@@ -45,6 +46,8 @@ pub struct Claimed {
 pub struct Measured {
     held: Held,
     outcome: RunOutcome,
+    /// The same by the rules of round v0.5, where its engine has led the run.
+    v05: Option<TestOutcome>,
     saturation: Saturation,
     dataset: Dataset,
     tally: Tally,
@@ -72,8 +75,9 @@ impl Claimed {
             scenario: scenario.name(),
             transport: setup.link.transport.name(),
             sut_name: self.sut_name().to_owned(),
+            labels: setup.call.labels.for_metrics(),
             terms: effective.terms(),
-            has_latency_limit: scenario.judge().has_latency_limit(),
+            has_latency_limit: scenario.judge().has_latency_limit(&effective.terms()),
             early_stopping: scenario.judge().early_stopping(),
             has_schedule: effective.shape.has_schedule(),
             lag_limit_ns: setup.lag_limit.ns(),
@@ -125,14 +129,20 @@ impl Claimed {
         let (started, begun) = (SystemTime::now(), Instant::now());
         tracing::info!(scenario = scenario.name(), mode = setup.plan.requested().mode.name(), "run started");
         let watch = saturation::Watch::begin();
-        let outcome = lon_world::run(&setup.plan, &mut world, &mut follow, options);
+        let (outcome, v05) = match &setup.v05 {
+            None => (lon_world::run(&setup.plan, &mut world, &mut follow, options), None),
+            Some(test) => {
+                let (outcome, v05) = lon_world::run_v0_5(test, &setup.plan, &mut world, &mut follow, &options);
+                (outcome, Some(v05))
+            }
+        };
         let saturation = watch.end(pacing, realtime, world.capacity());
         let answers = follow.into_answers();
         let origin = world.origin();
         let (run, dataset, tally, stalls) = world.into_parts();
         let held = Held { setup, notes, qdl, fabric, host, first_name, counters, sampler, run };
         let wall_time = begun.elapsed();
-        Measured { held, outcome, saturation, dataset, tally, stalls, origin, started, wall_time, answers }
+        Measured { held, outcome, v05, saturation, dataset, tally, stalls, origin, started, wall_time, answers }
     }
 }
 
@@ -140,13 +150,14 @@ impl Measured {
     /// Lets the nodes go, asks them for their counters and for the SUT's name once more, scores the answers, and adds
     /// the node's own reasons to the verdict.
     pub fn finish(self) -> Finished {
-        let Measured { held, outcome, saturation, dataset, mut tally, stalls, origin, started, wall_time, answers } =
-            self;
+        let Measured { held, outcome, v05, saturation, dataset, tally, stalls, origin, .. } = self;
+        let (mut tally, started, wall_time, answers) = (tally, self.started, self.wall_time, self.answers);
         if let Some(number) = outcome.phases.iter().position(|phase| phase.timeline.is_some()) {
             tally.show_phase(number);
         }
         let score = |setup: &Setup, nodes: &[NodeDescription]| score::of(setup, &dataset, &answers, score::rows(nodes));
         let judges_stalls = true;
-        held.gather(Seen { outcome, tally, stalls, judges_stalls, origin, started, wall_time, saturation }, score)
+        let seen = Seen { outcome, v05, tally, stalls, judges_stalls, origin, started, wall_time, saturation };
+        held.gather(seen, score)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use lon_net::descriptors;
-use lon_net::slice::Priority;
+use lon_net::slice::{self, Priority};
 use lon_proto::node_name::short_sut_name;
 use lon_qsl::Codec;
 use lon_qsl::dataset::Dataset;
@@ -140,7 +140,7 @@ pub(super) struct Holding {
 impl Test {
     /// Refuses nodes with which a rule of the Network division is broken.
     fn refuse(&self, here: &Host, nodes: &[NodeDescription]) -> Outcome<()> {
-        if self.setup.division == Division::Open {
+        if self.setup.division == Division::None {
             return Ok(());
         }
         let nodes = Some(NodesSeen { here, nodes });
@@ -211,6 +211,9 @@ impl Test {
             Priority::Realtime => !stays_awake || cores() > 1,
             Priority::Auto | Priority::Normal => !is_offline && cores() > 1 + io_threads,
         };
+        if self.priority == Priority::Auto && slice::gives_way() {
+            tracing::info!("started to give way (idle, batch or nice): no real-time priority");
+        }
         self.priority.decide(spares_a_core).context("--priority realtime").or_exit(Exit::Usage)
     }
 

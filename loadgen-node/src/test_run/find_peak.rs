@@ -15,9 +15,26 @@ use loadgen::settings::{Mode, TestSettings};
 /// Version of the form of find_peak.json.
 pub(crate) const SEARCH_SCHEMA: u32 = 1;
 
-/// Returns the options of the search. Reads a file to go on from before anything is sent.
-pub(crate) fn options(spec: &FindPeakSpec, plan: &Plan) -> Outcome<FindPeakOptions> {
+/// Share of the load at which halving ends unless told otherwise: less is noise.
+const PRECISION: f64 = 0.01;
+/// Length of a trial, as a share of the whole run.
+const TRIAL_SHARE: f64 = 0.2;
+
+/// Returns the options of the search. Reads a file to go on from before anything is sent. `has_decimals`: LoadGen's
+/// decimals are set.
+pub(crate) fn options(spec: &FindPeakSpec, plan: &Plan, has_decimals: bool) -> Outcome<FindPeakOptions> {
     let searches = plan.effective().mode == Mode::FindPeakPerformance;
+    if searches && spec.goals.is_empty() && !plan.load().is_some_and(|load| load.has_limit) {
+        let scenario = plan.effective().scenario;
+        let has_limit = scenario.traffic().keys().iter().any(|key| key.name == "target_latency");
+        let scenario = scenario.name();
+        return Err(anyhow!(
+            "{scenario} has no limit of the latency that a search for the peak could keep: give one with \
+             --find-peak-goal p99<=10ms{}",
+            if has_limit { " or --set target_latency=10ms" } else { "" }
+        ))
+        .or_exit(Exit::Usage);
+    }
     let prior = match &spec.resume {
         Some(_) if !searches => {
             return Err(anyhow!("--find-peak-resume goes with --mode FindPeakPerformance only")).or_exit(Exit::Usage);
@@ -26,7 +43,54 @@ pub(crate) fn options(spec: &FindPeakSpec, plan: &Plan) -> Outcome<FindPeakOptio
         None => Vec::new(),
     };
     let max_trials = spec.max_trials.unwrap_or(DEFAULT_MAX_TRIALS);
-    Ok(FindPeakOptions { prior, max_trials, give_up_early: spec.give_up_early })
+    let by_decimals = spec.by_decimals || (spec.precision.is_none() && has_decimals);
+    let precision = (!by_decimals).then(|| spec.precision.unwrap_or(PRECISION));
+    let verifications = spec.verifications.unwrap_or(1);
+    let options = FindPeakOptions {
+        prior,
+        max_trials,
+        give_up_early: spec.give_up_early,
+        precision,
+        verifications,
+        step_back: spec.step_back.or(precision).unwrap_or(PRECISION),
+        trial_share: spec.trial_share.unwrap_or(if verifications > 0 { TRIAL_SHARE } else { 1.0 }),
+        goals: spec.goals.clone(),
+    };
+    if searches {
+        announce(&options, plan);
+    }
+    Ok(options)
+}
+
+/// Whole runs that must hold a load in round v0.5, unless told otherwise.
+const VERIFICATIONS_V0_5: u32 = 5;
+
+/// Returns the options of a search of round v0.5. Its trials are whole runs, and it ends at LoadGen's decimals.
+pub(crate) fn of_round_v0_5(spec: &FindPeakSpec, plan: &Plan) -> FindPeakOptions {
+    let unchanged = FindPeakOptions::default();
+    let options = FindPeakOptions {
+        max_trials: spec.max_trials.unwrap_or(unchanged.max_trials),
+        verifications: spec.verifications.unwrap_or(VERIFICATIONS_V0_5),
+        step_back: spec.step_back.unwrap_or(unchanged.step_back),
+        ..unchanged
+    };
+    if plan.effective().mode == Mode::FindPeakPerformance {
+        announce(&options, plan);
+    }
+    options
+}
+
+/// The time that the search takes, as far as it is known before.
+fn announce(options: &FindPeakOptions, plan: &Plan) {
+    let whole_s = plan.effective().min_duration_ms as f64 / 1e3;
+    let trial_s = whole_s * options.trial_share;
+    tracing::info!(
+        trial_s,
+        most_trials = options.max_trials,
+        verifications = options.verifications,
+        verification_s = whole_s,
+        "a search takes about ten trials, and more the further the peak is from the first load"
+    );
 }
 
 /// Trials of another search count only when it asked the same.

@@ -19,10 +19,12 @@ use crate::verdict::hints;
 use crate::verdict::lag::LagLimit;
 use crate::verdict::reasons;
 use crate::verdict::saturation::Saturation;
+use crate::verdict::within::{Within, WithinLimits};
 use loadgen::conf::rules::Rules;
 use loadgen::plan::Plan;
-use loadgen::run::{End, RunOutcome};
+use loadgen::run::{End, FindPeakOutcome, RunOutcome, SearchEnd};
 use loadgen::settings::{Assigned, Scenario, TestSettings};
+use loadgen::v05::test::{TestInput, TestOutcome};
 use lon_world::stall::Stall;
 use lon_world::tally::Tally;
 
@@ -36,6 +38,8 @@ pub struct Finished {
     pub(crate) wall_time: Duration,
     /// The measurements of the engine, with the verdict: its own reasons, and those that the node added.
     pub outcome: RunOutcome,
+    /// The same by the rules of round v0.5, where its engine has led the run.
+    pub(crate) v05: Option<TestOutcome>,
     /// Both ends: this machine, and the nodes with what they answered and counted.
     pub(crate) nodes: Nodes,
     /// The facts of the network: the traffic that crossed it and the limits that it set.
@@ -54,12 +58,16 @@ pub(crate) struct Setup {
     pub(crate) plan: Plan,
     /// The round whose rules apply.
     pub(crate) rules: &'static Rules,
+    /// The test as the engine of round v0.5 has it; `plan` shows it by the names of today. None of another round.
+    pub(crate) v05: Option<TestInput>,
     pub(crate) division: Division,
     /// The plan against which the rules of the Network division are checked.
     pub(crate) planned: Planned,
     pub(crate) link: Link,
     /// The limits of the run beside the official rules.
     pub(crate) limits: Limits,
+    /// Limits of latencies that queries are held against, beside the verdict.
+    pub(crate) within: Option<WithinLimits>,
     /// The limit of the LoadGen node's lateness.
     pub(crate) lag_limit: LagLimit,
     /// The call of the program.
@@ -122,6 +130,8 @@ pub(crate) struct Judgement {
     pub(crate) findings: Findings,
     /// The score of the answers. `None` when there was no accuracy run, or there is nothing to score by.
     pub(crate) score: Option<Result<Score, ScoreError>>,
+    /// Queries within the limits of the user; none where there are no limits, or nothing was timed.
+    pub(crate) within: Option<Within>,
     /// The distance of the LoadGen node from its limits.
     pub(crate) saturation: Saturation,
     /// When either end stood still while a phase was timed, in order.
@@ -176,8 +186,13 @@ impl Finished {
         // A lower rate is no remedy for samples that failed for other reasons.
         let is_overloaded = self.outcome.counts().failed == 0 || self.nodes.tally.refused() > 0;
         let lower = || hints::lower_rate(summary, effective).filter(|_| is_overloaded);
-        let fitting = self.judgement.fitting.clone().or_else(lower);
-        let all = [hints::longer(summary, effective), hints::more_queries(summary, effective), fitting];
+        // Some advice names keys, and looks at the nodes, that round v0.5 has not.
+        let has_keys = self.setup.v05.is_none();
+        let fitting = self.judgement.fitting.clone().or_else(|| has_keys.then(lower).flatten());
+        let longer = has_keys.then(|| hints::longer(summary, effective, self.setup.found.is_none())).flatten();
+        let is_unfinished = |search: &&FindPeakOutcome| search.end == SearchEnd::TooManyTrials;
+        let unfinished = self.outcome.find_peak.as_ref().filter(is_unfinished).map(|_| hints::UNFINISHED.to_owned());
+        let all = [unfinished, longer, hints::more_queries(summary, effective), fitting];
         all.into_iter().flatten().map(|hint| self.with_place(hint)).collect()
     }
 
@@ -199,20 +214,7 @@ impl Finished {
         if !plan.effective().mode.has_accuracy() || has_truths {
             return None;
         }
-        let why = match benchmark.accuracy {
-            None if benchmark.quality.is_empty() => {
-                let remedy = match benchmark.file {
-                    Some(_) => "[accuracy] in its file gives it one",
-                    None => "a benchmark file has one (loadgen-node benchmark init)",
-                };
-                format!("{} has no metric: {remedy}", benchmark.name)
-            }
-            None => {
-                let official: Vec<String> = benchmark.quality.iter().map(ToString::to_string).collect();
-                format!("{} cannot be scored here (officially {})", benchmark.name, official.join(", "))
-            }
-            Some(_) => "the dataset has no right answers".to_owned(),
-        };
+        let why = benchmark.no_metric().unwrap_or_else(|| "the dataset has no right answers".to_owned());
         Some(format!("not scored: {why}; the answers are in mlperf_log_accuracy.json"))
     }
 

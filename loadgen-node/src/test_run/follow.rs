@@ -114,14 +114,14 @@ impl<O: Observer> Observer for Follow<'_, O> {
     }
 
     fn trial_started(&mut self, trial: TrialStart) {
-        let TrialStart { number, qps, bracket } = trial;
-        tracing::info!(number, qps, low_qps = bracket.low_qps, high_qps = bracket.high_qps, "trial");
+        let TrialStart { number, load, is_verification, bracket } = trial;
+        tracing::info!(number, load, is_verification, low = bracket.low, high = bracket.high, "trial");
         self.trial = Some(trial);
         self.next.trial_started(trial);
     }
 
     fn trial_ended(&mut self, trial: &Trial) {
-        tracing::info!(qps = trial.qps, passed = trial.passed, p99_ns = trial.p99_ns, "trial ended");
+        tracing::info!(load = trial.load, passed = trial.passed, p99_ns = trial.p99_ns, "trial ended");
         self.next.trial_ended(trial);
     }
 

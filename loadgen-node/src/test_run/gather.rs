@@ -17,6 +17,7 @@ use crate::verdict::reasons::{self, Evidence};
 use crate::verdict::saturation::Saturation;
 use crate::verdict::stalls;
 use loadgen::run::{End, RunOutcome};
+use loadgen::v05::test::TestOutcome;
 use lon_world::stall::Stall;
 use lon_world::tally::Tally;
 
@@ -39,6 +40,8 @@ pub(super) struct Held {
 /// The observations of the samples while the run went on.
 pub(super) struct Seen {
     pub(super) outcome: RunOutcome,
+    /// The same by the rules of round v0.5, where its engine has led the run.
+    pub(super) v05: Option<TestOutcome>,
     pub(super) tally: Tally,
     /// When the LoadGen node itself stood still.
     pub(super) stalls: Vec<Stall>,
@@ -122,8 +125,14 @@ impl Held {
         let odd = notes::odd(&nodes.reports, nodes.tally.odd.nodes());
         let notes = self.notes.into_iter().chain(odd).chain(more).collect();
         let fitting = bound.as_ref().and_then(|bound| held_back.fitting(bound));
-        let judgement = Judgement { notes, findings, score, saturation: seen.saturation, stalls, bound, fitting };
-        Finished { setup, started: seen.started, wall_time: seen.wall_time, outcome, nodes, network, judgement }
+        let within = setup.within.and_then(|limits| {
+            let timeline = outcome.performance()?.timeline.as_ref()?;
+            Some(limits.count(timeline, outcome.judged_plan(&setup.plan).effective()))
+        });
+        let judgement =
+            Judgement { notes, findings, score, within, saturation: seen.saturation, stalls, bound, fitting };
+        let Seen { started, wall_time, v05, .. } = seen;
+        Finished { setup, started, wall_time, outcome, v05, nodes, network, judgement }
     }
 }
 

@@ -16,6 +16,7 @@ use crate::division::Division;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::network::cause::Cause;
 use crate::signals::StopRequests;
+use crate::verdict::limits::{LatencyLimit, Limited};
 use loadgen::plan::Effective;
 use loadgen::run::End;
 use loadgen::settings::{Assignment, Mode, Scenario};
@@ -28,7 +29,7 @@ const FIRST_RATE: f64 = 8.0;
 const LOOKS: usize = 6;
 
 /// A look that was not this long says little of the rate, in seconds.
-const LONG_ENOUGH_S: f64 = 0.5;
+const LONG_ENOUGH_S: f64 = 0.8;
 
 /// The part of what the nodes can answer at once that Server tries first: queries come in bursts there.
 const SERVER_SHARE: f64 = 0.5;
@@ -49,6 +50,9 @@ const TRY_QUERIES: u64 = 500;
 /// machines are faster or slower in the next. A rate that is too high only makes the run longer.
 const OFFLINE_SHARE: f64 = 1.5;
 
+/// Further looks for Offline, whose run is too short where other programs slowed the look. The fastest one counts.
+const OFFLINE_LOOKS: usize = 2;
+
 /// The part of the median latency that is expected: LoadGen prepares more queries the less it expects.
 const LATENCY_SHARE: f64 = 0.5;
 
@@ -62,19 +66,34 @@ impl TestSpec {
         Ok(settings::to_find(&settings::layer(subject, &self.settings)?.sourced).is_some())
     }
 
-    /// Looks at the nodes, for a few seconds, and sets what is to be found.
+    /// Looks at the nodes, for some seconds or minutes, and sets what is to be found.
     ///
     /// # Errors
     /// The look failed as a test can fail, or nothing was answered.
     pub fn look(mut self, stop: &dyn StopRequests) -> Outcome<TestSpec> {
-        tracing::info!("looking at the nodes first, for a few seconds: how fast do they answer?");
+        let takes = match self.scenario.traffic().expected() {
+            Expected::QueryRate => "up to ten tries of 3 to 20 s each",
+            _ => "a few seconds",
+        };
+        tracing::info!(takes, "looking at the nodes first: how fast do they answer?");
         let Value { set, how } = match self.scenario.traffic().expected() {
             Expected::SampleRate => {
-                let (rate, finished) = self.rate(stop)?;
+                let (rate, finished) = self.highest_rate(stop)?;
                 let set = format!("target_qps={}", three_digits(rate * OFFLINE_SHARE));
-                Value { set, how: format!("a short trial answered {rate} samples/s{}", bound_by(&finished)) }
+                let how = format!(
+                    "the fastest of {} short trials answered {rate} samples/s, and {OFFLINE_SHARE} times as many fill \
+                     the shortest duration also where the run is faster{}",
+                    OFFLINE_LOOKS + 1,
+                    bound_by(&finished)
+                );
+                Value { set, how }
             }
             Expected::QueryRate => self.rate_that_holds(stop)?,
+            Expected::Bursts | Expected::MostQps => {
+                let scenario = self.scenario.name();
+                return Err(anyhow!("{scenario} has no setting that a look at the nodes could find"))
+                    .or_exit(Exit::Usage);
+            }
             Expected::Latency => {
                 let set = format!("target_latency={}ms", self.latency_ms(stop)?);
                 Value { set, how: "half of the median latency of a short trial".to_owned() }
@@ -91,15 +110,25 @@ impl TestSpec {
     fn rate_that_holds(&self, stop: &dyn StopRequests) -> Outcome<Value> {
         let (at_once, first) = self.rate(stop)?;
         let (mut rate, mut bound) = (three_digits(at_once * SERVER_SHARE), bound_by(&first));
-        for _ in 0..TRIES {
+        for lower in 0..TRIES {
             let set = format!("target_qps={rate}");
             let finished = self.trial(&set, stop)?;
             if holds(&finished) {
-                return Ok(Value { set, how: format!("a short trial stayed 20 % below every limit{bound}") });
+                let start = "half of the rate that the nodes answered at once";
+                let origin = match lower {
+                    0 => format!("the rate is {start}"),
+                    lower => format!("the rate is {lower} steps below {start}"),
+                };
+                let how = format!(
+                    "{}, and has to stay 20 % below{bound}; {origin}, and --mode FindPeakPerformance finds the highest",
+                    kept(&finished)
+                );
+                return Ok(Value { set, how });
             }
             bound = Some(bound_by(&finished)).filter(|bound| !bound.is_empty()).unwrap_or(bound);
             can_hold(&finished, &bound).or_exit(Exit::Invalid)?;
-            tracing::info!(rate, missed = bound.trim_start_matches(", "), "a rate that does not hold");
+            let why = bound.trim_start_matches("; a higher rate is bound by ");
+            tracing::info!(rate, missed = missed(&finished), why, "a rate that does not hold");
             rate = three_digits(rate * STEP_BACK);
         }
         Err(anyhow!("no rate was found that keeps the limits of this run, down to {rate}/s{bound}"))
@@ -118,15 +147,25 @@ impl TestSpec {
         self.short(self.scenario, settings, stop)
     }
 
+    /// The same as [`TestSpec::rate`], where further looks of its length may find a higher one.
+    fn highest_rate(&self, stop: &dyn StopRequests) -> Outcome<(f64, Finished)> {
+        let mut highest = self.rate(stop)?;
+        for _ in 0..OFFLINE_LOOKS {
+            let finished = self.one(Scenario::OFFLINE, &format!("target_qps={}", highest.0), stop)?;
+            if let Some(rate) = answered_rate(&finished).map(three_digits).filter(|rate| *rate > highest.0) {
+                highest = (rate, finished);
+            }
+        }
+        Ok(highest)
+    }
+
     /// Samples per second that the nodes answer when they have all at once, and the look that has found it.
     fn rate(&self, stop: &dyn StopRequests) -> Outcome<(f64, Finished)> {
         let (mut rate, mut looks) = (FIRST_RATE, 0);
         loop {
             let asked = rate;
             let finished = self.one(Scenario::OFFLINE, &format!("target_qps={asked}"), stop)?;
-            let summary = finished.outcome.summary.as_ref();
-            let measured = summary.map(|summary| summary.rates.samples_per_s).filter(|rate| rate.is_finite());
-            rate = measured.filter(|rate| *rate > 0.0).context(NOTHING).or_exit(Exit::Network)?;
+            rate = answered_rate(&finished).context(NOTHING).or_exit(Exit::Network)?;
             looks += 1;
             if asked / rate >= LONG_ENOUGH_S || looks == LOOKS {
                 return Ok((three_digits(rate), finished));
@@ -150,16 +189,23 @@ impl TestSpec {
     }
 
     /// A run that nobody keeps. What it would tell, the run itself tells again, so only a log of details has it.
-    fn short(&self, scenario: Scenario, settings: SettingsSpec, stop: &dyn StopRequests) -> Outcome<Finished> {
+    pub(super) fn short(
+        &self,
+        scenario: Scenario,
+        settings: SettingsSpec,
+        stop: &dyn StopRequests,
+    ) -> Outcome<Finished> {
         let spec = TestSpec {
             scenario,
             settings,
-            division: Division::Open,
+            division: Division::None,
             find_peak: FindPeakSpec::default(),
             probe: false,
             trace_log: false,
             record_stages: false,
             baseline: None,
+            within: None,
+            warm_up: None,
             anyway: true,
             extend: false,
             ..self.clone()
@@ -175,10 +221,16 @@ impl TestSpec {
             _ => {
                 let reasons: Vec<&str> =
                     finished.outcome.verdict.reasons().iter().map(|reason| reason.text.as_str()).collect();
-                Err(anyhow!("the look at the nodes ended early: {}", reasons.join("; "))).or_exit(Exit::Network)
+                Err(anyhow!("the short run before the test ended early: {}", reasons.join("; "))).or_exit(Exit::Network)
             }
         }
     }
+}
+
+/// The rate of a look in which something was answered, samples per second.
+fn answered_rate(finished: &Finished) -> Option<f64> {
+    let summary = finished.outcome.summary.as_ref()?;
+    Some(summary.rates.samples_per_s).filter(|rate| rate.is_finite() && *rate > 0.0)
 }
 
 /// True where a trial kept its limits, and would keep them if they were shorter by a fifth: percentile and early
@@ -199,6 +251,53 @@ fn holds(finished: &Finished) -> bool {
         && finished.outcome.counts().failed == 0
         && summary.checks.performance_constraints != Some(false)
         && (summary.checks.early_stopping || summary.queries < TRY_QUERIES)
+}
+
+/// The short name of a quantity that has a limit.
+fn measure(of: Limited) -> &'static str {
+    match of {
+        Limited::Latency => "latency",
+        Limited::FirstToken => "TTFT",
+        Limited::PerToken => "TPOT",
+    }
+}
+
+/// The latencies of a trial beside their limits, in words.
+fn kept(finished: &Finished) -> String {
+    let limits = finished.outcome.summary.iter();
+    let limits = limits.flat_map(|summary| LatencyLimit::all(summary, finished.setup.plan.effective()));
+    let words = |limit: LatencyLimit| {
+        let name = measure(limit.of);
+        let value = limit.value_ns.map_or("no answer".to_owned(), |ns| length_ns(ns.max(0).unsigned_abs()));
+        format!("{name} p{} {value} (limit {})", limit.percentile, length_ns(limit.limit_ns))
+    };
+    format!("a short trial had {}", limits.map(words).collect::<Vec<_>>().join(", "))
+}
+
+/// The limits that a trial does not keep by a fifth, in words.
+fn missed(finished: &Finished) -> String {
+    let effective = finished.setup.plan.effective();
+    let limits = finished.outcome.summary.as_ref().map(|summary| LatencyLimit::all(summary, effective));
+    let mut missed: Vec<String> = limits.unwrap_or_default().iter().filter_map(over).collect();
+    let failed = finished.outcome.counts().failed;
+    if failed > 0 {
+        missed.push(format!("{failed} samples failed"));
+    }
+    if missed.is_empty() {
+        missed.push("the schedule lag, or too many late queries for early stopping".to_owned());
+    }
+    missed.join("; ")
+}
+
+/// A limit that is not kept by a fifth, in words.
+fn over(limit: &LatencyLimit) -> Option<String> {
+    let most_ns = (limit.limit_ns as f64 * LIMIT_SHARE) as u64;
+    let value_ns = limit.value_ns.map(|ns| ns.max(0) as u64);
+    if value_ns.is_some_and(|ns| ns <= most_ns) {
+        return None;
+    }
+    let value = value_ns.map_or_else(|| "of samples without an answer".to_owned(), length_ns);
+    Some(format!("p{} of {} {value}, a trial wants {}", limit.percentile, measure(limit.of), length_ns(most_ns)))
 }
 
 /// Checks that there is a rate at all. There is none where the quickest answer took longer than the limit of the
@@ -253,6 +352,20 @@ fn three_digits(number: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_trial_names_the_limit_that_it_missed() {
+        let limit = |ms: i64| LatencyLimit {
+            of: Limited::Latency,
+            percentile: 99.0,
+            value_ns: Some(ms * 1_000_000),
+            limit_ns: 100_000_000,
+        };
+        assert_eq!(over(&limit(80)), None, "80 % of it");
+        assert_eq!(over(&limit(95)).unwrap(), "p99 of latency 95.0ms, a trial wants 80.0ms");
+        let none = LatencyLimit { value_ns: None, ..limit(1) };
+        assert_eq!(over(&none).unwrap(), "p99 of latency of samples without an answer, a trial wants 80.0ms");
+    }
 
     #[test]
     fn three_digits_are_kept() {

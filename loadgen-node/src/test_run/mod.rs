@@ -3,18 +3,21 @@
 //!
 //! | file | what it turns into what |
 //! |---|---|
-//! | `spec` | the values that make a test: benchmark, scenario, nodes, options |
+//! | `spec`, `labels` | the values that make a test: benchmark, scenario, nodes, options; its labels |
 //! | `test` | a spec -> a [`Test`] whose samples, settings and files are checked |
 //! | `samples`, `settings`, `stated`, `find_peak`, `kserve` | the parts of that check |
+//! | `arrivals` | the text of an arrival process -> the same with the content of its files |
 //! | `connected` | a test -> a [`Connected`] one, whose nodes take its samples -> a [`Claimed`] one |
 //! | `claimed` | a claimed test -> a [`Measured`] one -> a [`Finished`] one |
 //! | `guided` | a test whose samples another engine issues -> a [`Finished`] one |
 //! | `gather` | the end of a run, whoever issued its samples |
 //! | `look` | a setting that is `auto` -> its value, by a short look at the nodes |
+//! | `warm_up` | a short run before the test, which nothing judges |
 //! | `run` | the steps from a test to a finished one, in one call |
 //! | `follow`, `score` | what happens to answers during the run, and after it |
 //! | `finished` | the parts of a finished test |
 
+pub(crate) mod arrivals;
 mod claimed;
 mod connected;
 pub(crate) mod find_peak;
@@ -23,6 +26,7 @@ mod follow;
 mod gather;
 mod guided;
 pub(crate) mod kserve;
+pub(crate) mod labels;
 mod look;
 mod run;
 pub(crate) mod samples;
@@ -31,11 +35,14 @@ pub(crate) mod settings;
 pub(crate) mod spec;
 pub(crate) mod stated;
 mod test;
+mod warm_up;
 
 pub use self::claimed::{Claimed, Measured};
 pub use self::connected::Connected;
 pub use self::finished::Finished;
 pub use self::guided::{Guided, Taker};
+pub use self::labels::{Label, LabelError, Labels};
 pub use self::samples::open_for_run as open_samples;
+pub(crate) use self::spec::WarmUp;
 pub use self::spec::{Call, Codecs, DataSpec, FindPeakSpec, Limits, SettingsSpec, TestSpec};
 pub use self::test::Test;

@@ -2,16 +2,19 @@
 
 use std::path::Path;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use lon_proto::files;
 
+use super::arrivals;
 use super::spec::SettingsSpec;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use loadgen::conf::keys::Owner;
-use loadgen::conf::origin::{File, Origin, Sourced, Strictness};
+use loadgen::conf::origin::{File, FileError, Origin, Sourced, Strictness};
 use loadgen::conf::rules::Rules;
 use loadgen::plan::{Plan, PlanError};
-use loadgen::settings::{Assigned, IntegerRule, Mode, Profile, Qsl, Scenario};
+use loadgen::settings::{Assigned, Assignment, IntegerRule, Mode, Profile, Qsl, Scenario};
+use loadgen::traffic::arrivals::DueTimes;
+use loadgen::v05::{self, test::TestInput};
 
 /// The benchmark and scenario of the settings.
 #[derive(Clone, Copy, Debug)]
@@ -30,18 +33,48 @@ pub(crate) struct Layered {
     pub(crate) rules: &'static Rules,
     /// By which release's rules traffic is generated.
     pub(crate) profile: Profile,
+    /// The round gives its seeds alone, as it does for a benchmark of our own where no round was asked for.
+    pub(crate) is_seeds_only: bool,
     /// An audit.config was read.
     pub(crate) audited: bool,
+    /// Due times of the trace that the arrivals name.
+    due_times: Option<DueTimes>,
+    /// The settings of a test of round v0.5, which `sourced` has by the names of today.
+    pub(crate) v05: Option<v05::sourced::Sourced>,
 }
 
 impl Layered {
+    /// Returns true when LoadGen's decimals of a search for the peak are set.
+    pub(crate) fn sets_decimals(&self) -> bool {
+        *self.sourced.origin("server_find_peak_qps_decimals_of_precision") != Origin::Default
+    }
+
+    /// Reads the trace that the arrivals name, where they name one.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no trace.
+    pub(crate) fn with_due_times(mut self) -> Outcome<Layered> {
+        self.due_times = arrivals::due_times(self.sourced.settings())?;
+        Ok(self)
+    }
+
     /// The test that these settings come to with a library.
     ///
     /// # Errors
     /// The settings cannot be run.
     pub(crate) fn plan(&self, qsl: Qsl) -> Result<Plan, PlanError> {
-        let plan = Plan::with_profile(self.sourced.settings().clone(), qsl, self.profile)?;
+        if let Some(input) = self.v05(qsl) {
+            return v05::shown::plan(&input);
+        }
+        let (settings, times) = (self.sourced.settings().clone(), self.due_times.clone());
+        let plan = Plan::with_due_times(settings, qsl, self.profile, times)?;
         Ok(if self.audited { plan.audited() } else { plan })
+    }
+
+    /// The same as a test of round v0.5; none of another round.
+    pub(crate) fn v05(&self, qsl: Qsl) -> Option<TestInput> {
+        let settings = self.v05.as_ref()?.settings().clone();
+        Some(TestInput { settings, qsl, integers: self.profile.integers })
     }
 }
 
@@ -52,19 +85,25 @@ impl Layered {
 pub(crate) fn layer(subject: Subject<'_>, spec: &SettingsSpec) -> Outcome<Layered> {
     let Subject { model, known, scenario } = subject;
     let rules = spec.rules.unwrap_or_else(Rules::newest);
+    if rules.is_v0_5() {
+        return layer_v0_5(subject, spec, rules);
+    }
     let mut sourced = Sourced::new(model, scenario);
-    if spec.rules.is_some() || rules.knows(model) {
-        sourced.apply_round(rules);
-    } else {
-        sourced.apply_seeds(rules);
+    let is_seeds_only = spec.rules.is_none() && !rules.knows(model);
+    match is_seeds_only {
+        false => sourced.apply_round(rules),
+        true => sourced.apply_seeds(rules),
     }
     for text in known {
         let origin = Origin::Benchmark(model.to_owned());
         let assignment = text.parse().and_then(|assignment| sourced.assign(&assignment, &origin));
         assignment.with_context(|| format!("benchmark {model}")).or_exit(Exit::Bug)?;
     }
-    apply_file(&mut sourced, spec.mlperf_conf.as_deref(), Owner::Official, spec.strict_conf)?;
-    apply_file(&mut sourced, spec.user_conf.as_deref(), Owner::User, spec.strict_conf)?;
+    let apply = |path: Option<&Path>, owner, sourced: &mut Sourced| {
+        with_file(path, owner, spec.strict_conf, |file, strictness| sourced.apply_file(file, strictness))
+    };
+    apply(spec.mlperf_conf.as_deref(), Owner::Official, &mut sourced)?;
+    apply(spec.user_conf.as_deref(), Owner::User, &mut sourced)?;
     if let Some(mode) = spec.mode {
         sourced.set_mode(mode);
     }
@@ -74,12 +113,56 @@ pub(crate) fn layer(subject: Subject<'_>, spec: &SettingsSpec) -> Outcome<Layere
             tracing::debug!(%assignment, "--set changes nothing in this scenario");
         }
     }
+    if let Some(text) = &spec.arrivals {
+        if !scenario.traffic().keys().iter().any(|key| key.name == "arrivals") {
+            let name = scenario.name();
+            let told = format!("{name} has no arrival process: --arrivals is for Server");
+            return Err(anyhow!(told)).or_exit(Exit::Usage);
+        }
+        let assignment = Assignment::of("arrivals", arrivals::resolved(text)?);
+        let origin = Origin::Flag(format!("--arrivals {text}"));
+        sourced.assign(&assignment, &origin).context("--arrivals").or_exit(Exit::Usage)?;
+    }
     if let Some(found) = &spec.found {
         sourced.assign(found, &Origin::Found).or_exit(Exit::Bug)?;
     }
-    apply_file(&mut sourced, spec.audit_conf.as_deref(), Owner::Audit, spec.strict_conf)?;
+    apply(spec.audit_conf.as_deref(), Owner::Audit, &mut sourced)?;
     let profile = profile(rules, spec.integers);
-    Ok(Layered { sourced, rules, profile, audited: spec.audit_conf.is_some() })
+    let audited = spec.audit_conf.is_some();
+    Ok(Layered { sourced, rules, profile, is_seeds_only, audited, due_times: None, v05: None })
+}
+
+/// The same for round v0.5, by the keys of its config files. Facts about a benchmark are taken as far as the round has
+/// the key, and numbers are never looked for.
+fn layer_v0_5(subject: Subject<'_>, spec: &SettingsSpec, rules: &'static Rules) -> Outcome<Layered> {
+    let Subject { model, known, scenario } = subject;
+    let scenario = v05::scenario::Scenario::from_name(scenario.name());
+    let scenario = scenario.context("round v0.5 has no such scenario").or_exit(Exit::Usage)?;
+    let mut sourced = v05::sourced::Sourced::new(model, scenario);
+    sourced.apply_round();
+    for assignment in known.iter().filter_map(|text| text.parse::<Assignment>().ok()) {
+        let has_key = v05::conf::field(&assignment.key, scenario).is_some();
+        if has_key && !assignment.is_auto() {
+            let assigned = sourced.assign(&assignment, &Origin::Benchmark(model.to_owned()));
+            assigned.with_context(|| format!("benchmark {model}")).or_exit(Exit::Bug)?;
+        }
+    }
+    let apply = |path: Option<&Path>, owner, sourced: &mut v05::sourced::Sourced| {
+        with_file(path, owner, spec.strict_conf, |file, strictness| sourced.apply_file(file, strictness))
+    };
+    apply(spec.mlperf_conf.as_deref(), Owner::Official, &mut sourced)?;
+    apply(spec.user_conf.as_deref(), Owner::User, &mut sourced)?;
+    if let Some(mode) = spec.mode {
+        sourced.set_mode(mode);
+    }
+    for assignment in &spec.set {
+        let origin = Origin::Flag(format!("--set {assignment}"));
+        sourced.assign(assignment, &origin).context("--set").or_exit(Exit::Usage)?;
+    }
+    apply(spec.audit_conf.as_deref(), Owner::Audit, &mut sourced)?;
+    let (shown, profile) = (sourced.shown(), profile(rules, spec.integers));
+    let (is_seeds_only, audited) = (false, false);
+    Ok(Layered { sourced: shown, rules, profile, is_seeds_only, audited, due_times: None, v05: Some(sourced) })
 }
 
 /// The rules by which traffic is generated: those of the round, with another one for integers where that is asked for.
@@ -94,12 +177,18 @@ pub(crate) fn to_find(sourced: &Sourced) -> Option<&'static str> {
     sourced.to_find().next().filter(|_| matters)
 }
 
-fn apply_file(sourced: &mut Sourced, path: Option<&Path>, owner: Owner, strict: bool) -> Outcome<()> {
+/// Reads a config file, where one is given, and applies it.
+fn with_file(
+    path: Option<&Path>,
+    owner: Owner,
+    strict: bool,
+    apply: impl FnOnce(File<'_>, Strictness) -> Result<(), FileError>,
+) -> Outcome<()> {
     let Some(path) = path else { return Ok(()) };
     let name = path.display().to_string();
     let bytes = files::given(path).with_context(|| format!("cannot read {name}")).or_exit(Exit::Usage)?;
     // Comments may be in any encoding; keys and values are ASCII.
     let text = String::from_utf8_lossy(&bytes);
     let strictness = if strict { Strictness::Refuse } else { Strictness::Warn };
-    sourced.apply_file(File { name: &name, owner, text: &text }, strictness).or_exit(Exit::Usage)
+    apply(File { name: &name, owner, text: &text }, strictness).or_exit(Exit::Usage)
 }

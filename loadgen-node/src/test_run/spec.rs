@@ -11,9 +11,12 @@ use lon_qsl::benchmark::Benchmark;
 use lon_qsl::dataset::Aggregate;
 use lon_qsl::{Codec, Preprocess};
 
+use super::labels::Labels;
 use crate::division::{AccuracyRun, Division};
 use crate::nodes::target::Target;
+use crate::verdict::within::WithinLimits;
 use loadgen::conf::rules::Rules;
+use loadgen::run::Goal;
 use loadgen::settings::{Assignment, IntegerRule, Mode, Scenario};
 use lon_world::pace::PacingSpec;
 
@@ -44,6 +47,10 @@ pub struct TestSpec {
     pub priority: Priority,
     /// The limits of a run beside the official rules.
     pub limits: Limits,
+    /// Limits of latencies; queries within all of them are counted. The verdict does not depend on them.
+    pub within: Option<WithinLimits>,
+    /// The duration of a warm-up before the run; `None`: none.
+    pub warm_up: Option<Duration>,
     /// The options of a search for the peak; for mode FindPeakPerformance only.
     pub find_peak: FindPeakSpec,
     /// The fabric is probed before the run.
@@ -84,6 +91,8 @@ impl TestSpec {
             pacing: PacingSpec::default(),
             priority: Priority::default(),
             limits: Limits::default(),
+            within: None,
+            warm_up: None,
             find_peak: FindPeakSpec::default(),
             probe: false,
             anyway: false,
@@ -100,7 +109,7 @@ impl TestSpec {
 }
 
 /// The call of the program. It stands in the result and has no effect on the run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Call {
     /// The command as it was typed.
     pub command: Vec<String>,
@@ -110,6 +119,27 @@ pub struct Call {
     pub revision: Option<String>,
     /// The user's note on the run.
     pub note: Option<String>,
+    /// The warm-up before the run, when it has ended.
+    pub warm_up: Option<WarmUp>,
+    /// The user's labels of the run.
+    pub labels: Labels,
+}
+
+/// A warm-up that has ended, which nothing judges.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WarmUp {
+    /// The duration that was asked for.
+    pub wanted: Duration,
+    /// Samples that were answered.
+    pub answered: u64,
+    /// Samples that failed.
+    pub failed: u64,
+    /// Rate of answers from the first issue to the last answer, samples per second.
+    pub samples_per_s: Option<f64>,
+    /// The median latency, ns; `None` where that sample was not answered.
+    pub p50_ns: Option<i64>,
+    /// The 99th percentile of the latency, ns; `None` where that sample was not answered.
+    pub p99_ns: Option<i64>,
 }
 
 /// Which samples a test sends.
@@ -134,6 +164,8 @@ pub struct SettingsSpec {
     pub mode: Option<Mode>,
     /// Single settings, applied in their order.
     pub set: Vec<Assignment>,
+    /// The arrival process, as `--arrivals` takes it; `None`: what the other settings say.
+    pub arrivals: Option<String>,
     /// The value that a look at the nodes has found for a setting that was `auto`; applied after those.
     pub found: Option<Assignment>,
     /// The way in which it was found, in words.
@@ -181,12 +213,24 @@ impl Default for Limits {
 }
 
 /// The options of a search for the peak.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct FindPeakSpec {
     /// Most trials to run; `None`: the engine's default.
     pub max_trials: Option<u64>,
     /// The find_peak.json of an earlier search to go on with.
     pub resume: Option<PathBuf>,
+    /// Share of the highest load that passed at which halving ends; `None`: 1 %, or the decimals where they are set.
+    pub precision: Option<f64>,
+    /// Halving ends at LoadGen's decimals.
+    pub by_decimals: bool,
+    /// Whole runs that the load which was found must pass; `None`: 1, in round v0.5 5.
+    pub verifications: Option<u32>,
+    /// Share by which a failed verification lowers the load; `None`: the precision.
+    pub step_back: Option<f64>,
+    /// Length of a trial as a share of the whole run; `None`: 0.2, and 1 without verification.
+    pub trial_share: Option<f64>,
+    /// Limits that trials have to keep in place of the scenario's own.
+    pub goals: Vec<Goal>,
     /// A trial ends as soon as it can no longer pass.
     pub give_up_early: bool,
 }

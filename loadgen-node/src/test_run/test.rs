@@ -10,7 +10,7 @@ use lon_qsl::dataset::Dataset;
 
 use super::finished::{Found, Link, Setup};
 use super::settings::{self, Layered, Subject};
-use super::spec::{DataSpec, TestSpec};
+use super::spec::{DataSpec, FindPeakSpec, TestSpec};
 use super::stated::Stated;
 use super::{find_peak, kserve, samples};
 use crate::division::{self, Data, Division, Facts, Findings, NodesSeen, Planned, Settings};
@@ -55,7 +55,7 @@ impl Test {
         let (benchmark, codecs, target) = (spec.benchmark, spec.codecs, spec.target.clone());
         let dataset = samples::open_for_run(benchmark, &spec.data, codecs)?;
         let subject = Subject { model: benchmark.name, known: &benchmark.settings, scenario: spec.scenario };
-        let layered = settings::layer(subject, &spec.settings)?;
+        let layered = settings::layer(subject, &spec.settings)?.with_due_times()?;
         let plan = plan(&layered, &dataset)?;
         let planned = planned(&spec, &layered, &dataset, &plan);
         refuse(spec.division, &planned, &target)?;
@@ -70,18 +70,28 @@ impl Test {
         let stated = stated.context("--system-desc").or_exit(Exit::Usage)?.unwrap_or_default();
         let baseline = spec.baseline.as_deref().map(Baseline::read).transpose();
         let baseline = baseline.context("--baseline").or_exit(Exit::Usage)?;
+        let within = spec.within.map_or(Ok(()), |limits| limits.check(plan.effective()));
+        within.context("--within").or_exit(Exit::Usage)?;
         samples::check_memory(&plan, &dataset)?;
         if spec.record_stages && plan.effective().mode == Mode::FindPeakPerformance {
             let told = anyhow!("a search for the peak keeps no stages: run its rate with --mode PerformanceOnly");
             return Err(told).context("--record-stages").or_exit(Exit::Usage);
         }
-        let find_peak = find_peak::options(&spec.find_peak, &plan)?;
+        let v05 = layered.v05(samples::counts(&dataset));
+        if v05.is_some() {
+            refuse_v0_5(&spec)?;
+        }
+        let find_peak = match v05 {
+            None => find_peak::options(&spec.find_peak, &plan, layered.sets_decimals())?,
+            Some(_) => find_peak::of_round_v0_5(&spec.find_peak, &plan),
+        };
         let setup = Setup {
             benchmark,
             dataset_name: dataset.name().to_owned(),
             aggregation: dataset.aggregation(),
             codecs,
             rules: layered.rules,
+            v05,
             division: spec.division,
             planned,
             link: Link {
@@ -90,6 +100,7 @@ impl Test {
                 connections: spec.connections,
             },
             limits: spec.limits,
+            within: spec.within,
             lag_limit: LagLimit::new(spec.limits.max_lag, plan.effective()),
             call: spec.call,
             found,
@@ -167,7 +178,7 @@ fn planned(spec: &TestSpec, layered: &Layered, dataset: &Dataset, plan: &Plan) -
 /// the nodes can tell of: they are asked once, if they can be reached.
 fn refuse(division: Division, planned: &Planned, target: &Target) -> Outcome<()> {
     let facts = Facts { planned, nodes: None, run: None };
-    if division == Division::Open || division::judge(&facts).refuse().is_ok() {
+    if division == Division::None || division::judge(&facts).refuse().is_ok() {
         return Ok(());
     }
     let has_descriptions = target.kind().no_counters.is_none();
@@ -176,6 +187,25 @@ fn refuse(division: Division, planned: &Planned, target: &Target) -> Outcome<()>
     let here = qdl.as_ref().map(|qdl| qdl.here()).unwrap_or_default();
     let nodes = qdl.as_ref().map(|qdl| NodesSeen { here: &here, nodes: qdl.nodes() });
     division::judge(&Facts { nodes, ..facts }).refuse().context("--division network").or_exit(Exit::Usage)
+}
+
+/// Refuses options that runs of round v0.5 have not.
+fn refuse_v0_5(spec: &TestSpec) -> Outcome<()> {
+    let FindPeakSpec { resume, precision, by_decimals, trial_share, goals, give_up_early, .. } = &spec.find_peak;
+    let has_precision = precision.is_some() || *by_decimals;
+    let flags = [
+        (has_precision, "--find-peak-precision", "the search ends at LoadGen's decimals"),
+        (trial_share.is_some(), "--find-peak-trial", "each trial is a whole run"),
+        (!goals.is_empty(), "--find-peak-goal", "the limit is the scenario's own"),
+        (spec.extend, "--extend", "the round knows no early stopping that asks for more queries"),
+        (spec.trace_log, "--trace-log", "the trace log is that of later rounds"),
+        (resume.is_some(), "--find-peak-resume", "a search of the round begins anew"),
+        (*give_up_early, "--find-peak-give-up", "trials of the round are run to their end"),
+    ];
+    match flags.into_iter().find(|(given, ..)| *given) {
+        Some((_, flag, why)) => Err(anyhow!("{flag} is not for --rules v0.5: {why}")).or_exit(Exit::Usage),
+        None => Ok(()),
+    }
 }
 
 fn plan(layered: &Layered, dataset: &Dataset) -> Outcome<Plan> {
@@ -243,7 +273,13 @@ fn fits_memory(records_bytes: u64, memory_bytes: u64) -> anyhow::Result<()> {
 
 /// An accuracy run whose score would fail at its end fails here.
 fn check_labels(plan: &Plan, benchmark: &Benchmark, dataset: &Dataset) -> Outcome<()> {
-    let Some(target) = benchmark.accuracy.filter(|_| plan.effective().mode.has_accuracy()) else { return Ok(()) };
+    if !plan.effective().mode.has_accuracy() {
+        return Ok(());
+    }
+    if let Some(why) = benchmark.no_metric() {
+        tracing::warn!(why, "answers are logged, and accuracy is not scored");
+    }
+    let Some(target) = benchmark.accuracy else { return Ok(()) };
     if let Some(ScoreError::NoTruths { target, lacks }) = benchmark.no_truths(dataset) {
         tracing::warn!(target, why = lacks, "the result cannot become VALID: this accuracy target cannot be judged");
     }

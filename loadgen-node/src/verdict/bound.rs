@@ -43,16 +43,22 @@ impl HeldBack<'_> {
     pub(crate) fn bound(&self, outcome: &RunOutcome, lag_limit: LagLimit, refused: u64) -> Option<Bound> {
         let (effective, evidence) = (self.effective, self.evidence);
         let summary = outcome.summary.as_ref().filter(|_| effective.mode != Mode::FindPeakPerformance)?;
+        if outcome.counts().completed == 0 {
+            // Without an answer there is no part of a latency to look at.
+            return None;
+        }
         let is_late = effective.shape.has_schedule() && outcome.lag().p99_ns > lag_limit.ns();
         let is_missed = || LatencyLimit::all(summary, effective).iter().any(|limit| !limit.is_kept());
         let cause = match effective.scenario.traffic().expected() {
             _ if is_late => evidence.of_lateness(),
             _ if refused > 0 => evidence.of_overload(),
             Expected::SampleRate => evidence.of_throughput(),
-            Expected::QueryRate if !is_missed() => return None,
-            Expected::QueryRate => evidence.of_latency(),
+            Expected::QueryRate | Expected::Bursts if !is_missed() => return None,
+            Expected::QueryRate | Expected::Bursts => evidence.of_latency(),
             // The next query waits for the answer: every part of the latency holds it back, and one may stand out.
-            Expected::Latency => Some(evidence.of_latency()).filter(|cause| *cause != Cause::Unknown)?,
+            Expected::Latency | Expected::MostQps => {
+                Some(evidence.of_latency()).filter(|cause| *cause != Cause::Unknown)?
+            }
         };
         Some(self.by(cause))
     }
@@ -60,7 +66,9 @@ impl HeldBack<'_> {
     /// The setting that fits what the link carries, where that was too little.
     pub(crate) fn fitting(&self, bound: &Bound) -> Option<String> {
         let fits = self.evidence.fits_per_s().filter(|fits| bound.cause == Cause::Link && *fits >= 1.0)?;
-        let wanted = self.wanted_per_s().filter(|wanted| fits < *wanted)?;
+        let has_rate = self.effective.scenario.traffic().expected() == Expected::QueryRate;
+        let is_turned = has_rate && !self.effective.arrivals.has_own_rate();
+        let wanted = self.wanted_per_s().filter(|wanted| is_turned && fits < *wanted)?;
         Some(format!("--set target_qps={fits:.0} (what the link carries of the {wanted:.0}/s)"))
     }
 }

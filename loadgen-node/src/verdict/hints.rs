@@ -8,8 +8,13 @@ use loadgen::traffic::Expected;
 /// Factor by which a hint exceeds the measured value, so that the next run is not too short again.
 const MORE: f64 = 1.2;
 
-/// The setting by which the next run becomes long enough; none where this one was.
-pub(crate) fn longer(summary: &Summary, effective: &Effective) -> Option<String> {
+/// The remedy for a search that ended before it had a load.
+pub(crate) const UNFINISHED: &str =
+    "--find-peak-resume FOLDER/find_peak.json (goes on from here), or more runs with --find-peak-max-trials";
+
+/// The setting by which the next run becomes long enough; none where this one was. `offers_auto` is false where a look
+/// at the nodes has found the setting that was too low.
+pub(crate) fn longer(summary: &Summary, effective: &Effective, offers_auto: bool) -> Option<String> {
     if summary.checks.min_duration {
         return None;
     }
@@ -22,11 +27,14 @@ pub(crate) fn longer(summary: &Summary, effective: &Effective) -> Option<String>
             let latency_ms = summary.judged_latency().mean_ns as f64 / 1e6;
             format!("target_latency={}ms", downwards(latency_ms / MORE)?)
         }
+        Expected::MostQps => format!("most_qps={}", upwards(summary.rates.completed_samples_per_s * MORE)?),
         // A schedule is as long as it was made.
-        Expected::QueryRate => return None,
+        Expected::QueryRate | Expected::Bursts => return None,
     };
     let key = set.split('=').next().unwrap_or_default();
-    Some(format!("--set {set} (the next run is then long enough at this speed), or --set {key}=auto"))
+    let can_be_found = offers_auto && effective.scenario.traffic().expected() != Expected::MostQps;
+    let or_auto = if can_be_found { format!(", or --set {key}=auto") } else { String::new() };
+    Some(format!("--set {set} (the next run is then long enough at this speed){or_auto}"))
 }
 
 /// The limit that the run ended at before `min_duration`, raised; none where it ended at none.
@@ -73,7 +81,9 @@ pub(crate) fn more_queries(summary: &Summary, effective: &Effective) -> Option<S
 /// The setting by which the next run keeps its limits, where this one had a schedule and missed one: a rate below that
 /// of the answers. None where the limits were kept, and where a search chooses the rate.
 pub(crate) fn lower_rate(summary: &Summary, effective: &Effective) -> Option<String> {
-    let is_scheduled = effective.scenario.traffic().expected() == Expected::QueryRate;
+    // A process with rates of its own does not look at target_qps.
+    let has_rate = effective.scenario.traffic().expected() == Expected::QueryRate;
+    let is_scheduled = has_rate && !effective.arrivals.has_own_rate();
     let missed = summary.checks.performance_constraints == Some(false);
     if !is_scheduled || !missed || effective.mode == Mode::FindPeakPerformance {
         return None;
@@ -81,7 +91,7 @@ pub(crate) fn lower_rate(summary: &Summary, effective: &Effective) -> Option<Str
     let answered = summary.rates.completed_samples_per_s / effective.samples_per_query.max(1) as f64;
     let lower = downwards(answered / MORE)?;
     let measured = format!("{answered:.0} queries/s were answered");
-    Some(format!("--set target_qps={lower} ({measured}), or --set target_qps=auto (finds the highest rate)"))
+    Some(format!("--set target_qps={lower} ({measured}), or --set target_qps=auto (finds a safe rate)"))
 }
 
 /// Rounds up to two digits.

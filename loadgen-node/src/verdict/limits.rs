@@ -29,7 +29,7 @@ pub(crate) struct LatencyLimit {
 impl LatencyLimit {
     /// Every limit of the run; none where the scenario has none.
     pub(crate) fn all(summary: &Summary, effective: &Effective) -> Vec<LatencyLimit> {
-        if !effective.scenario.judge().has_latency_limit() {
+        if !effective.scenario.judge().has_latency_limit(&effective.terms()) {
             return Vec::new();
         }
         let percentile = percent(summary.target_percentile);

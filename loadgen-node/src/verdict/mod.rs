@@ -3,6 +3,7 @@
 //! - `reasons`: the node's own reasons against a result;
 //! - `hints`: what to set when a run was too short;
 //! - `lag`: how late the LoadGen node may be; `limits`: latencies beside the limits that they are judged by;
+//!   `within`: limits of the user, which nothing is judged by;
 //! - `stalls`: when either end stood still during the run;
 //! - `bound`: what held the run back;
 //! - `saturation`: how near to its limits the LoadGen node was; `baseline`: what the network cost.
@@ -15,3 +16,4 @@ pub(crate) mod limits;
 pub(crate) mod reasons;
 pub(crate) mod saturation;
 pub(crate) mod stalls;
+pub(crate) mod within;

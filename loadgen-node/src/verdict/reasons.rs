@@ -21,6 +21,9 @@ use lon_world::tally::{OTHER_FAILURES, Tally};
 /// The code of the reason that speaks of a panic.
 pub(crate) const BUG: &str = "bug";
 
+/// The code of the reason that an accuracy target was not judged, because the dataset has no right answers.
+pub(crate) const NO_TRUTHS: &str = "accuracy_not_judged";
+
 /// The code of the reasons that speak of samples without an answer.
 const FAILED: &str = "failed_samples";
 
@@ -216,6 +219,7 @@ fn most_frequent(failures: &BTreeMap<String, u64>) -> (Vec<(&str, u64)>, u64) {
 
 fn add_accuracy(verdict: &mut Verdict, benchmark: &Benchmark, accuracy: Option<&Result<Score, ScoreError>>) {
     match (accuracy, benchmark.accuracy) {
+        (Some(Err(error @ ScoreError::NoTruths { .. })), _) => verdict.add_own_rule(NO_TRUTHS, error.to_string()),
         (Some(Err(error)), _) => verdict.add_own_rule("accuracy_unknown", error.to_string()),
         (Some(Ok(score)), Some(target)) => {
             let first = (!target.is_between(score.value)).then_some((&target, score.value));

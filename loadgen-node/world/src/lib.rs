@@ -23,9 +23,22 @@ pub mod threads;
 
 use loadgen::plan::Plan;
 use loadgen::run::{Observer, RunOptions, RunOutcome};
+use loadgen::v05::led;
+use loadgen::v05::test::{TestInput, TestOutcome};
 use net_world::NetWorld;
 
 /// Runs the test of a plan on the calling thread, as [`loadgen::run::run`] does, and judges it.
 pub fn run(plan: &Plan, world: &mut NetWorld, observer: &mut dyn Observer, options: RunOptions) -> RunOutcome {
     loadgen::run::run(plan, world, observer, options)
+}
+
+/// Runs a test of round v0.5 on the calling thread, as [`led::run`] does, and judges it by the rules of that round.
+pub fn run_v0_5(
+    input: &TestInput,
+    plan: &Plan,
+    world: &mut NetWorld,
+    observer: &mut dyn Observer,
+    options: &RunOptions,
+) -> (RunOutcome, TestOutcome) {
+    led::run(input, plan, options, world, observer)
 }

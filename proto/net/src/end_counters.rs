@@ -10,6 +10,7 @@ use nix::time::{ClockId, clock_gettime};
 
 use crate::nic::{self, Interface};
 use crate::path::Path;
+use crate::thread_time::ThreadTime;
 use crate::trouble::Troubles;
 
 /// The counters of one end since it began. The difference of two readings is what happened in between.
@@ -17,6 +18,9 @@ use crate::trouble::Troubles;
 pub struct EndCounters {
     /// Time that the process has had on processors, in ns.
     pub cpu_ns: u64,
+    /// Time for which threads of the process were ready to run while others had the cores, all threads together, in ns;
+    /// none when the system does not say.
+    pub waited_ns: Option<u64>,
     /// Segments (over QUIC: packets) that this end has sent again; none when the system does not say.
     pub retransmits: Option<u64>,
     /// The events that the kernel and the interface have counted as lost, late or refused.
@@ -38,26 +42,27 @@ impl EndCounters {
         let cpu_ns = cpu.map_or(0, |time| time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64);
         let troubles = Troubles::now(interface.as_ref().map(|found| found.name.as_str()));
         let cores = std::thread::available_parallelism().map_or(0, NonZeroUsize::get) as u32;
-        EndCounters { cpu_ns, retransmits, troubles, path, interface, cores }
+        let waited_ns = ThreadTime::of_process().map(|time| time.waited.as_nanos() as u64);
+        EndCounters { cpu_ns, waited_ns, retransmits, troubles, path, interface, cores }
     }
 }
 
 impl From<EndCounters> for v1::ProbeCounters {
     fn from(counters: EndCounters) -> v1::ProbeCounters {
-        let EndCounters { cpu_ns, retransmits, troubles, path, interface, cores } = counters;
+        let EndCounters { cpu_ns, waited_ns, retransmits, troubles, path, interface, cores } = counters;
         let troubles = troubles.iter().map(|(name, count)| v1::Counter { name: name.to_owned(), count }).collect();
         let (path, nic) = (path.map(v1::Path::from), interface.map(v1::Nic::from));
-        v1::ProbeCounters { cpu_ns, retransmits, troubles, path, nic, cores }
+        v1::ProbeCounters { cpu_ns, retransmits, troubles, path, nic, cores, waited_ns }
     }
 }
 
 /// The counters that a node told, its texts made fit to be shown.
 impl From<v1::ProbeCounters> for EndCounters {
     fn from(told: v1::ProbeCounters) -> EndCounters {
-        let v1::ProbeCounters { cpu_ns, retransmits, troubles, path, nic, cores } = told;
+        let v1::ProbeCounters { cpu_ns, retransmits, troubles, path, nic, cores, waited_ns } = told;
         let troubles = troubles.into_iter().map(|counter| (printable(&counter.name), counter.count)).collect();
         let path = path.map(Path::from);
-        EndCounters { cpu_ns, retransmits, troubles, path, interface: nic.map(Interface::from), cores }
+        EndCounters { cpu_ns, waited_ns, retransmits, troubles, path, interface: nic.map(Interface::from), cores }
     }
 }
 

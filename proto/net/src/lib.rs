@@ -23,7 +23,8 @@
 //!   counted as lost, late or refused;
 //! - `clock`: the time that both ends read; `random`: random bytes;
 //! - `slice`: asks the scheduler for short time slices or real-time priority, for threads that others wait for;
-//!   `descriptors`: asks the system for more open files and sockets.
+//!   `thread_time`: how long threads ran, and waited for a core; `descriptors`: asks the system for more open files and
+//!   sockets.
 
 pub mod accelerator;
 pub mod accept;
@@ -51,6 +52,7 @@ pub mod socket;
 pub mod storage;
 pub mod tcp;
 mod tcp_info;
+pub mod thread_time;
 pub mod throwaway;
 pub mod tls;
 pub mod token;

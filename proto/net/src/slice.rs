@@ -7,7 +7,8 @@
 //!
 //! A real-time thread runs as soon as it is ready, whatever other programs want. Linux grants that to who has
 //! CAP_SYS_NICE or a limit of real-time priorities. Threads that a real-time thread starts are none: inference must not
-//! keep others from their cores.
+//! keep others from their cores. A program that was started to give way (`chrt -i 0`, `chrt -b 0`, `nice`) gets no
+//! real-time priority unless it is told to.
 
 use std::io;
 
@@ -20,6 +21,9 @@ const REALTIME_PRIORITY: u32 = 10;
 /// The kernel's number of the policy SCHED_RR. Threads of the same priority take turns, so that none of many nodes on a
 /// host waits for one that never rests.
 const SCHED_RR: u32 = 2;
+
+/// The kernel's numbers of the policies SCHED_BATCH and SCHED_IDLE, whose threads give way to others.
+const YIELDING_POLICIES: [u32; 2] = [3, 5];
 
 /// The kernel's flag for threads whose children are usual ones.
 const RESET_ON_FORK: u64 = 1;
@@ -53,7 +57,7 @@ pub fn shorten() -> io::Result<()> {
 /// The priority that is wanted for the threads on which others wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Priority {
-    /// Real-time priority where it is granted, and a core remains for others.
+    /// Real-time priority where it is granted, a core remains for others, and the program was not started to give way.
     #[default]
     Auto,
     /// The usual one.
@@ -85,7 +89,7 @@ impl Priority {
     pub fn decide(self, spares_a_core: bool) -> Result<bool, NotRealtime> {
         match self {
             Priority::Normal => Ok(false),
-            Priority::Auto => Ok(spares_a_core && is_granted()),
+            Priority::Auto => Ok(spares_a_core && !gives_way() && is_granted()),
             Priority::Realtime if !spares_a_core => Err(NotRealtime::LastCore),
             Priority::Realtime if !is_granted() => Err(NotRealtime::Refused),
             Priority::Realtime => Ok(true),
@@ -96,6 +100,13 @@ impl Priority {
     pub fn name(is_realtime: bool) -> &'static str {
         if is_realtime { "realtime" } else { "normal" }
     }
+}
+
+/// True where the calling thread gives way to others: SCHED_IDLE, SCHED_BATCH or a positive nice value. A program that
+/// is started so has a thread of this kind.
+pub fn gives_way() -> bool {
+    // A system that does not say has no such threads.
+    read().is_ok_and(|attr| YIELDING_POLICIES.contains(&attr.policy) || attr.nice > 0)
 }
 
 /// True where the system grants real-time priority; tried on a thread of its own.
@@ -136,23 +147,26 @@ pub fn yield_to_others() -> io::Result<()> {
     })
 }
 
-/// Reads the scheduler's settings of the calling thread, and writes them back changed.
-fn change(how: impl FnOnce(&mut SchedAttr)) -> io::Result<()> {
+/// Reads the scheduler's settings of the calling thread.
+fn read() -> io::Result<SchedAttr> {
     let mut attr = SchedAttr::default();
     let size = size_of::<SchedAttr>() as u32;
-    // SAFETY: both calls are given the calling thread, a live structure of the size they are told, and no flags; the
-    // kernel writes to it, respectively reads from it, during the call only.
+    // SAFETY: the call gets the calling thread, a live structure of the size that it is told, and no flags; the kernel
+    // writes to it during the call only.
     #[allow(unsafe_code)]
-    let outcome = unsafe {
-        match libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attr, size, 0) {
-            0 => {
-                attr.size = size;
-                how(&mut attr);
-                libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0)
-            }
-            failed => failed,
-        }
-    };
+    let outcome = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attr, size, 0) };
+    attr.size = size;
+    if outcome == 0 { Ok(attr) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Reads the scheduler's settings of the calling thread, and writes them back changed.
+fn change(how: impl FnOnce(&mut SchedAttr)) -> io::Result<()> {
+    let mut attr = read()?;
+    how(&mut attr);
+    // SAFETY: the call gets the calling thread, a live structure that says its size, and no flags; the kernel reads
+    // from it during the call only.
+    #[allow(unsafe_code)]
+    let outcome = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0) };
     if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
@@ -169,11 +183,8 @@ mod tests {
 
     #[test]
     fn real_time_threads_start_usual_ones_and_become_usual_again() {
-        let policy = || {
-            let mut policy = 0;
-            super::change(|attr| policy = attr.policy).unwrap();
-            policy
-        };
+        let policy = || super::read().unwrap().policy;
+        let (before, starts_aside) = (policy(), super::gives_way());
         let policies = std::thread::spawn(move || {
             let is_granted = super::realtime().is_ok();
             let own = policy();
@@ -182,11 +193,25 @@ mod tests {
             (is_granted, own, started, policy())
         });
         let (is_granted, own, started, after) = policies.join().unwrap();
-        assert_eq!(own, if is_granted { super::SCHED_RR } else { 0 });
-        assert_eq!((started, after), (0, 0));
-        assert_eq!(Priority::Auto.decide(true), Ok(is_granted));
+        assert_eq!(own, if is_granted { super::SCHED_RR } else { before });
+        assert_eq!((started, after), (if is_granted { 0 } else { before }, 0));
+        assert_eq!(Priority::Auto.decide(true), Ok(is_granted && !starts_aside));
         let wanted = if is_granted { Ok(true) } else { Err(NotRealtime::Refused) };
         assert_eq!(Priority::Realtime.decide(true), wanted);
+    }
+
+    /// As `chrt -i 0`, `chrt -b 0` and `nice` start programs.
+    #[test]
+    fn a_program_that_was_started_to_give_way_is_left_alone() {
+        let [batch, idle] = super::YIELDING_POLICIES;
+        for (policy, nice) in [(batch, 0), (idle, 0), (0, 5)] {
+            let decided = std::thread::spawn(move || {
+                super::change(|attr| (attr.policy, attr.nice, attr.runtime) = (policy, attr.nice.max(nice), 0))
+                    .unwrap();
+                (super::gives_way(), Priority::Auto.decide(true))
+            });
+            assert_eq!(decided.join().unwrap(), (true, Ok(false)), "policy {policy}, nice {nice}");
+        }
     }
 
     #[test]
@@ -198,11 +223,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_yields_passes_it_on_and_nobody_else_changes() {
-        let nice = || {
-            let mut nice = 0;
-            super::change(|attr| nice = attr.nice).unwrap();
-            nice
-        };
+        let nice = || super::read().unwrap().nice;
         let before = nice();
         let yielding = std::thread::spawn(move || {
             super::yield_to_others().unwrap();

@@ -19,9 +19,25 @@ pub fn length_ns(ns: u64) -> String {
     format!("{:.1?}", Duration::from_nanos(ns))
 }
 
+/// A number with three significant digits, and as many more as its whole part has: `0.0123`, `1.5`, `99.8`, `1235`.
+pub fn number(value: f64) -> String {
+    if !value.is_finite() || value == 0.0 {
+        return format!("{value}");
+    }
+    let whole_digits = value.abs().log10().floor() as i32 + 1;
+    let text = format!("{value:.*}", usize::try_from(3 - whole_digits).unwrap_or(0));
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_have_three_significant_digits() {
+        let texts = [0.0, 0.012_345, 1.5, 99.84, 123.4, 1_234.6, -2.345].map(number);
+        assert_eq!(texts, ["0", "0.0123", "1.5", "99.8", "123", "1235", "-2.35"]);
+    }
 
     #[test]
     fn bytes_have_decimal_units() {

@@ -1,6 +1,7 @@
 //! The shared parts of the command lines of the two programs, `loadgen-node` and `sut-node`.
 //!
 //! - [`bugs`]: what is said of panics, and who learns of them;
+//! - [`dli`]: rows of the DLI benchmark, which both programs write;
 //! - [`documents`]: JSON documents that one program writes and the other reads;
 //! - [`duration`]: durations as people type them;
 //! - [`failure`]: an error with its exit code, and the one line that is printed of it;
@@ -17,6 +18,7 @@
 //! program's own.
 
 pub mod bugs;
+pub mod dli;
 pub mod documents;
 pub mod duration;
 pub mod failure;

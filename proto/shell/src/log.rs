@@ -11,7 +11,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use clap::ValueEnum;
 use lon_proto::text::on_lines;
 use tracing::field::Field;
-use tracing_subscriber::field::MakeExt as _;
 use tracing_subscriber::filter::{ParseError, Targets};
 use tracing_subscriber::fmt;
 use tracing_subscriber::fmt::FormatFields;
@@ -74,20 +73,24 @@ pub fn start_if_none(usual: &str) -> Result<(), LogError> {
     Ok(())
 }
 
-/// Returns the format of an event's fields in lines of text.
+/// Returns the format of an event's fields in lines of text: the message, then each field after a blank.
 fn fields() -> impl for<'writer> FormatFields<'writer> + Send + Sync + 'static {
     debug_fn(|out: &mut Writer<'_>, field: &Field, value: &dyn Debug| {
         let text = on_lines(&format!("{value:?}"));
         if field.name() == "message" {
             return out.write_str(&text);
         }
+        // Where a library of the `log` crate has the line in its source: the line's target names the library.
+        if field.name().starts_with("log.") {
+            return Ok(());
+        }
+        out.write_char(' ')?;
         let (name, text) = fitting(field.name(), &text).unwrap_or((field.name(), text));
         match out.has_ansi_escapes() {
             true => write!(out, "\u{1b}[3m{name}\u{1b}[0m\u{1b}[2m=\u{1b}[0m{text}"),
             false => write!(out, "{name}={text}"),
         }
     })
-    .delimited(" ")
 }
 
 /// A field whose name ends in the unit of its number: its name without the unit, and the number in one that fits.
@@ -289,7 +292,7 @@ mod tests {
         let lines = fmt::layer().with_writer(|| Kept).with_ansi(false).without_time().fmt_fields(fields());
         tracing::subscriber::with_default(Registry::default().with(lines), || {
             let (none, file) = (None::<u64>, "x\u{1b}y");
-            tracing::info!(run = "a b", took_ms = 1_500, of = 3, none, %file, "it is \u{1b}over");
+            tracing::info!(run = "a b", log.line = 7, took_ms = 1_500, of = 3, none, %file, "it is \u{1b}over");
         });
         let text = String::from_utf8(LINES.lock().unwrap().clone()).unwrap();
         assert!(text.ends_with(": it is \u{fffd}over run=\"a b\" took=1.5s of=3 file=x\u{fffd}y\n"), "{text:?}");

@@ -486,6 +486,10 @@ pub struct ProbeCounters {
     /// Processors that the node's process may use.
     #[prost(uint32, tag = "6")]
     pub cores: u32,
+    /// Time for which threads of the node's process were ready to run while others had the cores, all threads together;
+    /// absent when the system does not say.
+    #[prost(uint64, optional, tag = "7")]
+    pub waited_ns: ::core::option::Option<u64>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Counter {

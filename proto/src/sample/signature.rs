@@ -97,7 +97,7 @@ impl Signature {
             return Ok(());
         }
         let got: Vec<String> = tensors.iter().map(Tensor::to_string).collect();
-        Err(Mismatch { expected: self.to_string(), got: got.join(", ") })
+        Err(Mismatch { expected: self.to_string(), got: got.join(", "), remedy: remedy(self, tensors) })
     }
 
     /// The most bytes that a sample of these tensors has; `None` when there are none, or a size other than the batch is
@@ -115,6 +115,33 @@ impl Signature {
         };
         let header = (1 + DATA_ALIGNMENT) as u64;
         self.iter().try_fold(header, |bytes, spec| bytes.checked_add(tensor(spec)?))
+    }
+}
+
+/// Returns a clause that says what to do where a sample of these tensors does not fit: convert the type of one, or make
+/// the sample of other shapes.
+pub fn remedy(specs: &[TensorSpec], tensors: &[Tensor]) -> String {
+    let needed = specs.iter().filter(|spec| !spec.is_optional);
+    let is_of_another_type = |(spec, tensor): &(&TensorSpec, &Tensor)| {
+        let of_its_type = TensorSpec { dtype: tensor.dtype, ..(*spec).clone() };
+        spec.sample_dims(tensor).is_none() && of_its_type.sample_dims(tensor).is_some()
+    };
+    let are_as_many = (needed.clone().count()..=specs.len()).contains(&tensors.len());
+    if let Some((spec, tensor)) = needed.clone().zip(tensors).find(is_of_another_type).filter(|_| are_as_many) {
+        return format!("convert {} from {} to {}", spec.name, tensor.dtype, spec.dtype);
+    }
+    let shapes: Vec<String> = needed.map(|spec| Own(spec).to_string()).collect();
+    format!("each sample must be {}", shapes.join(", "))
+}
+
+/// Type and dimensions of one sample of an input: `f32[30]`; a free dimension is `?`.
+struct Own<'a>(&'a TensorSpec);
+
+impl fmt::Display for Own<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.dtype)?;
+        let dim = |dim: &Option<u32>| dim.map_or_else(|| "?".to_owned(), |dim| dim.to_string());
+        write_dims(f, self.0.own_dims().iter().map(dim))
     }
 }
 
@@ -148,12 +175,14 @@ impl fmt::Display for Signature {
 
 /// The error for a sample that a model does not take.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the sample is {got}, the model takes {expected} (a sample leaves the batch dimension out or has it as 1)")]
+#[error("the sample is {got}, the model takes {expected}: {remedy}")]
 pub struct Mismatch {
     /// The tensors that the model takes.
     pub expected: String,
     /// The tensors that the sample has.
     pub got: String,
+    /// A clause that says what to do.
+    pub remedy: String,
 }
 
 /// The error for a tensor spec of the other end that makes no sense.

@@ -166,8 +166,7 @@ fn a_sample_may_leave_the_batch_dimension_out_or_have_it_as_one() {
     let error = digits.accepts(&[tensor(DType::F32, &[1, 8, 8]), tensor(DType::U8, &[])]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the sample is f32[1,8,8], u8[], the model takes image u8[N,1,8,8] \
-         (a sample leaves the batch dimension out or has it as 1)"
+        "the sample is f32[1,8,8], u8[], the model takes image u8[N,1,8,8]: each sample must be u8[1,8,8]"
     );
     assert!(Signature::default().accepts(&[tensor(DType::U8, &[3])]).is_ok());
 }

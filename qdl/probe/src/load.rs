@@ -15,7 +15,7 @@ use rand_mt::Mt64;
 
 use crate::goodput::{LARGEST_CHUNK, Meter, Window};
 use crate::mailbox::Mailbox;
-use crate::trips::{Percentiles, Rtt};
+use crate::trips::Rtt;
 
 /// A sample of the probe without an answer after this long has failed.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
@@ -98,7 +98,7 @@ pub struct Flood {
     /// The rate is missing because the allowed number of bytes had arrived before there was time to measure.
     pub is_cut: bool,
     /// Round trips of 64 bytes during the flood. `None` when there was no time for one.
-    pub loaded: Option<Percentiles>,
+    pub loaded: Option<Rtt>,
 }
 
 /// A fabric that is claimed for probing.
@@ -182,7 +182,7 @@ impl Load {
             let reply = self.one_reply(node)?;
             taken.push(reply.at.saturating_duration_since(asked).as_nanos() as u64);
         }
-        Ok(Rtt { bytes: bytes as u64, trips: taken.len() as u64, percentiles: Percentiles::of(&mut taken) })
+        Ok(Rtt::of(bytes, &mut taken))
     }
 
     /// As much as goes to and from these nodes at once, for as long as `time` or up to `max_bytes` each way; round
@@ -242,7 +242,7 @@ impl Load {
                 }
             }
         }
-        let loaded = (!trips.is_empty()).then(|| Percentiles::of(&mut trips));
+        let loaded = (!trips.is_empty()).then(|| Rtt::of(ASKING_BYTES, &mut trips));
         let over_at = over_at.unwrap_or(start);
         let bits_per_s = meter.bits_per_s(over_at);
         let by_node = flows.iter().map(|flow| flow.meter.bits_per_s(over_at)).collect();

@@ -12,7 +12,7 @@ pub struct Percentiles {
 }
 
 /// Round trips of requests of one size, answered by eight bytes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rtt {
     /// Size of the request, in bytes.
     pub bytes: u64,
@@ -20,6 +20,13 @@ pub struct Rtt {
     pub trips: u64,
     /// Percentiles of the round-trip times.
     pub percentiles: Percentiles,
+}
+
+impl Rtt {
+    /// Of requests of `bytes` bytes; sorts the times.
+    pub(crate) fn of(bytes: usize, trips_ns: &mut [u64]) -> Rtt {
+        Rtt { bytes: bytes as u64, trips: trips_ns.len() as u64, percentiles: Percentiles::of(trips_ns) }
+    }
 }
 
 impl Percentiles {

@@ -120,6 +120,7 @@ impl OnnxWorker {
         let Some(zeros) = self.filled(made_up::zero, None) else { return self.try_sizes() };
         let of_zeros = match trying(|| self.warm_with(&zeros)) {
             Err((1, Fault::Engine(reason))) => reason,
+            Err((1, Fault::Form(of_zeros))) => return self.try_form_of_ones(of_zeros),
             warm => return warm.map_err(told),
         };
         let Some(ones) = self.filled(made_up::one, None) else { return Ok(()) };
@@ -136,6 +137,24 @@ impl OnnxWorker {
             warm => {
                 tracing::warn!(of_zeros, "an input of zeros has no answer, and one of ones was tried");
                 warm.map_err(told)
+            }
+        }
+    }
+
+    /// Decides about a model whose outputs for zeros are not as its file says. Sizes that follow from what an input
+    /// holds are others for ones: the file may be right for samples. Equal ones are wrong in the file.
+    ///
+    /// # Errors
+    /// The batch size, and which output is another one than the file says.
+    fn try_form_of_ones(&mut self, of_zeros: String) -> Result<(), (usize, String)> {
+        let ones = self.filled(made_up::one, None);
+        let of_ones = ones.map(|ones| trying(|| self.warm_with(&ones)));
+        match of_ones {
+            None => Err((1, of_zeros)),
+            Some(Err((_, Fault::Form(of_ones)))) if of_ones == of_zeros => Err((1, of_zeros)),
+            Some(_) => {
+                tracing::warn!(of_zeros, "sizes of an output follow from the inputs: each answer is checked");
+                Ok(())
             }
         }
     }

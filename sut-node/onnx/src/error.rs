@@ -71,7 +71,7 @@ pub enum OnnxError {
         reason: String,
     },
     /// The engine refuses the model, or does not answer as the file says.
-    #[error("{engine} cannot run {model} (SHA-256 {sha256}) with a batch of {batch}: {reason}{hint}")]
+    #[error("{engine} cannot run {model} (SHA-256 {sha256}) with a batch of {batch}: {reason}")]
     CannotRun {
         /// The engine that should have run it.
         engine: String,
@@ -81,10 +81,8 @@ pub enum OnnxError {
         sha256: String,
         /// Number of samples in the batch.
         batch: usize,
-        /// The reason, in the engine's words.
+        /// The reason, in the engine's words, and advice on a further attempt.
         reason: String,
-        /// Advice on a further attempt.
-        hint: &'static str,
     },
     /// ONNX Runtime's library is there but cannot be used.
     #[error(

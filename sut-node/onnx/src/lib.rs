@@ -102,6 +102,17 @@ pub struct Onnx {
 }
 
 impl Onnx {
+    /// Advice on a further attempt with a model that does not run.
+    fn hint(&self) -> String {
+        let advice = self.engine.hint();
+        match self.model.dims_to_give() {
+            Some(dims) if !advice.is_empty() => {
+                format!("{advice}, or this engine with sizes that are given: --dims {dims}")
+            }
+            _ => advice.to_owned(),
+        }
+    }
+
     /// The model in the file at `path`, with the weights that it may have in other files of its folder. When a
     /// `SHA256SUMS` beside them lists a file, its sum must match.
     ///
@@ -320,8 +331,7 @@ impl Backend for Onnx {
             model: self.info.model.clone(),
             sha256: self.info.model_sha256.clone().unwrap_or_default(),
             batch,
-            reason,
-            hint: self.engine.hint(),
+            reason: format!("{reason}{}", self.hint()),
         };
         let session = self.kept.take().map_or_else(|| self.engine.session(), Ok);
         let session = session.map_err(|reason| cannot_run(1, reason))?;

@@ -1,5 +1,6 @@
 //! The model file: its signature, and which batches it allows. Nothing is run here.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 
 use lon_sut::backend::{BackendOptions, GivenDim};
@@ -81,6 +82,18 @@ impl Model {
         if self.batching.is_ok() { asked } else { NonZeroUsize::MIN }
     }
 
+    /// The words by which `--dims` gives every free size of the inputs but the batch: `x:2=SIZE,x:3=SIZE`. None: there
+    /// is no such size.
+    pub(super) fn dims_to_give(&self) -> Option<String> {
+        let inputs = self.inputs.iter().zip(&self.symbols);
+        let batch = inputs.clone().filter(|(spec, _)| spec.dims.first() == Some(&None));
+        let batch: BTreeSet<String> =
+            batch.filter_map(|(spec, names)| free_names(spec, names).into_iter().next()).collect();
+        let all: BTreeSet<String> = inputs.flat_map(|(spec, names)| free_names(spec, names)).collect();
+        let words: Vec<String> = all.difference(&batch).map(|name| format!("{name}=SIZE")).collect();
+        (!words.is_empty()).then(|| words.join(","))
+    }
+
     /// Returns true when sizes other than the batch depend on the sample.
     pub(super) fn has_free_dims(&self) -> bool {
         self.inputs.iter().any(|spec| spec.dims.iter().skip(1).any(Option::is_none))
@@ -157,12 +170,20 @@ fn give(given: &GivenDim, inputs: &mut [Port], outputs: &mut [Port]) -> Result<(
     if is_there {
         return Ok(());
     }
-    let ports = inputs.iter().chain(outputs.iter());
-    let mut names: Vec<&str> = ports.flat_map(|port| port.symbols.iter().flatten()).map(String::as_str).collect();
-    names.sort_unstable();
-    names.dedup();
-    let free = if names.is_empty() { "none that has a name".to_owned() } else { names.join(", ") };
-    Err(format!("it has no free dimension '{}' (--dims); its free dimensions are: {free}", given.name))
+    let names: BTreeSet<String> = inputs.iter().flat_map(|port| free_names(&port.spec, &port.symbols)).collect();
+    let free = if names.is_empty() { "none".to_owned() } else { Vec::from_iter(names).join(", ") };
+    Err(format!("it has no free dimension '{}' (--dims); the free dimensions of its inputs are: {free}", given.name))
+}
+
+/// The names that `--dims` has for the free dimensions of an input: those in the file, and `TENSOR:AXIS` where the file
+/// has none, or one that is no word (`?`) and may stand at several.
+fn free_names(spec: &TensorSpec, symbols: &[Option<String>]) -> Vec<String> {
+    let is_free = |(axis, dim): (usize, &Option<u32>)| dim.is_none().then_some(axis);
+    let name = |axis: usize| match symbols.get(axis) {
+        Some(Some(symbol)) if symbol.contains(char::is_alphanumeric) => symbol.clone(),
+        _ => format!("{}:{axis}", spec.name),
+    };
+    spec.dims.iter().enumerate().filter_map(is_free).map(name).collect()
 }
 
 #[cfg(test)]

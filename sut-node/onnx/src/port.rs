@@ -31,13 +31,21 @@ impl End {
         }
     }
 
-    /// The other remedy for what is not served.
-    fn otherwise(self) -> &'static str {
-        match self {
-            End::Input => "",
-            End::Output => ", or leave it out (--outputs names those that are wanted)",
-        }
+    /// The other remedy for a port that is not served: the outputs that are tensors.
+    fn otherwise(self, model: &ModelProto) -> String {
+        let outputs = model.graph.iter().filter(|_| self == End::Output).flat_map(|graph| &graph.output);
+        let names: Vec<String> =
+            outputs.filter(is_tensor).map(|output| output.name.escape_debug().to_string()).collect();
+        if names.is_empty() { String::new() } else { format!(", or leave it out: --outputs {}", names.join(",")) }
     }
+}
+
+/// Returns true for a tensor of numbers.
+fn is_tensor(info: &&ValueInfoProto) -> bool {
+    let kind = info.r#type.as_ref().and_then(|kind| kind.value.as_ref());
+    let Some(Type::TensorType(tensor)) = kind else { return false };
+    let dtype = u8::try_from(tensor.elem_type).ok().and_then(DType::from_code);
+    dtype.as_ref().is_some_and(is_served)
 }
 
 /// The names that ONNX has for types of elements, by their numbers.
@@ -86,7 +94,7 @@ pub(super) fn port(end: End, info: &ValueInfoProto, model: &ModelProto, bytes: &
         return Err(format!("its {kind} '{name}' is {}", no_tensor(end, info, model, bytes)));
     };
     let dtype = u8::try_from(tensor.elem_type).ok().and_then(DType::from_code).filter(is_served);
-    let dtype = dtype.ok_or_else(|| format!("its {kind} '{name}' {}", no_elements(end, tensor.elem_type)))?;
+    let dtype = dtype.ok_or_else(|| format!("its {kind} '{name}' {}", no_elements(end, tensor.elem_type, model)))?;
     let no_shape =
         || format!("its {kind} '{name}' has no shape; run onnx.shape_inference on it, or export it with one");
     let shape = tensor.shape.as_ref().ok_or_else(no_shape)?;
@@ -103,7 +111,7 @@ pub(super) fn port(end: End, info: &ValueInfoProto, model: &ModelProto, bytes: &
 }
 
 /// Says of elements of this type that they are not served.
-fn no_elements(end: End, element: i32) -> String {
+fn no_elements(end: End, element: i32, model: &ModelProto) -> String {
     let name = usize::try_from(element).ok().and_then(|number| ELEMENTS.get(number).copied());
     let name = name.map_or_else(|| format!("ONNX element type {element}"), str::to_owned);
     let remedy = match end {
@@ -114,7 +122,7 @@ fn no_elements(end: End, element: i32) -> String {
         End::Input => "make numbers of texts before the model: categories as whole numbers, token ids".to_owned(),
         End::Output => "train with whole numbers as labels".to_owned(),
     };
-    format!("has elements of type {name}, which are not served ({remedy}{})", end.otherwise())
+    format!("has elements of type {name}, which are not served ({remedy}{})", end.otherwise(model))
 }
 
 /// Says of a port what it is instead of a tensor.
@@ -124,14 +132,14 @@ fn no_tensor(end: End, info: &ValueInfoProto, model: &ModelProto, bytes: &[u8]) 
         return format!(
             "a sequence of maps (ZipMap), no tensor; convert the model without it: skl2onnx with \
              options={{'zipmap': False}}, onnxmltools with zipmap=False{}",
-            end.otherwise()
+            end.otherwise(model)
         );
     }
     let remedy = match end {
         End::Input => "export the model with a tensor there (SequenceAt, OptionalGetElement)",
         End::Output => "export the model with a tensor there (ConcatFromSequence, OptionalGetElement)",
     };
-    format!("{}, no tensor; {remedy}{}", kind_of(info, end, bytes), end.otherwise())
+    format!("{}, no tensor; {remedy}{}", kind_of(info, end, bytes), end.otherwise(model))
 }
 
 /// The kind of a port that is no tensor. tract's reader knows tensors alone.

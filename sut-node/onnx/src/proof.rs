@@ -30,6 +30,12 @@ const USUAL_SIZES: [usize; 6] = [5, 16, 64, 224, 1_024, 16_000];
 /// A model that takes longer for one sample is only tried in the smallest batch, so that a node starts in good time.
 const SLOW: Duration = Duration::from_secs(1);
 
+/// A model that takes longer for one sample is not timed: its node starts in good time.
+const TIMED: Duration = Duration::from_millis(100);
+
+/// From this factor on, a sample in a batch is called slower than a sample alone.
+const SLOWER: f64 = 1.5;
+
 /// Properties of a model's operators that matter for the proof.
 #[derive(Clone, Debug)]
 pub(super) struct Operators {
@@ -66,7 +72,24 @@ pub(super) struct Unproven {
     pub(super) has_one_row: Option<bool>,
 }
 
-/// Proves that samples may share a run.
+/// A batch in which a sample takes longer than alone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct SlowBatch {
+    /// Number of samples in the batch.
+    pub(super) size: usize,
+    /// The time of a sample in the batch over that of a sample alone.
+    pub(super) factor: f64,
+}
+
+impl SlowBatch {
+    /// Of a batch of so many samples. None: its samples are as fast as alone, or nearly.
+    fn of(size: usize, together: Duration, alone: Duration) -> Option<SlowBatch> {
+        let factor = together.as_secs_f64() / size as f64 / alone.as_secs_f64();
+        (factor >= SLOWER).then_some(SlowBatch { size, factor })
+    }
+}
+
+/// Proves that samples may share a run. Returns the largest batch where a sample in it takes longer than alone.
 ///
 /// # Errors
 /// It cannot be proved.
@@ -75,7 +98,7 @@ pub(super) fn prove(
     operators: &Operators,
     session: &mut dyn Session,
     bound: Option<&Bound>,
-) -> Result<(), Unproven> {
+) -> Result<Option<SlowBatch>, Unproven> {
     if let (Some(odd), Some(op)) = (model.odd_name(None), &operators.sized_by_values) {
         let reason = format!("{odd}, and its {op} makes as many rows as values ask for");
         return Err(Unproven { reason, has_one_row: None });
@@ -88,7 +111,8 @@ pub(super) fn prove(
             if !trials.is_empty() {
                 let proved = trials.iter().try_for_each(|trial| prover.run_together(trial));
                 let has_one_row = Some(trials.iter().all(Trial::has_one_row));
-                return proved.map_err(|reason| Unproven { reason, has_one_row });
+                proved.map_err(|reason| Unproven { reason, has_one_row })?;
+                return Ok(trials.first().and_then(|trial| prover.slow_batch(trial)));
             }
         }
         let reason = reason.unwrap_or_else(|| "no sample can be made up for it".to_owned());
@@ -190,6 +214,22 @@ impl Prover<'_> {
         Ok(())
     }
 
+    /// Times the largest batch of a trial against a sample alone, the faster of two runs of each.
+    fn slow_batch(&mut self, trial: &Trial) -> Option<SlowBatch> {
+        let size = trial.batches.iter().copied().max().filter(|size| *size > 1)?;
+        let together: Vec<&MadeUp> = (0..size).map(|at| &trial.samples[at % SAMPLES]).collect();
+        let mut timed = |samples: &[&MadeUp]| {
+            let began = Instant::now();
+            self.run(samples).ok().map(|_| began.elapsed())
+        };
+        let alone = timed(&together[..1])?;
+        if alone > TIMED {
+            return None;
+        }
+        let alone = alone.min(timed(&together[..1])?);
+        SlowBatch::of(size, timed(&together)?.min(timed(&together)?), alone)
+    }
+
     /// Checks that an output of a batch is what each of its samples has alone.
     fn same(&self, spec: &TensorSpec, alone: &[&BatchOutput], together: &BatchOutput) -> Result<(), String> {
         if let Some(odd) = alone.iter().find(|output| output.dims.first() != Some(&1)) {
@@ -270,6 +310,13 @@ fn short(reason: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_batch_is_slow_where_its_samples_are_faster_alone() {
+        let ms = Duration::from_millis;
+        assert_eq!(SlowBatch::of(8, ms(8), ms(1)), None);
+        assert_eq!(SlowBatch::of(8, ms(32), ms(1)), Some(SlowBatch { size: 8, factor: 4.0 }));
+    }
 
     #[test]
     fn answers_may_differ_by_the_order_of_additions_and_by_no_more() {

@@ -9,7 +9,7 @@ use super::decoder::{Decoder, Layout};
 use super::engine::{Engine, Kept};
 use super::error::OnnxError;
 use super::model::Model;
-use super::proof::{self, Operators, Unproven};
+use super::proof::{self, Operators, SlowBatch, Unproven};
 use lon_sut::backend::{BackendOptions, BatchDim};
 use lon_sut::setting::Setting;
 
@@ -66,7 +66,17 @@ impl Sharing {
         let proved = proof::prove(model, &Operators::of(proto), session.as_mut(), bound.as_ref());
         kept.put(session);
         match proved {
-            Ok(()) => Sharing::of(true, false, Some("proved")),
+            Ok(slow) => {
+                if let Some(SlowBatch { size, factor }) = slow {
+                    tracing::warn!(
+                        samples = size,
+                        factor = format!("{factor:.1}"),
+                        "a sample in a batch takes so many times as long as alone: --max-batch 1 may be faster \
+                         (sut-node bench --tune)"
+                    );
+                }
+                Sharing::of(true, false, Some("proved"))
+            }
             Err(Unproven { reason, has_one_row }) => {
                 let counts_rows = has_one_row.map_or(may_count_rows, |has_one_row| !has_one_row);
                 let remedy = match (has_one_row, model.has_free_dims()) {

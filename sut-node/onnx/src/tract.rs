@@ -64,7 +64,7 @@ struct Shared {
 const ANY_SIZE: usize = 0;
 
 /// Advice on a model that tract does not run.
-const HINT: &str = "; ONNX Runtime may run it: set ORT_DYLIB_PATH to its library";
+const HINT: &str = "; ONNX Runtime may run it (ORT_DYLIB_PATH names its library)";
 
 impl Tract {
     /// `folder` is where the model has weights in files of their own.
@@ -74,13 +74,6 @@ impl Tract {
         folder: Option<&str>,
         options: &BackendOptions,
     ) -> Result<Tract, String> {
-        if options.threads.get() > 1 {
-            tracing::warn!(
-                engine = NAME,
-                asked = options.threads,
-                "an inference runs on one thread: use more workers instead, or ONNX Runtime"
-            );
-        }
         if let Some(what) = slow(proto) {
             tracing::warn!(engine = NAME, what, "much slower than with ONNX Runtime (ORT_DYLIB_PATH)");
         }

@@ -13,6 +13,7 @@ use lon_net::slice::Priority;
 use lon_net::tls::{ClientName, ClientTls, ServerTls};
 use lon_net::token::{Token, TokenError};
 use lon_proto::node_name::NodeName;
+use lon_shell::dli::facts::Facts;
 use lon_shell::duration::parse_duration;
 use lon_shell::tls;
 use lon_sut::{Memory, PeerProbes, ServeConfig};
@@ -59,8 +60,9 @@ pub(super) struct ServeArgs {
     #[arg(long, env = "LON_BUSY_POLL", help_heading = SPEED, hide_short_help = true)]
     pub(super) busy_poll: bool,
     /// Real-time priority of the I/O threads, so that they run as soon as they are ready, whatever other programs want.
-    /// Auto: where the system grants it, a core remains for others, and no inference is done on them. Realtime: refuses
-    /// to serve without it. It takes CAP_SYS_NICE, or a limit of real-time priorities (`ulimit -r 10`).
+    /// Auto: where the system grants it, a core remains for others, and no inference is done on them. A program that
+    /// was started to give way (`chrt -i 0`, `chrt -b 0`, `nice`) stays as it is. Realtime: refuses to serve without
+    /// it. It takes CAP_SYS_NICE, or a limit of real-time priorities (`ulimit -r 10`).
     #[arg(long, value_enum, default_value_t = PriorityArg::Auto, env = "LON_PRIORITY",
           help_heading = SPEED, hide_short_help = true)]
     pub(super) priority: PriorityArg,
@@ -91,14 +93,16 @@ impl From<PriorityArg> for Priority {
 #[derive(Args, Clone, Debug)]
 pub(super) struct ComputeArgs {
     /// Samples in one inference at most.
-    #[arg(long, default_value = "8", value_name = "COUNT", value_parser = up_to::<4096>, env = "LON_MAX_BATCH",
+    #[arg(long, alias = "batch", default_value = "8", value_name = "COUNT", value_parser = up_to::<4096>,
+          env = "LON_MAX_BATCH",
           help_heading = SPEED)]
     pub(super) max_batch: NonZeroUsize,
     /// Longest wait of a free worker for its batch to fill (for example 500us, 2ms).
     #[arg(long, default_value = "0ms", value_name = "TIME", value_parser = parse_duration, env = "LON_MAX_DELAY",
           help_heading = SPEED)]
     pub(super) max_delay: Duration,
-    /// Inferences at one time, each on a thread with its own copy of the session. openai: prompts at one time.
+    /// Inferences at one time, each on a thread with a session of its own; sessions of ONNX Runtime share the weights.
+    /// openai: prompts at one time.
     #[arg(long, default_value = "1", value_name = "COUNT", value_parser = up_to::<1024>, env = "LON_WORKERS",
           help_heading = SPEED)]
     pub(super) workers: NonZeroUsize,
@@ -279,8 +283,9 @@ pub(super) struct BenchArgs {
     /// Try workers, threads, batches and delays.
     ///
     /// Workers and threads go up to the cores, batches up to --max-batch. A table has the rate and the latencies of
-    /// each; below it are the lines that serve at the highest rate and at the shortest latency.
-    #[arg(long, conflicts_with_all = ["out", "json"], env = "LON_TUNE")]
+    /// each; below it are the lines that serve at the highest rate and at the shortest latency. Rows within 3 % of the
+    /// best count as equal: the first of them is taken, which asks for the least.
+    #[arg(long, conflicts_with_all = ["out", "json", "workers", "threads", "max_delay"], env = "LON_TUNE")]
     pub(super) tune: bool,
     /// A dataset to ask with; random samples unless given.
     ///
@@ -297,6 +302,14 @@ pub(super) struct BenchArgs {
     /// Print JSON, as `--out` writes it.
     #[arg(long, env = "LON_JSON")]
     pub(super) json: bool,
+    /// Print rows of the DLI benchmark instead: its latency mode and its throughput mode, as CSV with `;`.
+    ///
+    /// A request is a batch of --max-batch samples; --seconds is the length of each mode. Facts that no measurement
+    /// knows may follow, else the rows have N/A: `--dli=task=classification,framework=Caffe,precision=FP32`, also
+    /// `topology` and `dataset`. These quantities are not those of MLPerf. --out writes the same rows.
+    #[arg(long, value_name = "FACT=TEXT,...", num_args = 0..=1, require_equals = true, default_missing_value = "",
+          conflicts_with_all = ["json", "tune", "preprocess"], env = "LON_DLI", hide_short_help = true)]
+    pub(super) dli: Option<Facts>,
 }
 
 impl BenchArgs {

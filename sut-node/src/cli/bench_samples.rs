@@ -38,8 +38,10 @@ fn samples_of(path: &Path, inputs: &Signature) -> anyhow::Result<Samples> {
     let fit = (MOST_BYTES as u64 / dataset.sample_bytes()?.max(1)).max(1);
     let count = dataset.total_count().min(MOST_SAMPLES).min(usize::try_from(fit).unwrap_or(usize::MAX));
     dataset.load(0..count)?;
-    let payloads = (0..count).map(|index| dataset.payload(index)).collect();
-    Ok(Samples::given(payloads, format!("{} of {text}", dataset.first_sample()?.shapes()))?)
+    let payloads: Vec<_> = (0..count).map(|index| dataset.payload(index)).collect();
+    let varies = payloads.windows(2).any(|pair| pair[0].len() != pair[1].len());
+    let others = if varies { " and other sizes" } else { "" };
+    Ok(Samples::given(payloads, format!("{}{others} of {text}", dataset.first_sample()?.shapes()))?)
 }
 
 /// The failure of a backend that cannot be measured.

@@ -2,7 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr as _;
 
 use anyhow::{Context as _, anyhow};
@@ -10,7 +10,8 @@ use lon_proto::node_name::NodeName;
 use lon_shell::documents::DescribeDocument;
 use lon_shell::failure::OrExit as _;
 use lon_sut::backend::Backends;
-use lon_sut::bench::measure;
+use lon_sut::bench::dli::DliReport;
+use lon_sut::bench::measure::{self, Saturation};
 use lon_sut::bench::report::Report;
 use lon_sut::describe;
 
@@ -18,6 +19,7 @@ use super::args::{BenchArgs, DescribeArgs};
 use super::bench_samples::{bench_failure, bench_samples};
 use super::exit::{Exit, Failure};
 use super::healthcheck::{HealthError, HealthcheckArgs, healthcheck};
+use super::host_load::{self, HostLoad};
 use super::opening::load;
 use super::{trial, tune};
 
@@ -52,10 +54,22 @@ pub(super) fn run_bench(args: &BenchArgs, backends: &Backends) -> Result<(), Fai
     }
     let backend = load(&args.backend, Some(&args.compute), backends)?;
     let samples = bench_samples(args, &config, backend.as_ref())?;
-    let measured = measure::run(&config, backend.as_ref(), &samples, args.phase()).map_err(bench_failure)?;
-    if let (0, Some(reason)) = (measured.saturation.samples, &measured.failure) {
-        return Err(Failure::new(Exit::Usage, anyhow!("no sample was answered: {reason}")));
+    let before = HostLoad::now();
+    if let Some(facts) = &args.dli {
+        let measured = measure::run_batches(&config, backend.as_ref(), &samples, args.phase());
+        let measured = measured.map_err(bench_failure)?;
+        host_load::warn_since(before);
+        check_answered(&measured.saturation, measured.failure.as_deref())?;
+        let description = describe::document(&config.node, backend.as_ref(), None);
+        let report =
+            DliReport { description: &description, config: &config, samples: &samples, facts, measured: &measured };
+        let table = report.csv();
+        write!(std::io::stdout(), "{table}").or_exit(Exit::Bug)?;
+        return write_out(args.out.as_deref(), &table);
     }
+    let measured = measure::run(&config, backend.as_ref(), &samples, args.phase()).map_err(bench_failure)?;
+    host_load::warn_since(before);
+    check_answered(&measured.saturation, measured.failure.as_deref())?;
     let report = Report {
         info: backend.info(),
         config: &config,
@@ -68,9 +82,21 @@ pub(super) fn run_bench(args: &BenchArgs, backends: &Backends) -> Result<(), Fai
     let document = serde_json::to_string_pretty(&report.document()).or_exit(Exit::Bug)? + "\n";
     let shown = if args.json { document.clone() } else { report.text() };
     write!(std::io::stdout(), "{shown}").or_exit(Exit::Bug)?;
-    let write =
-        |file: &PathBuf| std::fs::write(file, &document).with_context(|| cannot_write(file)).or_exit(Exit::Usage);
-    args.out.as_ref().map_or(Ok(()), write)
+    write_out(args.out.as_deref(), &document)
+}
+
+/// Checks that a sample was answered.
+fn check_answered(saturation: &Saturation, failure: Option<&str>) -> Result<(), Failure> {
+    match (saturation.samples, failure) {
+        (0, Some(reason)) => Err(Failure::new(Exit::Usage, anyhow!("no sample was answered: {reason}"))),
+        _ => Ok(()),
+    }
+}
+
+/// Writes the result to the file of `--out`, where one is given.
+fn write_out(out: Option<&Path>, text: &str) -> Result<(), Failure> {
+    let write = |file: &Path| std::fs::write(file, text).with_context(|| cannot_write(file)).or_exit(Exit::Usage);
+    out.map_or(Ok(()), write)
 }
 
 fn cannot_write(file: &Path) -> String {

@@ -3,7 +3,8 @@
 //! - `args`, `backend_args`: what can be typed; `values`: how values of flags are checked; `opening`: from flags to a
 //!   backend; `bench_samples`: what `bench` asks it;
 //! - `commands`: what the commands do that serve nobody; `trial`: the engines that can run a model; `tune`: the fastest
-//!   setup of a node; `serving`: what `serve` does;
+//!   setup of a node; `line`: the command line that serves with a setup; `host_load`: the processor time of other
+//!   programs; `serving`: what `serve` does;
 //! - `healthcheck`: the command that asks another node;
 //! - `naming`: what a node is to be called; `ptr`: the name that DNS has for an address;
 //! - `exit`: the exit codes.
@@ -34,6 +35,8 @@ mod bench_samples;
 mod commands;
 mod exit;
 mod healthcheck;
+mod host_load;
+mod line;
 mod naming;
 mod opening;
 mod ptr;
@@ -44,6 +47,8 @@ mod values;
 
 /// Log filter when `RUST_LOG` is not set.
 const USUAL_LOG: &str = "info,tract=warn,ort=warn";
+/// The same while a table is printed: what each row says of its threads would stand between the rows.
+const LOG_OF_TABLE: &str = "warn";
 
 /// A SUT node: answers a LoadGen node's samples with an inference backend.
 ///
@@ -113,7 +118,8 @@ and with any of these beside it:
     Describe(DescribeArgs),
     /// Measure the backend behind its queue and workers, in this process, without a network.
     #[command(after_help = "Examples:
-  sut-node bench --backend onnx:digits.onnx --tune --seconds 200ms
+  sut-node bench --backend onnx:digits.onnx --tune --max-batch 32
+  sut-node bench --backend onnx:digits.onnx --max-batch 8 --dli
   sut-node bench --backend onnx:digits.onnx --max-batch 8 --out bench.json
   loadgen-node run --baseline bench.json --sut 10.0.0.2:8000 --insecure \\
       --benchmark digits --scenario Offline")]
@@ -158,7 +164,8 @@ fn run(backends: &Backends) -> Exit {
     let matches = short_help::fitted(command(backends), &args).try_get_matches_from(&args);
     let matches = matches.unwrap_or_else(|error| variables::told(error, &command(backends), &args).exit());
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    let started = log::start(cli.log_format, USUAL_LOG).or_exit(Exit::Usage);
+    let usual = if matches!(&cli.command, Command::Bench(args) if args.tune) { LOG_OF_TABLE } else { USUAL_LOG };
+    let started = log::start(cli.log_format, usual).or_exit(Exit::Usage);
     let outcome = started.and_then(|()| match cli.command {
         Command::Serve(args) => run_serve(&args, backends),
         Command::Describe(args) => run_describe(args, backends),

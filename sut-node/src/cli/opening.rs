@@ -20,6 +20,23 @@ pub(super) fn load(
     compute: Option<&ComputeArgs>,
     backends: &Backends,
 ) -> Result<Arc<dyn Backend>, Failure> {
+    let backend = load_quietly(args, compute, backends)?;
+    if args.threads.get() > 1 && backend.cores_per_inference() == 1 {
+        tracing::warn!(
+            engine = backend.info().engine,
+            threads = args.threads,
+            "an inference of this backend runs on one thread, and --threads has no effect: use --workers"
+        );
+    }
+    Ok(backend)
+}
+
+/// The same, for a caller that knows that some backends have no use for threads.
+pub(super) fn load_quietly(
+    args: &BackendArgs,
+    compute: Option<&ComputeArgs>,
+    backends: &Backends,
+) -> Result<Arc<dyn Backend>, Failure> {
     load_on(OnnxEngine::Auto, args, compute, backends)
 }
 

@@ -89,7 +89,7 @@ fn refuse_all(nodes: Vec<Node>, failure: &Failure) {
 }
 
 /// Returns true when I/O threads get real-time priority. They must leave a core to others. With priority auto they do
-/// not get it when inference runs on them.
+/// not get it when inference runs on them, or when this program was started to give way.
 fn decide_priority(args: &ServeArgs, backend: &dyn Backend) -> Result<bool, Failure> {
     let wanted = Priority::from(args.priority);
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
@@ -100,6 +100,9 @@ fn decide_priority(args: &ServeArgs, backend: &dyn Backend) -> Result<bool, Fail
         Priority::Realtime => !args.busy_poll || threads < cores,
         Priority::Auto | Priority::Normal => !infers && threads < cores,
     };
+    if wanted == Priority::Auto && lon_net::slice::gives_way() {
+        tracing::info!("started to give way (idle, batch or nice): no real-time priority");
+    }
     wanted.decide(spares_a_core).context("--priority realtime").or_exit(Exit::Usage)
 }
 

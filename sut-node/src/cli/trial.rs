@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use anyhow::anyhow;
 use lon_shell::documents::TriedEngine;
 use lon_sut::backend::{Backend, Backends, OnnxEngine};
 
@@ -17,7 +18,7 @@ const ENGINES: [(OnnxEngine, &str); 2] =
 /// first that can be opened; and the outcome of each.
 ///
 /// # Errors
-/// No engine can open the model: the error of the last one.
+/// No engine can open the model: the errors of all.
 pub(super) fn of_engines(
     args: &BackendArgs,
     backends: &Backends,
@@ -41,7 +42,17 @@ pub(super) fn of_engines(
     }
     match (running.or(opened), failed) {
         (Some(backend), _) => Ok((backend, tried)),
-        (None, Some(failure)) => Err(failure),
+        (None, Some(failure)) => Err(refused_by_all(&tried, failure)),
         (None, None) => unreachable!("each engine opens the model or fails"),
     }
+}
+
+/// The error of a model that no engine opens: that of each, or the one where all say the same of the model.
+fn refused_by_all(tried: &[TriedEngine], last: Failure) -> Failure {
+    let reasons = || tried.iter().filter_map(|engine| Some((&engine.engine, engine.reason.as_ref()?)));
+    if reasons().all(|(_, reason)| *reason == last.one_line()) {
+        return last;
+    }
+    let each: Vec<String> = reasons().map(|(engine, reason)| format!("{engine}: {reason}")).collect();
+    Failure::new(last.exit, anyhow!("no engine opens the model; {}", each.join("; ")))
 }

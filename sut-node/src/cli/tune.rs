@@ -12,28 +12,19 @@ use lon_shell::failure::OrExit as _;
 use lon_sut::backend::{Backend, Backends};
 use lon_sut::bench::measure;
 use lon_sut::bench::samples::Samples;
-use lon_sut::pipeline::post::Postprocess;
 
 use super::args::BenchArgs;
-use super::backend_args::BackendArgs;
 use super::bench_samples::{bench_failure, bench_samples};
 use super::exit::{Exit, Failure};
-use super::opening::load;
+use super::host_load::{self, HostLoad};
+use super::line::{Setup, line};
+use super::opening::load_quietly;
 
 /// Times that a free worker may wait for a batch to fill, beside not at all.
 const DELAYS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(5)];
 
 /// Rates that are this near to the highest count as the same: of them the first is taken, which asks for the least.
 const SAME: f64 = 0.97;
-
-/// One setup of workers, threads and batches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Setup {
-    workers: NonZeroUsize,
-    threads: NonZeroUsize,
-    max_batch: NonZeroUsize,
-    max_delay: Duration,
-}
 
 /// The rate and the latencies of a setup.
 struct Trial {
@@ -42,10 +33,14 @@ struct Trial {
     p50: Duration,
     p99: Duration,
     failed: u64,
+    /// Cores that other programs had on average.
+    others: f64,
 }
 
 /// Tries one setup after the other, shows each as it is measured, and the best at the end.
 pub(super) fn run(args: &BenchArgs, node: &NodeName, backends: &Backends) -> Result<(), Failure> {
+    // Each row opens the model anew, with the same warnings.
+    let _once = lon_shell::log::once();
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let most = Setup {
         workers: NonZeroUsize::MIN,
@@ -62,6 +57,9 @@ pub(super) fn run(args: &BenchArgs, node: &NodeName, backends: &Backends) -> Res
     let mut out = std::io::stdout();
     let say = |out: &mut std::io::Stdout, line: &str| writeln!(out, "{line}").or_exit(Exit::Bug);
     say(&mut out, &format!("Samples   {} ({} different ones)", samples.what, samples.count()))?;
+    let setups = setups(cores, heeds_threads, max_batch);
+    let delays = if max_batch.get() > 1 { DELAYS.len() } else { 0 };
+    say(&mut out, &plan(setups.len() + delays, args.phase()))?;
     say(&mut out, HEAD)?;
     let mut trials = Vec::new();
     let mut tried = |setup: Setup, trials: &mut Vec<Trial>| {
@@ -70,7 +68,7 @@ pub(super) fn run(args: &BenchArgs, node: &NodeName, backends: &Backends) -> Res
         trials.push(trial);
         Ok::<(), Failure>(())
     };
-    for setup in setups(cores, heeds_threads, max_batch) {
+    for setup in setups {
         tried(setup, &mut trials)?;
     }
     if let Some(best) = most_samples(&trials).map(|trial| trial.setup).filter(|setup| setup.max_batch.get() > 1) {
@@ -78,17 +76,27 @@ pub(super) fn run(args: &BenchArgs, node: &NodeName, backends: &Backends) -> Res
             tried(Setup { max_delay, ..best }, &mut trials)?;
         }
     }
-    write!(std::io::stdout(), "{}", advice(&trials, &args.backend)).or_exit(Exit::Bug)
+    write!(std::io::stdout(), "{}", advice(&trials, args)).or_exit(Exit::Bug)
 }
 
-const HEAD: &str = "workers  threads  batch  delay   samples/s   p50 alone   p99 alone";
+/// The number of rows that follow at most, and the time that they take.
+fn plan(rows: usize, phase: Duration) -> String {
+    let all = phase.saturating_mul(2).saturating_mul(u32::try_from(rows).unwrap_or(u32::MAX));
+    format!(
+        "Plan      {rows} rows at most, twice {phase:.1?} each (--seconds): about {all:.0?}, and the time to open the \
+         model for each row"
+    )
+}
+
+const HEAD: &str = "workers  threads  batch  delay   samples/s  one at a time: p50         p99";
 
 impl fmt::Display for Trial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Trial { setup: Setup { workers, threads, max_batch, max_delay }, samples_per_s, p50, p99, failed } = self;
+        let Trial { setup: Setup { workers, threads, max_batch, max_delay }, samples_per_s, p50, p99, failed, .. } =
+            self;
         let [delay, p50, p99] = [format!("{max_delay:?}"), format!("{p50:.1?}"), format!("{p99:.1?}")];
         write!(f, "{workers:>7}  {threads:>7}  {max_batch:>5}  {delay:>5}")?;
-        write!(f, "  {samples_per_s:>10.1}  {p50:>10}  {p99:>10}")?;
+        write!(f, "  {samples_per_s:>10.1}  {p50:>18}  {p99:>10}")?;
         if *failed > 0 { write!(f, "  {failed} failed") } else { Ok(()) }
     }
 }
@@ -104,7 +112,7 @@ fn opened(
     backend.threads = setup.threads;
     (compute.workers, compute.max_batch, compute.max_delay) = (setup.workers, setup.max_batch, setup.max_delay);
     let config = compute.config(node.clone(), &backend.pipeline);
-    Ok((load(&backend, Some(&compute), backends)?, config))
+    Ok((load_quietly(&backend, Some(&compute), backends)?, config))
 }
 
 fn tried(
@@ -115,7 +123,9 @@ fn tried(
     samples: &Samples,
 ) -> Result<Trial, Failure> {
     let (backend, config) = opened(args, setup, node, backends)?;
+    let before = HostLoad::now();
     let measured = measure::run(&config, backend.as_ref(), samples, args.phase()).map_err(bench_failure)?;
+    let others = HostLoad::others_since(before);
     let at = |quantile| Duration::from_nanos(measured.latency_ns.value_at_quantile(quantile));
     let saturation = &measured.saturation;
     Ok(Trial {
@@ -124,6 +134,7 @@ fn tried(
         p50: at(0.5),
         p99: at(0.99),
         failed: saturation.failed + measured.failed_alone,
+        others,
     })
 }
 
@@ -167,56 +178,49 @@ fn shortest(trials: &[Trial]) -> Option<&Trial> {
     good().find(|trial| trial.p50.mul_f64(SAME) <= least)
 }
 
-/// The lines to copy.
-fn advice(trials: &[Trial], args: &BackendArgs) -> String {
-    let Some(rate) = most_samples(trials) else {
-        return "\nNo setup answered every sample: see the failed ones above with bench alone.\n".to_owned();
-    };
-    // Where all were too slow for a sample alone.
-    let latency = shortest(trials).unwrap_or(rate);
-    let line = |Trial { setup: Setup { workers, threads, max_batch, max_delay }, .. }: &Trial| {
-        let delay = if max_delay.is_zero() { String::new() } else { format!(" --max-delay {max_delay:?}") };
-        format!(
-            "sut-node serve --backend {}{} --workers {workers} --threads {threads} --max-batch {max_batch}{delay}",
-            quoted(&args.backend),
-            other_flags(args)
-        )
-    };
+/// The reason why rows may differ by more than their setups.
+fn note(others: f64) -> String {
     format!(
-        "\nMost samples per second (Offline, Server):\n  {}\n\
-         Shortest latency of a sample alone (SingleStream):\n  {}\n",
-        line(rate),
-        line(latency)
+        "Note: other programs had up to {others:.1} cores of this host during a row, and the table depends on them. \
+         Tune again on a quiet host.\n"
     )
 }
 
-/// The flags of the model that were given, each with a blank before it.
-fn other_flags(args: &BackendArgs) -> String {
-    let pipeline = &args.pipeline;
-    let list = |names: &[String]| (!names.is_empty()).then(|| names.join(","));
-    let dims: Vec<String> = pipeline.dims.iter().map(ToString::to_string).collect();
-    let postprocess = Some(pipeline.postprocess).filter(|postprocess| *postprocess != Postprocess::None);
-    let given = [
-        ("--ep", pipeline.ep.map(|ep| ep.to_string())),
-        ("--inputs", list(&pipeline.inputs)),
-        ("--outputs", list(&pipeline.outputs)),
-        ("--batch-dim", pipeline.batch_dim.as_ref().map(ToString::to_string)),
-        ("--dims", list(&dims)),
-        ("--preprocess", pipeline.preprocess.as_ref().map(ToString::to_string)),
-        ("--postprocess", postprocess.map(|postprocess| postprocess.to_string())),
-    ];
-    let mut flags: String =
-        given.into_iter().filter_map(|(flag, value)| Some(format!(" {flag} {}", quoted(&value?)))).collect();
-    if pipeline.allow_empty {
-        flags += " --allow-empty";
+/// Limits of the table that the setup with the highest rate stands at.
+fn edges(best: &Setup, largest_batch: NonZeroUsize, cores: usize) -> String {
+    let mut lines = String::new();
+    if best.max_batch == largest_batch && largest_batch.get() > 1 {
+        lines += "The best batch is the largest that was tried: a larger --max-batch may be faster.\n";
     }
-    flags
+    if best.workers.get() * best.threads.get() >= cores {
+        lines += "The table has no network, and its best row takes every core. Where a LoadGen node or a second SUT \
+                  node runs on this host as well, divide the cores between them.\n";
+    }
+    lines
 }
 
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,".contains(c);
-    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+/// The lines to copy, and the rule by which they were chosen.
+fn advice(trials: &[Trial], args: &BenchArgs) -> String {
+    let Some(rate) = most_samples(trials) else {
+        return "\nNo setup answered every sample: bench without --tune names the reason.\n".to_owned();
+    };
+    // Where all were too slow for a sample alone.
+    let latency = shortest(trials).unwrap_or(rate);
+    let others = trials.iter().map(|trial| trial.others).fold(0.0, f64::max);
+    let note = if host_load::is_busy(others) { note(others) } else { String::new() };
+    let edges = edges(&rate.setup, args.compute.max_batch, host_load::cores());
+    format!(
+        "\nMost samples per second (Offline, Server), {:.1} samples/s:\n  {}\n\
+         Shortest latency of a sample alone (SingleStream), p50 {:.1?}:\n  {}\n\
+         Rows within {:.0} % of the best count as equal: each line has the first of them, which asks for the least.\n\
+         The lines serve clients of this host. For other hosts: --listen 0.0.0.0:8000 with --tls-cert and --tls-key, \
+         or with --insecure.\n{edges}{note}",
+        rate.samples_per_s,
+        line(&rate.setup, args),
+        latency.p50,
+        line(&latency.setup, args),
+        100.0 * (1.0 - SAME),
+    )
 }
 
 #[cfg(test)]
@@ -247,7 +251,7 @@ mod tests {
             max_delay: Duration::ZERO,
         };
         let p50 = Duration::from_micros(p50_us);
-        Trial { setup, samples_per_s, p50, p99: p50, failed }
+        Trial { setup, samples_per_s, p50, p99: p50, failed, others: 0.0 }
     }
 
     #[test]
@@ -260,8 +264,21 @@ mod tests {
     }
 
     #[test]
-    fn words_are_quoted_for_a_shell_where_they_have_to_be() {
-        assert_eq!(quoted("onnx:/m/a-b_1.onnx"), "onnx:/m/a-b_1.onnx");
-        assert_eq!(quoted("onnx:my model's.onnx"), r"'onnx:my model'\''s.onnx'");
+    fn the_limits_of_the_table_are_named() {
+        let setup = |workers| Setup {
+            workers: number(workers),
+            threads: number(1),
+            max_batch: number(8),
+            max_delay: Duration::ZERO,
+        };
+        assert!(edges(&setup(2), number(8), 2).contains("a larger --max-batch may be faster"));
+        assert!(edges(&setup(2), number(16), 2).starts_with("The table has no network"));
+        assert_eq!(edges(&setup(1), number(16), 2), "");
+    }
+
+    #[test]
+    fn the_plan_has_the_rows_and_their_time() {
+        let plan = plan(16, Duration::from_secs(2));
+        assert!(plan.contains("16 rows at most, twice 2.0s each (--seconds): about 64s,"), "{plan}");
     }
 }

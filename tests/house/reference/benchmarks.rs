@@ -21,8 +21,15 @@ metric = "top1"                        # or another one of those below
 target = 90.0                          # percent
 "#;
 
+/// The tasks of a round before those of the table.
+const V0_5: &str = "\
+Round v0.5 had the five tasks `resnet50`, `mobilenet`, `ssd-mobilenet`, `ssd-resnet34` and `gnmt`. Of these the rounds
+above have `resnet50` alone. The Network division has no rule of compression and no bandwidth for the other four.
+";
+
 /// The files with the types of benchmark files.
-const SOURCES: [&str; 7] = [
+const SOURCES: [&str; 8] = [
+    "loadgen-node/qsl/src/accuracy/categories.rs",
     "loadgen-node/qsl/src/benchmark/file.rs",
     "loadgen-node/qsl/src/benchmark/network.rs",
     "loadgen-node/qsl/src/benchmark/published.rs",
@@ -37,7 +44,7 @@ pub(super) fn page() -> String {
         "`--benchmark NAME.toml` reads a benchmark of your own. The built-in benchmarks are such files too\n\
                     (`loadgen-node/qsl/benchmarks`). An unknown key is an error.\n"
             .to_owned();
-    let _ = write!(page, "\n## Benchmarks by round\n\n{}", by_round());
+    let _ = write!(page, "\n## Benchmarks by round\n\n{}\n{V0_5}", by_round());
     let _ = write!(page, "\n## The smallest file with a score\n\n```toml\n{SMALLEST}```\n");
     let _ = write!(page, "\n## Keys\n\n{}", Types::read(&SOURCES).table("File"));
     let example = std::fs::read_to_string(repository("loadgen-node/qsl/benchmarks/bert.toml")).unwrap();

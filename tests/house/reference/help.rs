@@ -8,13 +8,17 @@ use lon_tests::process::binary;
 const PROGRAMS: [&str; 2] = ["loadgen-node", "sut-node"];
 
 /// Flags with a grammar: of which command, and the flag.
-const FLAGS: [(&str, &str, &str); 8] = [
+const FLAGS: [(&str, &str, &str); 12] = [
     ("loadgen-node", "run", "--sut"),
     ("loadgen-node", "run", "--set"),
+    ("loadgen-node", "run", "--arrivals"),
+    ("loadgen-node", "run", "--find-peak-goal"),
     ("loadgen-node", "run", "--dataset"),
     ("loadgen-node", "run", "--preprocess"),
     ("loadgen-node", "run", "--compression"),
     ("loadgen-node", "run", "--max-lag"),
+    ("loadgen-node", "run", "--within"),
+    ("loadgen-node", "run", "--label"),
     ("sut-node", "serve", "--backend"),
     ("sut-node", "serve", "--preprocess"),
 ];
@@ -45,6 +49,7 @@ pub(super) fn grammars() -> String {
     let serve = help("sut-node", &["serve".to_owned()]);
     let synthetic = block(&serve, "SPEC of synthetic", "\u{0}");
     let _ = write!(page, "\n## The synthetic backend\n\n```text\n{synthetic}```\n");
+    let _ = write!(page, "\n## Traces of arrivals\n\n```text\n{}\n```\n", lon_qsl::arrivals::GRAMMAR);
     page
 }
 

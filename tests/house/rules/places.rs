@@ -49,7 +49,8 @@ impl Reader<'_> {
     fn path(&mut self, names: &[&Ident]) {
         for pair in names.windows(2) {
             let (first, choice) = (pair[0].to_string(), pair[1].to_string());
-            let is_choice = choice.starts_with(|c: char| c.is_ascii_uppercase()) && choice != "ALL";
+            let is_choice =
+                choice.starts_with(|c: char| c.is_ascii_uppercase()) && !["ALL", "OFFICIAL"].contains(&choice.as_str());
             let is_wanted = match self.wanted {
                 Wanted::ChoiceOf(of) => first == *of && is_choice,
                 Wanted::PathOf(pairs) => pairs.contains(&(first.as_str(), choice.as_str())),

@@ -28,6 +28,8 @@ pub(super) struct RelayPath {
     pub(super) lost_every: AtomicU64,
     pub(super) spoil_to_node: AtomicBool,
     pub(super) spoil_to_loadgen: AtomicBool,
+    pub(super) packet_to_node: AtomicBool,
+    pub(super) packet_to_loadgen: AtomicBool,
 }
 
 impl RelayPath {
@@ -40,6 +42,8 @@ impl RelayPath {
             lost_every: AtomicU64::new(u64::MAX),
             spoil_to_node: AtomicBool::new(false),
             spoil_to_loadgen: AtomicBool::new(false),
+            packet_to_node: AtomicBool::new(false),
+            packet_to_loadgen: AtomicBool::new(false),
         }
     }
 
@@ -47,6 +51,13 @@ impl RelayPath {
         match heading {
             Heading::Node => &self.spoil_to_node,
             Heading::LoadGen => &self.spoil_to_loadgen,
+        }
+    }
+
+    pub(super) fn spoiled_packets(&self, heading: Heading) -> &AtomicBool {
+        match heading {
+            Heading::Node => &self.packet_to_node,
+            Heading::LoadGen => &self.packet_to_loadgen,
         }
     }
 

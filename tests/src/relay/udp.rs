@@ -86,7 +86,7 @@ async fn pass(
     if !*path.is_open.borrow() || number.is_multiple_of(path.lost_every.load(Relaxed)) {
         return;
     }
-    if path.spoiled(heading).swap(false, Relaxed) {
+    if path.spoiled_packets(heading).swap(false, Relaxed) {
         let _ = socket.send_to(&RUBBISH, to).await;
     }
     let delay = path.delay();

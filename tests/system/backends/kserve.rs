@@ -452,7 +452,7 @@ fn what_such_servers_cannot_do_is_refused_before_they_are_asked() {
         (&["--probe"], &["--probe", "cannot be probed"]),
         (&["--set", "use_token_latencies=1"], &["use_token_latencies", "no first token"]),
         (&["--sut", "dns:localhost:1"], &["--sut", "NAME=host:port"]),
-        (&["--division", "network"], &["--division open"]),
+        (&["--division", "network"], &["without --division network"]),
     ] {
         let mut run = TestRun::new("Server").args(&["--transport", "kserve", "--model", "m"]);
         if !flags.contains(&"--sut") {

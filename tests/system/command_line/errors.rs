@@ -76,7 +76,7 @@ const FILES: [(&str, i32, &[&str]); 10] = [
     ("accuracy {in}", 2, &["{in} is not a run folder"]),
     ("show {in}", 2, &["{in} is not a run folder"]),
     ("recover {in}", 2, &["{in} is not a run folder"]),
-    ("replay", 2, &["--report-vector <FILE.json>|--timeline <PATH>|--official <DIR>"]),
+    ("replay", 2, &["--timeline <PATH>|--official <DIR>|--report-vector <FILE.json>"]),
     ("replay --official {in}", 2, &["{in} has no mlperf_log_detail.txt"]),
     ("replay --official {in} --timeline {in}/text", 2, &["--official <DIR>", "--timeline <PATH>"]),
     ("replay --timeline {in}/text", 2, &["{in}/text", "not a timeline"]),

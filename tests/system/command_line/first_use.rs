@@ -214,6 +214,7 @@ fn an_accuracy_run_without_a_score_says_so_beside_its_verdict() {
         finished.stdout.contains("\nAccuracy  not scored: synthetic has no metric: a benchmark file has one"),
         "{finished:?}"
     );
+    assert!(finished.stderr.contains("accuracy is not scored"), "{finished:?}");
     let result = folder.result();
     assert!(result["accuracy"].is_null() && result["official_result"].is_null(), "{result}");
     assert!(result["accuracy_note"].as_str().unwrap().starts_with("not scored: "), "{result}");

@@ -7,6 +7,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use loadgen_node::documents::fleet::FleetNode;
+use loadgen_node::documents::result_summary::ResultSummary;
+use loadgen_node::documents::sut_setup::SutSetup;
 use lon_tests::fleet::{Fleet, HOSTS, node, on};
 use lon_tests::metrics::free_address;
 use lon_tests::process::{SutNode, repository};
@@ -83,6 +85,36 @@ fn three_nodes_are_checked_started_run_watched_and_ended() {
     assert_says(&stopped.stdout, &["nothing to end", "ended (process "]);
     assert!(pids.len() == 2 && !pids.into_iter().any(is_there), "{stopped:?}");
     assert!(!fleet.path("harm").exists(), "a name was read as a command");
+}
+
+/// Each cell has nodes with its own flags, and the model comes with them.
+#[test]
+fn a_campaign_starts_the_nodes_of_a_fleet_with_the_flags_and_the_model_of_its_cells() {
+    let fleet = Fleet::new(HOSTS, &["N1", "N2"].map(|name| node(name, &free_address(), "")));
+    fs::copy(repository("loadgen-node/qsl/digits/digits.onnx"), fleet.path("model.onnx")).unwrap();
+    let campaign = "out = \"out\"\n[run]\nbenchmark = \"digits\"\nscenario = \"Offline\"\n\
+                    settings = { target_qps = 100, min_duration = \"0\" }\n\
+                    [node]\nbackend = \"onnx:model.onnx\"\n[axes]\nnode.max-batch = [1, 4]\n";
+    fs::write(fleet.path("c.toml"), campaign).unwrap();
+    let ran = fleet.paste("loadgen-node campaign run c.toml --fleet fleet.toml");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for batch in ["1", "4"] {
+        let text = fs::read_to_string(fleet.path(&format!("out/max-batch={batch}/1/result_summary.json"))).unwrap();
+        let result: ResultSummary = serde_json::from_str(&text).unwrap();
+        let batch_of = |setup: &SutSetup| {
+            setup.settings.iter().find(|(key, _)| key == "max_batch").map(|(_, value)| value.clone())
+        };
+        let nodes: Vec<(&str, Option<String>)> =
+            result.sut.iter().map(|node| (node.setup.name.as_str(), batch_of(&node.setup))).collect();
+        let batch = Some(batch.to_owned());
+        assert_eq!(nodes, [("N1", batch.clone()), ("N2", batch)]);
+    }
+    let copies: Vec<PathBuf> =
+        fs::read_dir(fleet.path("its logs/files")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(copies.len(), 1, "equal models are one file: {copies:?}");
+    assert_eq!(fs::read(&copies[0]).unwrap(), fs::read(fleet.path("model.onnx")).unwrap());
+    let (status, _) = fleet.document("status");
+    assert_eq!(status.ok, 0, "nodes end with the campaign: {status:?}");
 }
 
 #[test]

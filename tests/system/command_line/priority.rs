@@ -33,3 +33,13 @@ fn real_time_threads_that_never_sleep_must_leave_a_core() {
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.stderr.contains("would hold the last core"), "{refused:?}");
 }
+
+/// The user's `chrt -i 0` says that others come first.
+#[test]
+fn a_program_that_was_started_to_give_way_stays_as_it_is() {
+    let node = SutNode::start("a", "null", &["--priority", "auto"]);
+    let test = TestRun::new("Server").patient().on(&node.address).under(&["chrt", "-i", "0"]);
+    let (_, folder) =
+        test.set("target_qps=200,min_duration=0,min_query_count=50").args(&["--priority", "auto"]).finish();
+    assert_eq!(folder.result()["saturation"]["priority"], "normal");
+}

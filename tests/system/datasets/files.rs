@@ -231,7 +231,8 @@ fn conf_answers_at_once_whatever_the_dataset() {
 
 /// An accuracy run whose target nobody could judge: warned of beforehand, INVALID, and all the same logged.
 fn is_not_judged((finished, folder): (Finished, RunFolder), data: &str) {
-    let lacks = format!("{data} has no labels (labels.txt)");
+    let beside = Path::new(data).parent().unwrap().display();
+    let lacks = format!("{data} has no labels (labels.txt or labels.npy in the folder {beside})");
     assert!(finished.code == Some(3) && finished.stderr.contains(&lacks), "{finished:?}");
     let result = folder.result();
     let told = format!("the accuracy target top1 >= 1 % was not judged: {lacks}");
@@ -250,7 +251,14 @@ fn a_benchmark_is_begun_for_the_model_of_a_node() {
     let node = SutNode::start("a", &format!("onnx:{}", model.display()), &[]);
     let begun = LoadGen::run(&["benchmark", "init", arg(&file), "--sut", &node.address]);
     assert_eq!(begun.code, Some(0), "{begun:?}");
-    for part in ["image u8[N,1,8,8]", "mine.npy", "--benchmark", "16 samples of zeros"] {
+    for part in [
+        "image u8[N,1,8,8]",
+        "mine.npy",
+        "--benchmark",
+        "16 samples of zeros",
+        "--scenario Server",
+        "--mode SubmissionRun",
+    ] {
         assert!(begun.stdout.contains(part), "{part}: {begun:?}");
     }
     let text = fs::read_to_string(&file).unwrap();

@@ -167,11 +167,14 @@ fn a_search_that_was_killed_goes_on_with_its_trials() {
     // The result and the screen show the record of the trials.
     assert_eq!(result["find_peak"]["trials"].as_array(), Some(&before), "{result}");
     assert_eq!(result["find_peak"]["end"], "stopped");
-    let passed = before.iter().filter(|trial| trial["passed"] == true).filter_map(|trial| trial["qps"].as_f64());
-    assert_eq!(result["find_peak"]["bracket"]["low_qps"].as_f64(), passed.reduce(f64::max), "{result}");
+    let passed = before.iter().filter(|trial| trial["passed"] == true).filter_map(|trial| trial["load"].as_f64());
+    assert_eq!(result["find_peak"]["bracket"]["low"].as_f64(), passed.reduce(f64::max), "{result}");
     let shown = LoadGen::run(&["show", folder.arg()]);
     for told in [&told, &shown] {
-        assert!(told.stdout.contains("\nPeak      in [") && told.stdout.contains("200.000 queries/s"), "{told:?}");
+        assert!(
+            told.stdout.contains("\nPeak      target_qps ") && told.stdout.contains("\n          200: keeps the limit"),
+            "{told:?}"
+        );
         assert!(told.stdout.contains(&format!("--find-peak-resume {}", record.display())), "{told:?}");
     }
     let (_, again) = search()
@@ -187,6 +190,6 @@ fn a_search_that_was_killed_goes_on_with_its_trials() {
     assert!(!nothing.path.exists());
     for (before, after) in before.iter().zip(&after) {
         assert!(after["known"] == true && before["known"] == false, "{after}");
-        assert_eq!(before["qps"], after["qps"]);
+        assert_eq!(before["load"], after["load"]);
     }
 }

@@ -66,12 +66,12 @@ fn a_codec_that_the_division_forbids_is_refused_with_the_rule() {
 #[test]
 fn the_open_division_allows_a_forbidden_codec_and_marks_it() {
     let node = SutNode::start("a", "null", &[]);
-    let tokens = ["--dataset", "synthetic:tokens-i64[1024]x16", "--division", "open", "--compression", "zstd"];
+    let tokens = ["--dataset", "synthetic:tokens-i64[1024]x16", "--division", "none", "--compression", "zstd"];
     let test = TestRun::of("llama2-70b", "Offline").args(&tokens).on(&node.address);
     let (finished, folder) = test.set("min_duration=0,min_query_count=100,target_qps=1").finish();
     assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
     let result = folder.result();
-    assert_eq!(result["division"]["name"], "open");
+    assert_eq!(result["division"]["name"], "none");
     for output in [&result.to_string(), &finished.stdout] {
         assert!(output.contains("Network division") && output.contains("zstd"), "no mark in {output}");
     }

@@ -96,7 +96,7 @@ fn files_are_looked_at_before_the_probe() {
     let file = folder.path().join("base.json");
     std::fs::write(&file, "{}").unwrap();
     let path = file.to_str().unwrap();
-    for (flag, told) in [("--save", "it is there already"), ("--against", "no file of probe --save")] {
+    for (flag, told) in [("--save", "the file exists; choose a new name"), ("--against", "no file of probe --save")] {
         let finished = LoadGen::run(&["probe", "--sut", "127.0.0.1:9", flag, path]);
         assert!(finished.code == Some(2) && finished.stderr.contains(told), "{finished:?}");
     }
@@ -119,6 +119,8 @@ fn a_baseline_and_a_required_rate_are_judged() {
         assert!(finished.stdout.contains(part), "no '{part}' in {}", finished.stdout);
     }
     assert!(finished.stderr.contains("of 3 repeats"), "a warning: {}", finished.stderr);
+    let saved = format!("Saved {path}, ");
+    assert!(finished.stdout.lines().last().unwrap().starts_with(&saved), "the last line: {}", finished.stdout);
     let other = LoadGen::run(&["probe", "--sut", "127.0.0.1:9", "--transport", "quic", "--against", path]);
     assert!(other.code == Some(2) && other.stderr.contains("has transport tcp, this probe quic"), "{other:?}");
     let compared = LoadGen::run(&["compare", path, path]);
@@ -134,6 +136,14 @@ fn a_link_rate_has_a_capacity_without_a_node() {
     let finished = LoadGen::run(&["probe", "--link-rate", "25G", "--rules", "v5.0"]);
     let images = finished.stdout.lines().find(|line| line.trim_start().starts_with("resnet50 "));
     assert!(finished.code == Some(0) && images.is_some_and(|line| line.ends_with(" 19545")), "{finished:?}");
+    let more = LoadGen::run(&["probe", "--link-rate", "25G", "--benchmark", "synthetic"]);
+    let told = "  synthetic: left out, the bytes of its samples are not fixed";
+    assert!(more.code == Some(0) && more.stdout.contains(told), "{more:?}");
+    let bare = LoadGen::run(&["probe"]);
+    let told = "give --sut NODES, or --link-rate RATE for arithmetic without nodes";
+    assert!(bare.code == Some(2) && bare.stderr.contains(told), "{bare:?}");
+    let quic = LoadGen::run(&["probe", "--link-rate", "25G", "--transport", "quic"]);
+    assert!(quic.code == Some(2) && quic.stderr.contains("--link-rate counts TCP segments"), "{quic:?}");
 }
 
 #[test]

@@ -57,6 +57,7 @@ fn a_run_folder_has_the_keys_of_the_published_forms() {
         &json!({
             "schema": 1, "result": null, "official_result": null, "division": null, "benchmark": null,
             "scenario": null, "mode": null, "sut_name": null, "metric": { "name": null, "value": null, "unit": null },
+            "scheduled_samples_per_s": null, "within": null, "reason_codes": [], "made": { "labels": {} },
             "latency_ns": { "min": null, "mean": null, "p50": null, "p90": null, "p95": null, "p97": null,
                             "p99": null, "p99_9": null, "max": null },
             "schedule_lag_ns": { "p50": null, "p99": null, "max": null },
@@ -65,6 +66,12 @@ fn a_run_folder_has_the_keys_of_the_published_forms() {
         }),
         &result,
     );
+    let [scheduled, completed] = [&result["scheduled_samples_per_s"], &result["metric"]["value"]].map(Value::as_f64);
+    // Queries are answered after they were due.
+    assert!(scheduled > completed && completed.is_some(), "{scheduled:?} {completed:?}");
+    assert!(finished.stdout.contains(&format!("\nScheduled {:.2} samples/s (", scheduled.unwrap())), "{finished:?}");
+    let lengths = ["reasons", "reason_codes"].map(|key| result[key].as_array().map(Vec::len));
+    assert_eq!(lengths[0], lengths[1], "a code for each reason");
     for key in ["ttft_ns", "tpot_ns", "tokens_per_s"] {
         assert!(result.get(key).is_none(), "{key} belongs to token runs");
     }

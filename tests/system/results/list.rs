@@ -85,6 +85,12 @@ fn runs_are_listed_by_time_and_filtered() {
         let runs = listed(&above.path, &["--result", word]).runs;
         assert_eq!(runs.len(), all.runs.iter().filter(|run| run.result == verdict).count(), "{word}");
     }
+    // Both have a result over the slowest, which is their own; the rate of a busy machine may be INVALID.
+    let related = list(&above.path, &["--related"]).stdout;
+    assert!(related.starts_with("Coverage\n") && related.contains("\nResults over the slowest\n"), "{related}");
+    assert!(related.contains("times the slowest") && related.contains("1.000"), "{related}");
+    let long = list(&above.path, &["--related", "--format", "csv"]).stdout;
+    assert!(long.contains("\ncoverage,,synthetic,Offline,1,runs\n"), "{long}");
     let none = list(&above.path, &["--benchmark", "bert"]);
     assert!(none.stdout.contains("not listed: ") && none.code == Some(0), "{none:?}");
     let missing = list(&at("nowhere"), &[]);

@@ -105,7 +105,7 @@ fn assert_values(run: &Run) {
     let (name, answered, begun) = (&run.name, run.answered(), run.samples.len() as u64);
     assert_eq!((answered, begun), (run.result.counts.completed, run.result.counts.issued), "{name}");
     if let Some(chart) = section(&run.page, "distribution") {
-        assert!(chart.contains(&format!("Of {answered} answered samples")), "{name}: {chart}");
+        assert!(chart.contains(&format!("of {answered} answered samples")), "{name}: {chart}");
         let least_ns = run.samples.iter().filter_map(|(_, latency_ns)| *latency_ns).min().unwrap() as f64;
         let (shown_ns, half_ns) = lon_tests::page::figure(&Table::of(&run.page, "distribution").row("p0")[0]);
         // Histograms have three digits.

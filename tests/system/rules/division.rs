@@ -32,11 +32,11 @@ fn a_run_that_keeps_no_rule_is_refused_with_all_of_them() {
         let named = format!("({id}, section {section} of the division's rules)");
         assert!(finished.stderr.contains(&named), "no '{named}' in: {}", finished.stderr);
     }
-    assert!(finished.stderr.contains("--division open runs it"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("without --division network the run is possible"), "{}", finished.stderr);
 }
 
 #[test]
-fn the_open_division_runs_it_and_every_output_says_so() {
+fn a_run_for_no_division_is_made_and_every_output_says_so() {
     let node = SutNode::start("a", "null", &[]);
     let test = TestRun::of("resnet50", "Server").on(&node.address).set(OWN).set("min_query_count=20");
     let (finished, folder) = test.args(&IMAGES).finish();
@@ -47,7 +47,7 @@ fn the_open_division_runs_it_and_every_output_says_so() {
     for id in ["run_duration", "seeds", "separate_hosts", "inference", "real_data"] {
         assert_eq!(verdict(id), "broken", "{id}");
     }
-    assert_eq!((verdict("suite"), verdict("all_crossed"), verdict("no_caching")), ("kept", "kept", "not seen"));
+    assert_eq!((verdict("suite"), verdict("all_crossed"), verdict("no_caching")), ("kept", "kept", "not checked"));
     let broken = rules.iter().filter(|rule| rule["verdict"] == "broken").count();
     let marks = result["marks"].as_array().unwrap();
     assert_eq!(marks.iter().filter(|mark| mark.as_str().unwrap().starts_with("not a Network result")).count(), broken);
@@ -57,9 +57,13 @@ fn the_open_division_runs_it_and_every_output_says_so() {
     }
     let shown: Vec<&str> = finished.stdout.lines().filter(|line| line.starts_with("Mark")).collect();
     let [mark] = shown[..] else { panic!("{finished:?}") };
-    for part in ["not a Network division result: ", " broken (", "cannot be checked here; the verdict is not affected"]
-    {
+    for part in ["not a Network division result: ", " broken (", "not checked; the verdict above does not depend"] {
         assert!(mark.contains(part), "{part} in: {mark}");
+    }
+    let listed = LoadGen::run(&["show", "--division", folder.arg()]);
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    for part in ["run_duration", "broken", "not checked", "only the submitter can say so"] {
+        assert!(listed.stdout.contains(part), "no '{part}' in: {listed:?}");
     }
 }
 
@@ -68,7 +72,7 @@ fn conf_lists_the_rules_before_anything_runs() {
     let flags = ["conf", "--benchmark", "resnet50", "--scenario", "Server", "--rules", "v5.0", "--division", "network"];
     let listed = LoadGen::run(&flags);
     assert_eq!(listed.code, Some(0), "{listed:?}");
-    for part in ["Rules of the Network division", "separate_hosts", "Appendix B", "not seen", "kept"] {
+    for part in ["Rules of the Network division", "separate_hosts", "Appendix B", "not checked", "kept"] {
         assert!(listed.stdout.contains(part), "no '{part}' in: {}", listed.stdout);
     }
     let json = LoadGen::run(&[&flags[..], &["--set", "min_duration=2s", "--json"]].concat());

@@ -35,7 +35,8 @@ fn a_fresh_file_names_all_that_is_to_be_filled_in_and_all_that_is_missing() {
     assert!(marks.iter().all(|mark| *mark < at("MISSING [[benchmark]] ")), "{planned:?}");
     assert!(planned.stdout.contains("run.dataset: /data/dataset") && planned.stdout.contains("[all "), "{planned:?}");
     assert_eq!(planned.stdout.matches("MISSING").count(), 1, "{planned:?}");
-    assert!(planned.stderr.contains("/data/dataset"), "{planned:?}");
+    assert!(planned.stderr.contains("6 runs cannot be made yet: see MISSING"), "{planned:?}");
+    assert!(planned.stdout.contains("\n6 runs; 6 cannot be made yet\n"), "{planned:?}");
 }
 
 #[test]
@@ -79,6 +80,9 @@ fn a_run_fills_in_what_it_was() {
         assert!(text.lines().any(|own| own == line), "no {line} in {text}");
     }
     assert!(!text.contains("/data/dataset"), "{text}");
+    let other = folder.path().join("other.toml");
+    let written = submission(&["init", other.to_str().unwrap(), "--run", run.arg()]);
+    assert!(written.stdout.contains("round v6.0 has no benchmark synthetic: nothing of this run"), "{written:?}");
 }
 
 /// The advice after a run that was too short names the line of the file that has the setting.

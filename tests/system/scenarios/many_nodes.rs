@@ -95,7 +95,7 @@ fn the_loss_of_128_nodes_is_told_in_a_few_lines() {
     let finished = run.finish();
     assert_eq!(finished.code, Some(4), "{finished:?}");
     assert!(finished.stdout.lines().count() <= 48, "{}", finished.stdout);
-    assert!(finished.stdout.contains(" more of this kind (result_summary.json has all)"), "{finished:?}");
+    assert!(finished.stdout.contains(" more of this kind (`reasons` in result_summary.json has all)"), "{finished:?}");
     assert!(finished.stderr.matches("node is lost").count() <= 8, "{finished:?}");
     let result = folder.result();
     let reasons: Vec<&str> =

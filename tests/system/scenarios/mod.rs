@@ -1,13 +1,17 @@
 //! Runs that go as they should, and those that ask for more than a system can do.
 //!
+//! - `arrivals`: arrival processes, traces, bursts, closed loops and searches
 //! - `main_job`: the main job over separate processes, every scenario, every route
 //! - `many_nodes`: very many nodes, and how little is said of them
 //! - `overload`: more than the SUT can take
 //! - `recorded`: recorded cases of the LoadGen of round v0.5, computed again
+//! - `round_v05`: runs that the engine of round v0.5 leads
 //! - `tokens`: answers token by token, from whole systems
 
+mod arrivals;
 mod main_job;
 mod many_nodes;
 mod overload;
 mod recorded;
+mod round_v05;
 mod tokens;

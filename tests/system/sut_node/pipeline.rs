@@ -270,8 +270,40 @@ fn a_bench_tunes_and_shows_the_line_to_copy() {
     assert!(output.status.success(), "{text}");
     let rows = text.lines().filter(|line| line.starts_with("      1        1      ")).count();
     assert!(rows >= 2 && text.contains("workers  threads  batch  delay   samples/s"), "{text}");
+    let all = text.lines().filter(|line| line.starts_with("    ")).count();
+    let plan = |rows: usize| format!("Plan      {rows} rows at most, twice 20.0ms each");
+    // The two delays are tried where a batch of several samples is the fastest.
+    assert!([all, all + 2].iter().any(|rows| text.contains(&plan(*rows))), "{text}");
     let line = format!("sut-node serve --backend {} --postprocess argmax --workers ", digits());
     assert_eq!(text.matches(&line).count(), 2, "{text}");
-    let said = refusal(&["bench", "--tune", "--json", "--backend", "null"]);
-    assert!(said.contains("--json"), "{said}");
+    let log = String::from_utf8(output.stderr).unwrap();
+    assert!(!log.contains("--threads") && !log.contains("I/O threads"), "{log}");
+    for flags in [&["--json"][..], &["--workers", "2"], &["--threads", "2"], &["--max-delay", "1ms"]] {
+        let said = refusal(&[&["bench", "--tune", "--backend", "null"], flags].concat());
+        assert!(said.contains(flags[0]), "{said}");
+    }
+}
+
+#[test]
+fn a_bench_prints_the_rows_of_dli() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let facts = "--dli=task=classification,precision=FP32";
+    let args = ["bench", "--backend", &digits(), "--seconds", "100ms", "--max-batch", "4", facts, "--out"];
+    let output = Command::new(binary("sut-node")).args(args).arg(file.path()).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(fs::read_to_string(file.path()).unwrap(), text);
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(';').collect()).collect();
+    assert!(rows.len() == 3 && rows.iter().all(|row| row.len() == 22), "{text}");
+    for (row, mode) in rows[1..].iter().zip(["Sync", "Async"]) {
+        assert_eq!([row[0], row[1], row[2]], ["Success", "classification", "digits.onnx"], "{text}");
+        assert_eq!([row[6], row[7], row[8], row[9]], ["4x1x8x8", "FP32", "4", mode], "{text}");
+        let figure = |at: usize| row[at].parse::<f64>().unwrap_or_else(|_| panic!("{}: {text}", rows[0][at]));
+        // Both are rounded: a time to 10 us, a rate to three places.
+        let batch_fps = if mode == "Sync" { 4.0 / figure(13) } else { 4.0 / figure(12) };
+        assert!((figure(15) / batch_fps - 1.0).abs() < 0.2 && figure(14) > 0.0, "{text}");
+    }
+    for flags in [&["--json"][..], &["--tune"], &["--preprocess", "imagenet-torch"]] {
+        let error = refusal(&[&["bench", "--backend", "null", "--dli"], flags].concat());
+        assert!(error.contains("cannot be used with") && error.contains("--dli"), "{error}");
+    }
 }

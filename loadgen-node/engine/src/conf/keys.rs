@@ -117,6 +117,8 @@ fn convert(key: &Key, text: &str, settings: &mut TestSettings) -> Conversion {
                 false => Some("not a finite number".to_owned()),
             }
         }
+        // No key of config files is of this kind either.
+        Slot::Further(key) => return Conversion::Ignored(format!("{} is no setting of config files", key.name)),
     };
     Conversion::Set { misread }
 }
@@ -147,9 +149,9 @@ fn never_read(name: &str, owner: Owner, model: &str, settings: &TestSettings) ->
     let (Some(key), Some(scenario), Some(for_model)) = (parts.next(), parts.next(), parts.next()) else {
         return Some("it is not MODEL.SCENARIO.KEY".to_owned());
     };
-    let named = Scenario::from_name(scenario);
+    let named = Scenario::OFFICIAL.into_iter().find(|known| known.name() == scenario);
     if named.is_none() && scenario != ANY {
-        let known = Scenario::ALL.map(Scenario::name);
+        let known = Scenario::OFFICIAL.map(Scenario::name);
         let hint = keys::closest(scenario, known.into_iter()).map(|name| format!(" (did you mean {name}?)"));
         return Some(format!("'{scenario}' is no scenario{}", hint.unwrap_or_default()));
     }

@@ -3,12 +3,17 @@
 use super::parse::{Entry, Table};
 
 /// Placeholder for every model or every scenario.
-pub(super) const ANY: &str = "*";
+pub(crate) const ANY: &str = "*";
 
 impl Table {
-    /// The value of the most specific line for a key.
-    pub(crate) fn value(&self, model: &str, scenario: &str, key: &str) -> Option<&str> {
-        self.find(model, scenario, key).map(|entry| entry.value.as_str())
+    /// The value of the most specific line for a key, and the number of that line.
+    pub(crate) fn value(&self, model: &str, scenario: &str, key: &str) -> Option<(&str, usize)> {
+        self.find(model, scenario, key).map(|entry| (entry.value.as_str(), entry.line))
+    }
+
+    /// All keys, each with the number of its line.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.entries().map(|(key, entry)| (key, entry.line))
     }
 
     /// The most specific line for a key. A scenario counts for more than a model: `*.Server.x` beats `bert.*.x`.

@@ -20,4 +20,5 @@ pub mod origin;
 pub mod parse;
 pub mod rules;
 
+pub(crate) use lookup::ANY;
 pub(crate) use number::{real, whole};

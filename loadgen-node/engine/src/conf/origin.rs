@@ -101,6 +101,16 @@ impl Sourced {
         Sourced { model: model.to_owned(), settings, origins, autos, warnings }
     }
 
+    /// Settings of another reader, with the origin of each field that it set.
+    pub(crate) fn of(
+        model: &str,
+        settings: TestSettings,
+        origins: BTreeMap<&'static str, Origin>,
+        warnings: Vec<String>,
+    ) -> Sourced {
+        Sourced { model: model.to_owned(), settings, origins, autos: BTreeSet::new(), warnings }
+    }
+
     /// The settings as they are now.
     pub fn settings(&self) -> &TestSettings {
         &self.settings
@@ -165,6 +175,8 @@ impl Sourced {
                 if assignment.is_auto() {
                     self.autos.insert(field);
                 }
+                let doubt = assignment.doubt(self.settings.scenario);
+                self.warnings.extend(doubt.map(|doubt| format!("{origin}: {doubt}")));
             }
             Assigned::Elsewhere(field) if self.settings != before => {
                 self.note([field], origin);
@@ -279,6 +291,22 @@ mod tests {
             "--set offline_expected_qps=7: Server has no offline_expected_qps, so that it changes nothing here";
         assert_eq!(sourced.warnings(), [warning]);
         assert_eq!(sourced.settings().offline_expected_qps, 7.0);
+    }
+
+    #[test]
+    fn a_latency_that_was_typed_in_nanoseconds_is_warned_of() {
+        let warned = |text: &str| {
+            let mut sourced = settings();
+            sourced.assign(&text.parse().unwrap(), &Origin::Flag(format!("--set {text}"))).unwrap();
+            sourced.warnings().join("\n")
+        };
+        let text = "--set target_latency=100000000: target_latency is in ms: 100000000 are 100000 s; write a unit, \
+                    such as target_latency=100ms";
+        assert_eq!(warned("target_latency=100000000"), text);
+        assert!(warned("ttft_latency=450000000").contains("ttft_latency is in ms: 450000000 are 450000 s"));
+        for meant in ["target_latency=10000", "target_latency=7200s", "server_target_latency_ns=100000000"] {
+            assert_eq!(warned(meant), "", "{meant}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::keys::{self, Applied, Owner};
 use super::parse::Table;
 use crate::scenario::TestSettings;
-use crate::settings::{OFFICIAL_SEEDS, Profile, Round, UnknownName, named};
+use crate::settings::{OFFICIAL_SEEDS, Profile, Round, Seeds, UnknownName, named};
 
 /// Prescriptions of an official round.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +45,22 @@ pub static RULES: [Rules; 4] = [
     },
 ];
 
+/// Round v0.5. Its LoadGen differs in all rules, and runs of the round are led by [`crate::v05`]: keys and units of
+/// `conf` are for that room to read. The logs that were published are drawn by division, in part by division6.
+pub static V0_5: Rules = Rules {
+    round: &Round {
+        name: "v0.5",
+        seeds: Seeds {
+            qsl: 3_133_965_575_612_453_542,
+            sample_index: 665_484_352_860_916_858,
+            schedule: 3_622_009_729_038_561_421,
+        },
+    },
+    profile: Profile::GCC_10,
+    source: "settings: v0.5/mlperf.conf of mlcommons/inference at 413dbabc, branch r0.5; rules: its LoadGen",
+    conf: include_str!("data/v0_5.conf"),
+};
+
 /// The settings built into the LoadGen of each round.
 const V5_0: &str = include_str!("data/v5_0.conf");
 const V5_1: &str = include_str!("data/v5_1.conf");
@@ -52,9 +68,9 @@ const V6_0: &str = include_str!("data/v6_0.conf");
 const V6_1: &str = include_str!("data/v6_1.conf");
 
 impl Rules {
-    /// The round of this name.
+    /// The round of this name, v0.5 among them.
     pub fn find(name: &str) -> Option<&'static Rules> {
-        RULES.iter().find(|rules| rules.round.name == name)
+        RULES.iter().chain([&V0_5]).find(|rules| rules.round.name == name)
     }
 
     /// The round that a person typed, with or without its `v`. The newest is suggested for one above it.
@@ -62,15 +78,38 @@ impl Rules {
     /// # Errors
     /// There is no such round.
     pub fn named(text: &str) -> Result<&'static Rules, UnknownName> {
+        Self::among(text, &RULES.each_ref())
+    }
+
+    /// As [`Rules::named`], with round v0.5 among the rounds.
+    ///
+    /// # Errors
+    /// There is no such round.
+    pub fn named_of_all(text: &str) -> Result<&'static Rules, UnknownName> {
+        let [first, second, third, fourth] = RULES.each_ref();
+        Self::among(text, &[&V0_5, first, second, third, fourth])
+    }
+
+    fn among(text: &str, rounds: &[&'static Rules]) -> Result<&'static Rules, UnknownName> {
         let with_v = if text.starts_with(|c: char| c.is_ascii_digit()) { format!("v{text}") } else { text.to_owned() };
-        let index = named("round", &with_v, &RULES.each_ref().map(|rules| rules.round.name));
-        index.map(|index| &RULES[index]).map_err(|error| {
+        let names: Vec<&str> = rounds.iter().map(|rules| rules.round.name).collect();
+        named("round", &with_v, &names).map(|index| rounds[index]).map_err(|error| {
             let newest = Rules::newest().round.name;
             match numbers(&with_v) > numbers(newest) {
                 true => UnknownName { hint: format!(" (did you mean {newest}?)"), ..error },
                 false => error,
             }
         })
+    }
+
+    /// True for the round whose tests [`crate::v05`] leads.
+    pub fn is_v0_5(&self) -> bool {
+        self.round.name == V0_5.round.name
+    }
+
+    /// The built-in settings as the text of a config file.
+    pub(crate) fn text(&self) -> &'static str {
+        self.conf
     }
 
     /// The newest round that is known.
@@ -156,6 +195,15 @@ mod tests {
         }
         assert_eq!(Rules::named("5.1").unwrap().round.name, "v5.1");
         assert!(Rules::named("v5.2").unwrap_err().hint.contains("v5."));
+    }
+
+    #[test]
+    fn v0_5_is_found_by_its_name_and_typed_where_all_rounds_may_be() {
+        assert!(Rules::find("v0.5").is_some_and(Rules::is_v0_5));
+        assert!(Rules::named_of_all("0.5").is_ok_and(Rules::is_v0_5));
+        assert!(Rules::named_of_all("v6.1").is_ok_and(|rules| !rules.is_v0_5()));
+        assert!(Rules::named("v0.5").is_err(), "it is no round of the Network division");
+        assert!(V0_5.knows("gnmt") && !V0_5.knows("bert"));
     }
 
     #[test]

@@ -6,11 +6,11 @@ use super::early_stopping::{Judgement, Subject};
 use super::latencies::Sorted;
 use super::measured::Measured;
 use super::rules::Judge;
+use super::stats::{LatencyStats, PERCENTILES, position};
 use super::summary::{
-    Advice, Checks, EarlyStopping, InferredTokens, LatencyStats, Metric, PERCENTILES, Rates, Summary, TokenSummary,
-    position,
+    Advice, Checks, EarlyStopping, InferredTokens, Metric, Rates, Summary, TokenSummary, UsersSummary,
 };
-use super::terms::{Terms, TokenLimits};
+use super::terms::{Terms, TokenLimits, Users};
 
 /// Judges what was measured by the rules of a scenario. Sorts the latencies in place.
 pub fn judge(rules: &dyn Judge, terms: &Terms, mut measured: Measured) -> Summary {
@@ -48,6 +48,21 @@ impl Judging<'_> {
             checks,
             advice,
             early_stopping,
+            bursts: m.bursts.as_ref().map(|bursts| bursts.summary(|latencies| self.stats(latencies.sorted(), 0))),
+            users: self.terms.users.map(|users| self.users(users)),
+        }
+    }
+
+    /// Little's law: with all users busy, queries in flight share a user's time with thinking.
+    fn users(&self, users: Users) -> UsersSummary {
+        let (m, latencies) = (self.measured, self.measured.sample_latencies_ns.sorted());
+        let mean_ns = latencies.sum() as f64 / latencies.count().max(1) as f64;
+        let whole_ns = m.final_query_done_s.max(m.final_query_issued_s) * 1e9;
+        UsersSummary {
+            count: users.count,
+            in_flight: if whole_ns > 0.0 { latencies.sum() as f64 / whole_ns } else { 0.0 },
+            // The share of a user's time is divided first: without a think time it is 1, whatever the mean.
+            expected_in_flight: users.count as f64 * (mean_ns / (mean_ns + users.think_ns as f64).max(1.0)),
         }
     }
 
@@ -114,6 +129,7 @@ impl Judging<'_> {
             samples_per_s: self.completed() as f64 / m.max_latency_s,
             qps_with_overhead: self.sample_gaps() / m.final_query_issued_s,
             qps_without_overhead: self.share_completed() / (latency.mean_ns as f64 / 1e9),
+            target_latency_ns: latency.measured_target_ns(self.terms.target_percentile).map(|ns| ns as f64),
         }
     }
 
@@ -181,7 +197,7 @@ impl Judging<'_> {
         early_stopping: &EarlyStopping,
     ) -> (Checks, Vec<Advice>) {
         let (m, terms) = (self.measured, self.terms);
-        let latency_advice = self.rules.has_latency_limit().then(|| self.latency_advice(latency, tokens));
+        let latency_advice = self.rules.has_latency_limit(self.terms).then(|| self.latency_advice(latency, tokens));
         let duration = self.rules.judged_duration(m);
         let min_duration = duration.seconds >= terms.min_duration_ms as f64 / 1000.0;
         let min_queries = m.queries_issued >= terms.min_query_count && self.completed() >= terms.min_sample_count;

@@ -1,5 +1,6 @@
 //! Measurements of a performance phase, in the form in which it is judged.
 
+use super::bursts::BurstTimes;
 use super::latencies::Latencies;
 
 /// Latencies and times of a performance phase. Latencies need no order.
@@ -31,6 +32,8 @@ pub struct Measured {
     pub final_query_issued_s: f64,
     /// When the last sample of the last issued query was answered, s from the start.
     pub final_query_done_s: f64,
+    /// Whole bursts, in scenarios that ask in bursts.
+    pub bursts: Option<BurstTimes>,
 }
 
 impl Measured {
@@ -40,5 +43,8 @@ impl Measured {
         self.query_latencies_ns.sort();
         self.first_token_latencies_ns.sort();
         self.times_per_token_ns.sort();
+        if let Some(bursts) = &mut self.bursts {
+            bursts.sort();
+        }
     }
 }

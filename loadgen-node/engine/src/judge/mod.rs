@@ -7,13 +7,18 @@
 //! | `latencies` | [`Latencies`]: one by one, or as runs of equal ones |
 //! | `rules` | [`Judge`], the contract of a scenario: verdict and metric |
 //! | `headlines` | [`Headlines`], the contract of a scenario: its own lines in the reports |
-//! | `single_stream`, `multi_stream`, `server`, `offline` | the scenarios |
+//! | `stats` | [`LatencyStats`]: percentiles, mean and extremes of latencies |
+//! | `bursts` | [`BurstTimes`] -> [`BurstSummary`]: whole bursts, their backlog, recovery from it |
+//! | `single_stream`, `multi_stream`, `server`, `offline`, `burst`, `closed` | the scenarios |
 //! | [`early_stopping`] | how many over-latency queries a run may have |
 //! | `counts` | [`Counts`]: how many samples were issued, and how they ended |
 //! | `verdict` | [`Verdict`]: whether a run is VALID, and every reason why not |
 //!
 //! What a scenario asks is in [`crate::traffic`]; [`crate::scenario`] puts the two together.
 
+mod burst;
+mod bursts;
+mod closed;
 mod counts;
 pub mod early_stopping;
 mod headlines;
@@ -25,10 +30,14 @@ mod offline;
 mod rules;
 mod server;
 mod single_stream;
+mod stats;
 mod summary;
 mod terms;
 mod verdict;
 
+pub(crate) use burst::Burst;
+pub use bursts::{BurstSummary, BurstTimes};
+pub(crate) use closed::Closed;
 pub use counts::Counts;
 pub use headlines::Headlines;
 pub use judging::judge;
@@ -39,8 +48,7 @@ pub(crate) use offline::Offline;
 pub use rules::{Judge, JudgedDuration};
 pub(crate) use server::Server;
 pub(crate) use single_stream::SingleStream;
-pub use summary::{
-    Advice, Checks, EarlyStopping, InferredTokens, LatencyStats, Metric, PERCENTILES, Rates, Summary, TokenSummary,
-};
-pub use terms::{Terms, TokenLimits};
+pub use stats::{LatencyStats, PERCENTILES};
+pub use summary::{Advice, Checks, EarlyStopping, InferredTokens, Metric, Rates, Summary, TokenSummary, UsersSummary};
+pub use terms::{Terms, TokenLimits, Users};
 pub use verdict::{Against, Reason, Verdict};

@@ -4,7 +4,8 @@ use super::early_stopping::Rule;
 use super::headlines::{self, Headlines};
 use super::measured::Measured;
 use super::rules::{DECREASE_EXPECTED_LATENCY, Judge, JudgedDuration};
-use super::summary::{Metric, PERCENTILES, Rates, Summary};
+use super::stats::PERCENTILES;
+use super::summary::{Metric, Rates, Summary};
 use crate::value::{Entry, Line, Value};
 
 /// The judging of MultiStream.

@@ -3,6 +3,7 @@
 use super::early_stopping::Rule;
 use super::measured::Measured;
 use super::summary::{Metric, Rates, TokenSummary};
+use super::terms::Terms;
 
 /// Rules by which a scenario is judged.
 pub trait Judge: Sync {
@@ -10,7 +11,7 @@ pub trait Judge: Sync {
     fn judged_duration(&self, measured: &Measured) -> JudgedDuration;
 
     /// Returns true when the judged percentile of the latency must stay within a limit.
-    fn has_latency_limit(&self) -> bool {
+    fn has_latency_limit(&self, _terms: &Terms) -> bool {
         false
     }
 

@@ -5,6 +5,7 @@ use super::headlines::Headlines;
 use super::measured::Measured;
 use super::rules::{Judge, JudgedDuration};
 use super::summary::{Metric, Rates, Summary};
+use super::terms::Terms;
 use crate::value::{Entry, Line, Value};
 
 /// The judging of Server.
@@ -16,7 +17,7 @@ impl Judge for Server {
         JudgedDuration { seconds: measured.final_query_scheduled_s, advice }
     }
 
-    fn has_latency_limit(&self) -> bool {
+    fn has_latency_limit(&self, _terms: &Terms) -> bool {
         true
     }
 

@@ -1,46 +1,8 @@
 //! Everything that is known about a judged performance phase; reports only print it.
 
+use super::bursts::BurstSummary;
 use super::early_stopping::Judgement;
-
-/// The percentiles that every report lists, as fractions.
-pub const PERCENTILES: [f64; 6] = [0.50, 0.90, 0.95, 0.97, 0.99, 0.999];
-
-/// Statistics over a set of latencies, ns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LatencyStats {
-    /// Number of latencies.
-    pub count: u64,
-    /// Number of these latencies that stand for answers or first tokens that never came. They are the largest, above
-    /// any limit, and were not measured.
-    pub unanswered: u64,
-    /// Smallest latency, ns.
-    pub min_ns: i64,
-    /// Largest latency, ns.
-    pub max_ns: i64,
-    /// Mean latency, ns, rounded towards zero.
-    pub mean_ns: i64,
-    /// The latencies at [`PERCENTILES`], ns.
-    pub percentiles_ns: [i64; PERCENTILES.len()],
-    /// The latency at the target percentile, ns.
-    pub target_ns: i64,
-}
-
-impl LatencyStats {
-    /// Returns true when the latency at a fraction, in 0..=1, was measured: it is that of an answer.
-    pub fn is_measured(&self, fraction: f64) -> bool {
-        position(self.count, fraction) < self.count.saturating_sub(self.unanswered)
-    }
-
-    /// [`Self::target_ns`], where it was measured. The fraction is that of the target percentile.
-    pub fn measured_target_ns(&self, fraction: f64) -> Option<i64> {
-        self.is_measured(fraction).then_some(self.target_ns)
-    }
-}
-
-/// Where the latency at a fraction stands among so many that are sorted, as the official rules have it.
-pub(super) fn position(count: u64, fraction: f64) -> u64 {
-    ((count as f64 * fraction) as u64).min(count.saturating_sub(1))
-}
+use super::stats::LatencyStats;
 
 /// The rates of a phase, per second. All are computed; which of them mean something depends on the scenario.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -55,6 +17,8 @@ pub struct Rates {
     pub qps_with_overhead: f64,
     /// One over the mean latency.
     pub qps_without_overhead: f64,
+    /// The latency at the judged percentile, ns, where that is the latency of an answer.
+    pub target_latency_ns: Option<f64>,
 }
 
 /// Results of a run with token latencies.
@@ -159,6 +123,21 @@ pub struct Summary {
     pub advice: Vec<Advice>,
     /// Judgement by early stopping.
     pub early_stopping: EarlyStopping,
+    /// Whole bursts, in scenarios that ask in bursts.
+    pub bursts: Option<BurstSummary>,
+    /// Users and the queries that they had in flight, in scenarios with users.
+    pub users: Option<UsersSummary>,
+}
+
+/// Users of a closed loop, checked by Little's law: queries in flight are the rate times the latency.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UsersSummary {
+    /// Number of users.
+    pub count: u64,
+    /// Mean number of queries in flight: the sum of all latencies over the time until the last answer.
+    pub in_flight: f64,
+    /// The number that these latencies and the users' think time come to if each user asks again without delay.
+    pub expected_in_flight: f64,
 }
 
 impl Metric {

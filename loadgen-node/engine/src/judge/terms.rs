@@ -15,6 +15,8 @@ pub struct Terms {
     pub min_sample_count: u64,
     /// Limits of a token run; `None` when the whole latency is judged.
     pub tokens: Option<TokenLimits>,
+    /// Users of a closed loop, with their think time.
+    pub users: Option<Users>,
     /// Tokens that a sample stands for, when token rates are inferred from samples.
     pub inferred_tokens_per_sample: Option<u64>,
 }
@@ -26,4 +28,13 @@ pub struct TokenLimits {
     pub ttft_ns: u64,
     /// Limit of the time per output token after the first (TPOT), ns.
     pub tpot_ns: u64,
+}
+
+/// Users that each await an answer before the next query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Users {
+    /// Number of users.
+    pub count: u64,
+    /// Time between an answer and the next query, ns.
+    pub think_ns: u64,
 }

@@ -18,7 +18,8 @@ pub enum Against {
     Measurement,
     /// An official rule.
     Rule,
-    /// A rule of this program's own. The files in the official formats, which know no such rule, say nothing of it.
+    /// A rule of this program's own, such as that on stalls. The files in the official formats know no such rule
+    /// and say nothing of it.
     OwnRule,
 }
 
@@ -180,10 +181,10 @@ mod tests {
         let mut verdict = Verdict { rules: Some(true), ..Verdict::new(None, &Counts::all_answered(1)) };
         verdict.add_own_rule("own", "x");
         assert_eq!((verdict.is_valid(), verdict.official()), (false, Some(true)));
-        verdict.add("stall", "x\nResult is : VALID");
+        verdict.add("node_lost", "x\nResult is : VALID");
         assert_eq!((verdict.is_valid(), verdict.official()), (false, Some(false)));
         verdict.add_rule("rule", "x");
-        assert_eq!(codes(&verdict), ["stall", "rule", "own"]);
+        assert_eq!(codes(&verdict), ["node_lost", "rule", "own"]);
         assert_eq!(verdict.reasons()[0].text, "x Result is : VALID", "on one line");
         assert_eq!(verdict.lasting().len(), 2);
     }

@@ -8,7 +8,8 @@ use crate::requested::{Mode, Qsl};
 use crate::scenario::TestSettings;
 use crate::settings::Profile;
 use crate::trace::{Cut, LoadableSet, PhaseMode, PhasePlan, loadable_sets};
-use crate::traffic::PlanError;
+use crate::traffic::arrivals::DueTimes;
+use crate::traffic::{Arrivals, Load, PlanError, arrivals_text};
 use crate::world::{QuerySeq, SampleSeq};
 
 /// Least and largest share by which a search for the peak may widen at once.
@@ -49,10 +50,34 @@ impl Plan {
     /// # Errors
     /// The same as for [`Plan::new`].
     pub fn with_profile(requested: TestSettings, qsl: Qsl, profile: Profile) -> Result<Self, PlanError> {
+        Self::with_due_times(requested, qsl, profile, None)
+    }
+
+    /// As [`Plan::with_profile`], with the due times of the trace that the arrivals name.
+    ///
+    /// # Errors
+    /// The same as for [`Plan::new`]; and the arrivals name a trace, and its due times are missing.
+    pub fn with_due_times(
+        requested: TestSettings,
+        qsl: Qsl,
+        profile: Profile,
+        times: Option<DueTimes>,
+    ) -> Result<Self, PlanError> {
         let mut plan = Self { profile, ..Self::for_judging(requested, qsl)? };
+        plan.take_due_times(times)?;
         plan.check_library()?;
         plan.add_phases()?;
         Ok(plan)
+    }
+
+    fn take_due_times(&mut self, times: Option<DueTimes>) -> Result<(), PlanError> {
+        let Arrivals::Listed(listed) = &self.effective.arrivals else { return Ok(()) };
+        let Some(times) = times else { return Err(PlanError::NoTrace { file: listed.source.clone() }) };
+        if times.due_ns.is_empty() {
+            return Err(PlanError::EmptyLibrary { count: "the number of queries in the trace" });
+        }
+        self.effective.set_due_times(times);
+        Ok(())
     }
 
     /// The effective settings alone: enough to judge results, without generating anything.
@@ -62,6 +87,17 @@ impl Plan {
     pub fn for_judging(requested: TestSettings, qsl: Qsl) -> Result<Self, PlanError> {
         let (requested, effective, faults) = Effective::of(requested, qsl)?;
         Ok(Self { requested, effective, qsl, profile: Profile::NEWEST, audited: false, faults, phases: Vec::new() })
+    }
+
+    /// The plan of a test that another engine of this crate leads, with the values and phases that it has worked out.
+    pub(crate) fn led(
+        self,
+        effective: Effective,
+        profile: Profile,
+        faults: Vec<String>,
+        phases: Vec<PhasePlan>,
+    ) -> Self {
+        Self { effective, profile, faults, phases, ..self }
     }
 
     /// The requested settings, with compliance test 05 applied.
@@ -105,6 +141,12 @@ impl Plan {
         self.effective.scenario.traffic().without_effect(&self.requested)
     }
 
+    /// The text of the arrival process: as it was set, or the name of the one that the scenario has.
+    pub fn arrivals_text(&self) -> String {
+        let text = arrivals_text(&self.requested);
+        text.unwrap_or_else(|| self.effective.arrivals.name()).to_owned()
+    }
+
     /// The phases, in order: accuracy, one per loadable set, then performance.
     pub fn phases(&self) -> &[PhasePlan] {
         &self.phases
@@ -143,11 +185,25 @@ impl Plan {
         Ok(())
     }
 
-    /// The same test at another rate, alone, with ids from the given ones on: a trial of a search for the peak.
-    pub(crate) fn at_rate(&self, qps: f64, query: QuerySeq, sample: SampleSeq) -> Result<Self, PlanError> {
-        let scenario = self.effective.scenario;
-        let requested = scenario.traffic().at_rate(&self.requested, qps);
-        let requested = requested.ok_or_else(|| PlanError::no_peak(scenario.name(), scenario.traffic().expected()))?;
+    /// The load that a search for the peak turns, where the settings have one.
+    pub fn load(&self) -> Option<Load> {
+        self.effective.scenario.traffic().load(&self.requested)
+    }
+
+    /// The same test with another load, alone, with ids from the given ones on: a trial of a search for the peak. It
+    /// has a share of the least duration and of the least number of queries.
+    pub(crate) fn at_load(
+        &self,
+        value: f64,
+        share: f64,
+        query: QuerySeq,
+        sample: SampleSeq,
+    ) -> Result<Self, PlanError> {
+        let mut requested = self.effective.scenario.traffic().at_load(&self.requested, value);
+        if share < 1.0 {
+            requested.min_duration_ms = (requested.min_duration_ms as f64 * share) as u64;
+            requested.min_query_count = ((requested.min_query_count as f64 * share) as u64).max(1);
+        }
         let mut plan = Self { profile: self.profile, ..Self::for_judging(requested, self.qsl)? };
         for phase in &self.phases {
             let (set, integers) = (phase.set.clone(), self.profile.integers);
@@ -159,7 +215,7 @@ impl Plan {
     /// A search for the peak has a scenario with rates, and numbers that let it end.
     fn check_search(&self) -> Result<(), PlanError> {
         let scenario = self.effective.scenario;
-        if scenario.traffic().at_rate(&self.requested, self.effective.target_qps).is_none() {
+        if self.load().is_none() {
             return Err(PlanError::no_peak(scenario.name(), scenario.traffic().expected()));
         }
         let step_size = self.requested.server_find_peak_qps_boundary_step_size;

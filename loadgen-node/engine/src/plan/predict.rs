@@ -139,10 +139,14 @@ pub fn obstacles(plan: &Plan, extended: bool) -> Vec<String> {
 fn share(effective: &Effective, phase: &PhasePlan) -> Share {
     let generated = phase.generated;
     let all = match effective.scenario.traffic().expected() {
-        Expected::QueryRate => Share { queries: generated.queries, duration_s: generated.duration_ns as f64 / 1e9 },
+        Expected::QueryRate | Expected::Bursts => {
+            Share { queries: generated.queries, duration_s: generated.duration_ns as f64 / 1e9 }
+        }
         Expected::SampleRate => {
             Share { queries: generated.queries, duration_s: generated.samples() as f64 / effective.target_qps }
         }
+        // The rate of the answers decides, which nobody knows before.
+        Expected::MostQps => Share { queries: generated.queries, duration_s: generated.duration_ns as f64 / 1e9 },
         Expected::Latency => {
             let for_time = (effective.min_duration_s() * effective.target_qps).ceil() as u64;
             let ends_after = effective.min_query_count.max(for_time).min(generated.queries);

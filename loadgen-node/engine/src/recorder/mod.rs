@@ -8,14 +8,17 @@
 //! | `tokens` | first-token latency and token count of every sample, in token runs |
 //! | `header` | how both stored forms of a phase begin |
 //! | `lag` | how late samples were handed to the network |
+//! | `split` | the part of the lag that is behind others of the same due time |
 //! | `live` | the records of a phase that goes on, for other threads to read |
 //! | `starts` | when the latencies of a timeline started |
 //! | `timeline` | [`Timeline`]: a closed phase, in the form in which it is judged |
+//! | `bursts` | whole bursts of a timeline |
 //! | `timeline_file` | the stored form of a timeline, `timeline.bin` |
 //! | `timeline_parts` | its parts, which are checked as they are read |
 //! | `rows` | that form read sample by sample |
 //! | `journal` | what is on the disk of a phase while it runs |
 
+mod bursts;
 mod cell;
 mod column;
 mod header;
@@ -24,6 +27,7 @@ mod lag;
 mod live;
 mod record;
 mod rows;
+mod split;
 mod starts;
 mod timeline;
 mod timeline_file;

@@ -7,6 +7,7 @@ use super::cell::{Cell, SampleEnd};
 use super::column::Column;
 use super::lag::{Lag, LagCourse, LagStats};
 use super::live::Live;
+use super::split::Split;
 use super::tokens::Tokens;
 use crate::judge::Counts;
 use crate::world::{SampleIndex, SampleSeq, TimeNs};
@@ -41,6 +42,8 @@ pub(crate) struct Recorder {
     max_pending: u64,
     pub(crate) counts: Counts,
     lag: Lag,
+    /// Present where many samples may be due at once.
+    split: Option<Split>,
     latest_end: TimeNs,
     /// Samples whose answers are logged, by position, in order.
     logged: Vec<(u32, SampleIndex)>,
@@ -59,6 +62,7 @@ impl Recorder {
             max_pending: 0,
             counts: Counts::default(),
             lag: Lag::new(),
+            split: None,
             latest_end: TimeNs(0),
             logged: Vec::new(),
             issued_ns: None,
@@ -69,6 +73,16 @@ impl Recorder {
     /// From now on notes when each sample is issued.
     pub(crate) fn keep_issue_times(&mut self) {
         self.issued_ns = Some(Vec::new());
+    }
+
+    /// From now on lag behind others that were due at the same moment counts apart.
+    pub(crate) fn split_lag(&mut self) {
+        self.split = Some(Split::default());
+    }
+
+    /// Lag behind others that were due at the same moment; `None` where it is not counted apart.
+    pub(crate) fn behind(&self) -> Option<LagStats> {
+        self.split.as_ref().map(Split::stats)
     }
 
     /// The issue times noted since [`Recorder::keep_issue_times`], ns from the start of the phase.
@@ -124,6 +138,9 @@ impl Recorder {
             if let Some(times) = &mut self.issued_ns {
                 times.push(issued_ns);
             }
+            if let Some(split) = &mut self.split {
+                split.issued(position, scheduled_ns, issued_ns);
+            }
         }
     }
 
@@ -150,7 +167,10 @@ impl Recorder {
     #[inline]
     pub(crate) fn sent(&mut self, seq: SampleSeq, at: TimeNs) {
         if let Some(SampleEnd::Pending { scheduled_ns }) = self.state(seq) {
-            self.lag.record(scheduled_ns, at.since(self.start + scheduled_ns));
+            let lag_ns = at.since(self.start + scheduled_ns);
+            let position = seq.0 - self.first.0;
+            let own_ns = self.split.as_mut().map_or(lag_ns, |split| split.own_ns(position, lag_ns));
+            self.lag.record(scheduled_ns, own_ns);
         }
     }
 

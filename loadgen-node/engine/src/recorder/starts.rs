@@ -1,9 +1,12 @@
 //! When the latencies of a timeline started. It is not stored: it follows from the traffic and the latencies.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use super::cell::SampleEnd;
 use super::timeline::Timeline;
 use crate::trace::{PhasePlan, Trace};
-use crate::traffic::LatencyStart;
+use crate::traffic::{LatencyStart, Shape, Trigger};
 
 /// Tells when the latency of each sample started, ns from the start of the phase, sample by sample in issue order.
 /// Queries that wait for an answer follow one another without a pause.
@@ -25,17 +28,23 @@ enum Origin<'a> {
     Due(Box<dyn Iterator<Item = u64> + 'a>),
     /// The end of the queries before.
     Issue { end_ns: u64 },
+    /// The moments at which users are free, the earliest on top.
+    Users { free_ns: BinaryHeap<Reverse<u64>>, think_ns: u64 },
 }
 
 impl<'a> Starts<'a> {
     /// Of the samples of this many queries of a phase.
-    pub fn new(phase: &'a PhasePlan, from: LatencyStart, queries: u64, samples_per_query: u64) -> Starts<'a> {
-        let from = match from {
-            LatencyStart::Phase => Origin::Phase,
-            LatencyStart::Due => Origin::Due(Box::new(Trace::of(phase, queries).map(|query| query.due_ns))),
-            LatencyStart::Issue => Origin::Issue { end_ns: 0 },
+    pub fn new(phase: &'a PhasePlan, shape: Shape, queries: u64, samples_per_query: u64) -> Starts<'a> {
+        let each = if shape.latency_start == LatencyStart::Burst { shape.group } else { samples_per_query };
+        let from = match (shape.latency_start, shape.trigger) {
+            (LatencyStart::Issue, Trigger::Users { count, think_ns }) => {
+                Origin::Users { free_ns: (0..count).map(|_| Reverse(0)).collect(), think_ns }
+            }
+            (LatencyStart::Phase, _) => Origin::Phase,
+            (LatencyStart::Due, _) => Origin::Due(Box::new(Trace::of(phase, queries).map(|query| query.due_ns))),
+            (LatencyStart::Issue | LatencyStart::Burst, _) => Origin::Issue { end_ns: 0 },
         };
-        Starts { each: samples_per_query.max(1), told: 0, start_ns: 0, from }
+        Starts { each: each.max(1), told: 0, start_ns: 0, from }
     }
 
     /// Of the next sample, which ended so.
@@ -54,6 +63,11 @@ impl<'a> Starts<'a> {
                     *end_ns = (*end_ns).max(self.start_ns + latency_ns);
                 }
             }
+            Origin::Users { free_ns, think_ns } => {
+                self.start_ns = free_ns.pop().map_or(self.start_ns, |Reverse(free_ns)| free_ns);
+                let latency_ns = if let SampleEnd::Done { latency_ns } = end { latency_ns } else { 0 };
+                free_ns.push(Reverse(self.start_ns + latency_ns + *think_ns));
+            }
         }
         self.start_ns
     }
@@ -61,8 +75,8 @@ impl<'a> Starts<'a> {
 
 impl Timeline {
     /// When the latency of each sample started, ns from the start of the phase, in issue order: see [`Starts`].
-    pub fn starts<'a>(&'a self, phase: &'a PhasePlan, from: LatencyStart) -> impl Iterator<Item = u64> + 'a {
-        let mut starts = Starts::new(phase, from, self.queries, self.samples_per_query);
+    pub fn starts<'a>(&'a self, phase: &'a PhasePlan, shape: Shape) -> impl Iterator<Item = u64> + 'a {
+        let mut starts = Starts::new(phase, shape, self.queries, self.samples_per_query);
         self.samples().map(move |end| starts.next(end))
     }
 }

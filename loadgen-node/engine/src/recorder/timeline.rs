@@ -3,6 +3,7 @@
 //! Enough to judge the phase again, offline, with other limits. Samples that got no answer enter every statistic as
 //! over-latency: [`Timeline::measured`] is the only place where that rule is written down.
 
+use super::bursts;
 use super::cell::{Cell, SampleEnd};
 use super::column::Column;
 use super::tokens::Tokens;
@@ -57,6 +58,11 @@ impl Timeline {
         self.cells.iter().map(|cell| cell.state())
     }
 
+    /// When each sample was issued, ns from the start of the phase, where the run kept these times.
+    pub fn issued_ns(&self) -> Option<&[u64]> {
+        self.issued_ns.as_deref()
+    }
+
     /// First-token latency (ns, if there was one) and token count (0 if unknown) of each sample; empty unless token
     /// latencies were used.
     pub fn tokens(&self) -> impl Iterator<Item = (Option<u64>, u32)> + '_ {
@@ -77,7 +83,9 @@ impl Timeline {
             Vec::new()
         };
         let final_query = self.final_query.unwrap_or_default();
+        let bursts = bursts::of(effective, &sample_latencies_ns);
         let mut measured = Measured {
+            bursts,
             final_query_done_s: seconds(self.final_done_ns(&sample_latencies_ns)),
             unanswered: (self.cells.len() - self.answered().count()) as u64,
             unanswered_queries: query_latencies_ns.iter().filter(is_unanswered).count() as u64,

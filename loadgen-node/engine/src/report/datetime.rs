@@ -3,12 +3,12 @@
 use jiff::Timestamp;
 
 /// A moment as `YYYY-MM-DDTHH:MM:SSZ`; ns since 1970 UTC.
-pub(super) fn iso(unix_ns: i64) -> String {
+pub(crate) fn iso(unix_ns: i64) -> String {
     format(unix_ns, "%Y-%m-%dT%H:%M:%SZ")
 }
 
 /// A moment as `MM-DD-YYYY HH:MM:SS.mmm`, the form by which power measurements are aligned; ns since 1970 UTC.
-pub(super) fn power(unix_ns: i64) -> String {
+pub(crate) fn power(unix_ns: i64) -> String {
     format(unix_ns, "%m-%d-%Y %H:%M:%S%.3f")
 }
 

@@ -11,7 +11,7 @@
 //! | `datetime` | moments as the detail log has them |
 
 pub mod accuracy;
-mod datetime;
+pub(crate) mod datetime;
 pub mod detail;
 mod result_keys;
 mod settings_keys;

@@ -93,7 +93,10 @@ impl<W: Write + ?Sized> Samples<'_, W> {
         let mut ends = timeline.samples().zip(issue_times.iter().copied());
         let mut tokens = timeline.tokens();
         let (mut trace, mut buffer) = (Trace::new(phase), Vec::new());
+        let (mut queries, mut burst_ns) = (0_u64, 0);
         while let Some(query) = trace.next() {
+            let begins_a_burst = queries.is_multiple_of(self.shape.group);
+            queries += 1;
             let mut from = 0;
             while from < query.samples {
                 buffer.clear();
@@ -101,7 +104,10 @@ impl<W: Write + ?Sized> Samples<'_, W> {
                 from += buffer.len() as u64;
                 for issued in &buffer {
                     let Some((end, issued_ns)) = ends.next() else { return Ok(()) };
-                    let scheduled_ns = self.shape.latency_start.scheduled_ns(query.due_ns, issued_ns);
+                    if begins_a_burst {
+                        burst_ns = issued_ns;
+                    }
+                    let scheduled_ns = self.shape.latency_start.scheduled_ns(query.due_ns, issued_ns, burst_ns);
                     let first_token_ns = tokens.next().and_then(|(first_ns, _)| first_ns);
                     self.sample(&Sample {
                         query: query.seq,
@@ -226,7 +232,8 @@ mod tests {
             let longest = begins.iter().map(|event| event["args"]["complete_ns"].as_i64().unwrap()).max();
             assert_eq!(longest, outcome.summary.as_ref().map(|summary| summary.latency.max_ns));
             let counters = named(&events, "Latency", "C").len();
-            assert_eq!(counters, if scenario == Scenario::SERVER { issued } else { 0 });
+            let has_schedule = [Scenario::SERVER, Scenario::BURST].contains(&scenario);
+            assert_eq!(counters, if has_schedule { issued } else { 0 });
             assert_eq!(
                 (named(&events, "lon_phase", "X").len(), &events[events.len() - 1]["name"]),
                 (1, &"LastTrace".into())

@@ -2,16 +2,20 @@
 //!
 //! The set is loaded as the official LoadGen does it: anew for the base rate and for each step of widening, once for
 //! all of the halving. Ids and the choice of logged samples go on over all trials. A trial passes when every sample
-//! was answered once and the latency target is met, even if other rules are not met. What is reported is the run at
-//! the peak, judged by all rules.
+//! was answered once and the latency target is met, even if other rules are not met. The load that is found can be
+//! verified by whole runs, which must be VALID; each failure lowers it. What is reported is the run at the peak, judged
+//! by all rules.
 
+use std::collections::VecDeque;
+
+use super::goal::Goal;
 use super::issuer::Stop;
 use super::observer::Observer;
 use super::outcome::{End, FindPeakOutcome, PhaseOutcome};
 use super::phases::Run;
 use super::reasons::verdict_of;
-use super::search::{Search, SearchEnd, Step, Trial, TrialStart};
-use crate::judge::PERCENTILES;
+use super::search::{Precision, Search, SearchEnd, Step, Trial, TrialStart};
+use crate::judge::{PERCENTILES, Summary};
 use crate::plan::Plan;
 use crate::value::Value;
 use crate::world::{QuerySeq, SampleIndex, SampleSeq, World};
@@ -33,23 +37,42 @@ pub(super) struct Hunt<'r, 'a, W, O: ?Sized> {
     /// Run that will be reported, unless a better run comes: its plan, and the position of its phase.
     best: Option<(Plan, usize)>,
     next_ids: (QuerySeq, SampleSeq),
+    /// Verifications of an earlier search that are not used yet, in order.
+    verified: VecDeque<Trial>,
+    /// The load that passed its verifications.
+    found: Option<f64>,
+}
+
+/// The kind of a run of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// Find out on which side of the peak the load is.
+    Trial,
+    /// Show that the load which was found holds in a whole run.
+    Verification,
 }
 
 impl<'r, 'a, W: World, O: Observer + ?Sized> Hunt<'r, 'a, W, O> {
     pub(super) fn new(run: &'r mut Run<'a, W, O>) -> Self {
-        let requested = run.plan.requested();
+        let (requested, options) = (run.plan.requested(), &run.options.find_peak);
+        let decimals = Precision::Decimals(requested.server_find_peak_qps_decimals_of_precision);
+        let load = run.plan.load();
+        // A rate as it is in force: a negative one becomes 1.
+        let base = load.filter(|load| load.is_whole).map_or(run.plan.effective().target_qps, |load| load.value);
         let search = Search::new(
-            run.plan.effective().target_qps,
+            base,
             requested.server_find_peak_qps_boundary_step_size,
-            requested.server_find_peak_qps_decimals_of_precision,
+            options.precision.map_or(decimals, Precision::Share),
+            load.is_some_and(|load| load.is_whole),
         );
+        let verified = options.prior.iter().filter(|trial| trial.is_verification).cloned().collect();
         let next_ids = (QuerySeq(0), SampleSeq(0));
-        Self { run, search, trials: Vec::new(), ran: 0, loaded: false, best: None, next_ids }
+        Self { run, search, trials: Vec::new(), ran: 0, loaded: false, best: None, next_ids, verified, found: None }
     }
 
     /// Searches to the end.
     pub(super) fn hunt(mut self) -> (End, FindPeakOutcome) {
-        let ended = self.steps().and_then(|found| self.measure_if_only_known().map(|()| found));
+        let ended = self.steps().and_then(|end| self.measure_if_only_known().map(|()| end));
         let (end, search_end) = match ended {
             Ok(search_end) => (End::Completed, search_end),
             Err(Ended::Search(search_end)) => (End::Completed, search_end),
@@ -59,7 +82,11 @@ impl<'r, 'a, W: World, O: Observer + ?Sized> Hunt<'r, 'a, W, O> {
             self.run.unload(self.set());
         }
         let reported = self.best.take().map(|(plan, _)| Box::new(plan));
-        let bracket = self.search.bracket();
+        let mut bracket = self.search.bracket();
+        if self.run.options.find_peak.verifications > 0 && search_end != SearchEnd::BaseFails {
+            // A load that was not verified is no lower bound.
+            bracket.low = self.found;
+        }
         (end, FindPeakOutcome { end: search_end, trials: self.trials, bracket, reported })
     }
 
@@ -70,69 +97,122 @@ impl<'r, 'a, W: World, O: Observer + ?Sized> Hunt<'r, 'a, W, O> {
             if let Some(text) = step.message() {
                 self.note(&text);
             }
-            let Some(qps) = step.qps() else { return Ok(self.settled(step)) };
-            let passed = match self.known(qps) {
+            let Some(load) = step.load() else { return self.settled(step) };
+            let passed = match self.known(load) {
                 Some(passed) => passed,
                 None if self.ran >= self.run.options.find_peak.max_trials => return Ok(SearchEnd::TooManyTrials),
-                None => match self.measure(qps) {
+                None => match self.measure(load, Purpose::Trial) {
                     Ok(passed) => passed,
                     Err(Ended::Search(end)) => return Ok(end),
                     Err(ended) => return Err(ended),
                 },
             };
             self.search.answer(passed);
-            if let (Step::Widen { low, qps }, false) = (step, passed) {
-                self.note(&format!("FindPeakPerformance: Found boundaries: [{low:.6}, {qps:.6})"));
+            if let (Step::Widen { low, load }, false) = (step, passed) {
+                self.note(&format!("FindPeakPerformance: Found boundaries: [{low:.6}, {load:.6})"));
                 self.load()?;
                 self.loaded = true;
             }
         }
     }
 
-    fn settled(&mut self, step: Step) -> SearchEnd {
-        if matches!(step, Step::Found { .. }) {
-            return SearchEnd::Found;
+    fn settled(&mut self, step: Step) -> Result<SearchEnd, Ended> {
+        if let Step::Found { load } = step {
+            return self.verify(load);
         }
         let now = self.run.world.now();
         let text =
             "FindPeakPerformance: the requested rate does not meet the latency target, so there is no lower bound";
         self.run.events.error(now, text);
-        SearchEnd::BaseFails
+        Ok(SearchEnd::BaseFails)
+    }
+
+    /// Runs the load that was found as often as the options ask for, and lower ones until one passes each time.
+    fn verify(&mut self, found: f64) -> Result<SearchEnd, Ended> {
+        let (wanted, step_back) = (self.run.options.find_peak.verifications, self.run.options.find_peak.step_back);
+        let mut load = found;
+        loop {
+            match self.holds(load, wanted)? {
+                Some(true) => {
+                    self.found = Some(load);
+                    return Ok(SearchEnd::Found);
+                }
+                Some(false) => {}
+                None => return Ok(SearchEnd::TooManyTrials),
+            }
+            let Some(lower) = self.search.below(load, step_back) else { return Ok(SearchEnd::NotVerified) };
+            self.note(&format!("FindPeakPerformance: {load:.6} failed its verification, {lower:.6} is next"));
+            load = lower;
+        }
+    }
+
+    /// Returns true when a load passes all its verifications; `None` when no further run is allowed.
+    fn holds(&mut self, load: f64, wanted: u32) -> Result<Option<bool>, Ended> {
+        for number in 1..=wanted {
+            self.note(&format!("FindPeakPerformance: Verification {number} of {wanted}: {load:.6}"));
+            // A run of this search is reported, so that one is always measured.
+            let counts = |trial: &&Trial| trial.is_at(load) && (!trial.passed || number < wanted);
+            let known = self.verified.front().filter(counts).cloned();
+            let passed = match known {
+                Some(trial) => {
+                    self.verified.pop_front();
+                    let passed = trial.passed;
+                    self.record(Trial { known: true, ..trial });
+                    passed
+                }
+                None if self.ran >= self.run.options.find_peak.max_trials => return Ok(None),
+                None => self.measure(load, Purpose::Verification)?,
+            };
+            if !passed {
+                return Ok(Some(false));
+            }
+        }
+        Ok(Some(true))
     }
 
     /// The result of a trial that need not be run.
-    fn known(&mut self, qps: f64) -> Option<bool> {
-        let prior = self.run.options.find_peak.prior.iter().rev().find(|trial| trial.is_at(qps))?;
+    fn known(&mut self, load: f64) -> Option<bool> {
+        let prior =
+            self.run.options.find_peak.prior.iter().rev().find(|trial| !trial.is_verification && trial.is_at(load))?;
         let trial = Trial { known: true, ..prior.clone() };
         let passed = trial.passed;
+        self.record(trial);
+        Some(passed)
+    }
+
+    fn record(&mut self, trial: Trial) {
         self.log(&trial);
         self.trials.push(trial);
-        Some(passed)
     }
 
     /// The run at the peak is what is reported; when its trial was only known, it has to be run now.
     fn measure_if_only_known(&mut self) -> Result<(), Ended> {
         let bracket = self.search.bracket();
-        let Some(qps) = bracket.low_qps.or(bracket.high_qps) else { return Ok(()) };
-        let best = self.best.as_ref().map(|(plan, _)| plan.effective().target_qps);
-        if best == Some(qps) {
+        let Some(load) = self.found.or(bracket.low).or(bracket.high) else { return Ok(()) };
+        let reported = self.best.as_ref().and_then(|(plan, _)| plan.load());
+        let is_measured = reported.is_some_and(|reported| reported.value == load);
+        // Of a search whose verifications failed the last of them is reported.
+        let is_unverified = self.run.options.find_peak.verifications > 0 && self.found.is_none() && reported.is_some();
+        if is_measured || is_unverified {
             return Ok(());
         }
-        self.note(&format!("FindPeakPerformance: running the known peak again: {qps:.6}"));
-        self.measure(qps)?;
+        self.note(&format!("FindPeakPerformance: running the known peak again: {load:.6}"));
+        self.measure(load, Purpose::Verification)?;
         Ok(())
     }
 
-    /// Runs a trial; whether it passed.
-    fn measure(&mut self, qps: f64) -> Result<bool, Ended> {
+    /// Runs a load; whether it passed.
+    fn measure(&mut self, load: f64, purpose: Purpose) -> Result<bool, Ended> {
         let (query, sample) = self.next_ids;
-        let plan = self.run.plan.at_rate(qps, query, sample).map_err(|error| {
-            Ended::Search(SearchEnd::OutOfReach(format!("{qps} queries per second cannot be run: {error}")))
+        let share = if purpose == Purpose::Trial { self.run.options.find_peak.trial_share } else { 1.0 };
+        let plan = self.run.plan.at_load(load, share, query, sample).map_err(|error| {
+            Ended::Search(SearchEnd::OutOfReach(format!("{load} queries per second cannot be run: {error}")))
         })?;
         let Some(phase) = plan.phases().first() else { return Err(Ended::Search(SearchEnd::Stopped)) };
         self.next_ids = (phase.end_query(), phase.end_sample());
-        let number = self.trials.len() + 1;
-        self.run.observer.trial_started(TrialStart { number, qps, bracket: self.search.bracket() });
+        let (number, is_verification) = (self.trials.len() + 1, purpose == Purpose::Verification);
+        let start = TrialStart { number, load, is_verification, bracket: self.search.bracket() };
+        self.run.observer.trial_started(start);
         if !self.loaded {
             self.load()?;
         }
@@ -147,12 +227,14 @@ impl<'r, 'a, W: World, O: Observer + ?Sized> Hunt<'r, 'a, W, O> {
             _ => None,
         };
         let position = self.run.phases.len() - 1;
-        let Run { world, phases, .. } = &mut *self.run;
-        let trial = world.meanwhile(|| trial(&plan, &phases[position], qps));
+        let Run { world, phases, options, .. } = &mut *self.run;
+        let goals = &options.find_peak.goals;
+        let mut trial = world.meanwhile(|| trial(&plan, &phases[position], load, goals));
+        trial.is_verification = is_verification;
+        trial.passed &= !is_verification || trial.official_valid;
         // Before anything has passed, and when the run breaks off, the first run is better than none.
         let passed = trial.passed && broke.is_none();
-        let peak_again = self.search.next().qps().is_none();
-        if passed || peak_again || self.best.is_none() {
+        if passed || is_verification || self.best.is_none() {
             self.keep(plan, position);
         } else {
             self.run.phases[position].timeline = None;
@@ -160,9 +242,8 @@ impl<'r, 'a, W: World, O: Observer + ?Sized> Hunt<'r, 'a, W, O> {
         match broke {
             Some(end) => Err(Ended::Run(end)),
             None => {
-                self.log(&trial);
                 self.run.observer.trial_ended(&trial);
-                self.trials.push(trial);
+                self.record(trial);
                 Ok(passed)
             }
         }
@@ -191,8 +272,9 @@ impl<'r, 'a, W: World, O: Observer + ?Sized> Hunt<'r, 'a, W, O> {
 
     fn log(&mut self, trial: &Trial) {
         let now = self.run.world.now();
-        let entries: [(&'static str, Value); 8] = [
-            ("lon_trial_qps", Value::Full(trial.qps)),
+        let entries: [(&'static str, Value); 9] = [
+            ("lon_trial_load", Value::Full(trial.load)),
+            ("lon_trial_is_verification", trial.is_verification.into()),
             ("lon_trial_passed", trial.passed.into()),
             ("lon_trial_official_valid", trial.official_valid.into()),
             ("lon_trial_reason", trial.reason.as_str().into()),
@@ -208,7 +290,7 @@ impl<'r, 'a, W: World, O: Observer + ?Sized> Hunt<'r, 'a, W, O> {
 }
 
 /// Judges the run of a trial.
-fn trial(plan: &Plan, phase: &PhaseOutcome, qps: f64) -> Trial {
+fn trial(plan: &Plan, phase: &PhaseOutcome, load: f64, goals: &[Goal]) -> Trial {
     let effective = plan.effective();
     let summary = phase.timeline.as_ref().map(|timeline| effective.judge(timeline.measured(effective)));
     let verdict = verdict_of(effective, summary.as_ref(), &phase.counts);
@@ -219,9 +301,9 @@ fn trial(plan: &Plan, phase: &PhaseOutcome, qps: f64) -> Trial {
     let latency = summary.as_ref().map(|summary| summary.latency).unwrap_or_default();
     let p99 = PERCENTILES.iter().position(|fraction| *fraction == 0.99).unwrap_or_default();
     Trial {
-        qps,
-        passed: verdict.is_whole()
-            && summary.is_some_and(|summary| summary.checks.performance_constraints == Some(true)),
+        load,
+        passed: verdict.is_whole() && summary.is_some_and(|summary| has_passed(&summary, goals)),
+        is_verification: false,
         official_valid: verdict.official() == Some(true),
         reason: reasons.join("; "),
         queries: phase.queries_issued,
@@ -230,4 +312,12 @@ fn trial(plan: &Plan, phase: &PhaseOutcome, qps: f64) -> Trial {
         lag_p99_ns: phase.lag.p99_ns,
         known: false,
     }
+}
+
+/// A run passes by the goals of the search, where it has any, else by the limit of the scenario.
+fn has_passed(summary: &Summary, goals: &[Goal]) -> bool {
+    if goals.is_empty() {
+        return summary.checks.performance_constraints == Some(true);
+    }
+    goals.iter().all(|goal| goal.is_met(summary))
 }

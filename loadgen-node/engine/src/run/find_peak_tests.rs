@@ -44,7 +44,7 @@ fn the_peak_of_a_queue_is_near_its_service_rate() {
     let outcome = searched(&plan(settings()), sut(), FindPeakOptions::default());
     let search = search_of(&outcome);
     assert_eq!(search.end, SearchEnd::Found);
-    let peak = search.bracket.low_qps.unwrap();
+    let peak = search.bracket.low.unwrap();
     assert!((700.0..1_300.0).contains(&peak), "{peak}");
     assert_eq!(search.reported.as_ref().unwrap().effective().target_qps, peak);
     assert!(outcome.verdict.official().is_some() && outcome.summary.is_some());
@@ -78,7 +78,7 @@ fn a_sut_without_a_peak_ends_at_a_limit_with_a_reason() {
     let outcome = searched(&plan(settings()), instant(), limited);
     assert_eq!((search_of(&outcome).end.clone(), outcome.phases.len()), (SearchEnd::TooManyTrials, 5));
     assert!(outcome.verdict.reasons().iter().any(|reason| reason.code == "find_peak_trials"));
-    assert_eq!(search_of(&outcome).bracket.low_qps, Some(1_600.0));
+    assert_eq!(search_of(&outcome).bracket.low, Some(1_600.0));
 
     let outcome = searched(&plan(settings()), instant(), FindPeakOptions::default());
     assert!(matches!(&search_of(&outcome).end, SearchEnd::OutOfReach(why) if why.contains("server_target_qps")));
@@ -197,4 +197,156 @@ fn what_is_logged_follows_the_rate_of_each_trial() {
     let outcome = run(&plan, &mut SimWorld::new(sut()), &mut log, RunOptions::default());
     let trials = outcome.phases.len();
     assert!((trials * 10..trials * 60).contains(&log.0.len()), "about 30 a trial: {} of {trials}", log.0.len());
+}
+
+/// Serves whatever is asked at once below a limit that moves a little from trial to trial, and far too late above it.
+struct Noisy {
+    limit: f64,
+    /// Largest share by which the limit of a trial differs.
+    noise: f64,
+    dice: u64,
+    load: std::rc::Rc<std::cell::Cell<f64>>,
+    is_fast: bool,
+    now: TimeNs,
+    pending: Vec<(crate::world::SampleSeq, TimeNs)>,
+}
+
+impl Noisy {
+    fn roll(&mut self) -> f64 {
+        self.dice = self.dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.dice >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+impl crate::world::World for Noisy {
+    type Data = [u8; 0];
+
+    fn now(&mut self) -> TimeNs {
+        self.now
+    }
+
+    fn load(&mut self, _: &[crate::world::SampleIndex]) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn unload(&mut self, _: &[crate::world::SampleIndex]) {}
+
+    fn issue(&mut self, _: crate::world::QuerySeq, samples: &[crate::world::Issued]) {
+        if self.load.get() > 0.0 {
+            let noise = self.noise * (2.0 * self.roll() - 1.0);
+            self.is_fast = self.load.take() <= self.limit * (1.0 + noise);
+        }
+        self.pending.extend(samples.iter().map(|issued| (issued.seq, self.now)));
+    }
+
+    fn flush(&mut self) {}
+
+    fn wait(
+        &mut self,
+        until: Option<TimeNs>,
+        _: bool,
+        arrivals: &mut Vec<crate::world::Arrival<[u8; 0]>>,
+    ) -> crate::world::Wake {
+        let takes_ns = if self.is_fast { 0 } else { 500_000_000 };
+        self.now = until.map_or(self.now + takes_ns, |until| until.max(self.now));
+        let (now, is_fast) = (self.now, self.is_fast);
+        if is_fast || until.is_none() {
+            arrivals.extend(self.pending.drain(..).map(|(seq, issued)| crate::world::Arrival {
+                seq,
+                at: if is_fast { issued } else { now },
+                sent_at: None,
+                kind: crate::world::ArrivalKind::Done { data: [], n_tokens: 0 },
+            }));
+        }
+        crate::world::Wake::Ready
+    }
+}
+
+/// Tells the world the load of each trial, which a real SUT need not know.
+struct Teller(std::rc::Rc<std::cell::Cell<f64>>);
+
+impl Observer for Teller {
+    fn accuracy(&mut self, _: &AccuracyEntry<'_>) {}
+
+    fn trial_started(&mut self, trial: TrialStart) {
+        self.0.set(trial.load);
+    }
+}
+
+fn searched_in_noise(settings: TestSettings, limit: f64, seed: u64, options: FindPeakOptions) -> RunOutcome {
+    let load = std::rc::Rc::<std::cell::Cell<f64>>::default();
+    let mut world = Noisy {
+        limit,
+        noise: 0.03,
+        dice: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+        load: std::rc::Rc::clone(&load),
+        is_fast: true,
+        now: TimeNs(0),
+        pending: Vec::new(),
+    };
+    run(&plan(settings), &mut world, &mut Teller(load), RunOptions { find_peak: options, ..RunOptions::default() })
+}
+
+#[test]
+fn a_verified_search_finds_the_limit_under_noise_and_never_reports_what_failed() {
+    let burst = || {
+        let mut burst = TestSettings { scenario: Scenario::BURST, ..settings() };
+        for setting in ["burst_size=2", "burst_interval=10ms", "target_latency=5ms"] {
+            burst.set(setting).unwrap();
+        }
+        burst
+    };
+    for seed in 0..200_u64 {
+        for (settings, limit, verifications) in [(settings(), 777.0, 1), (settings(), 5_000.0, 5), (burst(), 90.0, 5)] {
+            let scenario = settings.scenario.name();
+            let options = FindPeakOptions {
+                precision: Some(0.01),
+                verifications,
+                trial_share: 0.5,
+                ..FindPeakOptions::default()
+            };
+            let outcome = searched_in_noise(settings, limit, seed, options);
+            let search = search_of(&outcome);
+            let case = format!("{scenario}, seed {seed}: {:?} {:?}", search.end, search.trials);
+            assert_eq!(search.end, SearchEnd::Found, "{case}");
+            let peak = search.bracket.low.unwrap();
+            assert!((limit * 0.93..=limit * 1.031).contains(&peak), "{case}");
+            let last: Vec<&Trial> = search.trials.iter().rev().take(verifications as usize).collect();
+            assert!(last.iter().all(|trial| trial.is_verification && trial.passed && trial.load == peak), "{case}");
+            let failed = search.trials.iter().filter(|trial| trial.is_verification && !trial.passed);
+            assert!(failed.clone().all(|trial| trial.load > peak), "{case}");
+            assert!(outcome.verdict.is_valid(), "{case}: {:?}", outcome.verdict);
+            assert_eq!(search.reported.as_ref().and_then(|plan| plan.load()).unwrap().value, peak, "{case}");
+        }
+    }
+}
+
+#[test]
+fn a_load_that_no_whole_run_verifies_is_not_reported_as_the_peak() {
+    // Whole runs are too short for their own rules, so that none of them can be VALID.
+    let impossible = TestSettings { max_query_count: 5, ..settings() };
+    let options =
+        FindPeakOptions { precision: Some(0.5), verifications: 1, step_back: 0.9, ..FindPeakOptions::default() };
+    let outcome = searched_in_noise(impossible, 777.0, 1, FindPeakOptions { max_trials: 12, ..options });
+    let search = search_of(&outcome);
+    assert_eq!((&search.end, search.bracket.low), (&SearchEnd::TooManyTrials, None));
+    assert!(!outcome.verdict.is_valid());
+}
+
+#[test]
+fn a_goal_makes_the_users_of_a_closed_loop_a_load_to_search_for() {
+    let mut closed = TestSettings { scenario: Scenario::CLOSED, min_duration_ms: 50, ..settings() };
+    closed.set("concurrency=1").unwrap();
+    let options = FindPeakOptions {
+        precision: Some(0.01),
+        verifications: 1,
+        goals: vec!["p99<=9ms".parse().unwrap()],
+        ..FindPeakOptions::default()
+    };
+    // Four servers of 2 ms: with n users a query takes 2 ms * n / 4.
+    let sut = SimOptions { service: Service::Constant { ns: 2_000_000 }, servers: 4, ..SimOptions::default() };
+    let outcome = searched(&plan(closed), sut, options);
+    let peak = search_of(&outcome).bracket.low.unwrap();
+    assert!((16.0..=18.0).contains(&peak), "{peak}: {:?}", search_of(&outcome).trials);
+    assert!(outcome.verdict.is_valid(), "{:?}", outcome.verdict);
 }

@@ -3,6 +3,8 @@
 //! It neither waits nor sends; `driver` does what it decides. The order of the termination tests is the official
 //! one and can be seen in results: the first that applies names the reason.
 
+use std::collections::VecDeque;
+
 use crate::effective::Effective;
 use crate::trace::{PhasePlan, Query};
 use crate::traffic::Trigger;
@@ -96,6 +98,8 @@ pub(crate) struct Issuer {
     limits: Option<Limits>,
     issued: u64,
     stop: Option<Stop>,
+    /// Moments at which users that think are free, in order.
+    free: VecDeque<TimeNs>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -104,6 +108,8 @@ struct Limits {
     outstanding: u64,
     /// Count and duration with which the phase ends naturally; `None` where the schedule alone decides.
     natural: Option<(u64, u64)>,
+    /// A natural end comes after whole groups of so many queries.
+    group: u64,
     max_queries: u64,
     max_duration_ns: u64,
 }
@@ -115,10 +121,11 @@ impl Issuer {
         let limits = (!phase.is_accuracy()).then(|| Limits {
             outstanding: if scheduled { effective.max_async_queries } else { 0 },
             natural: (!scheduled).then_some((effective.min_query_count, effective.target_duration_ms * 1_000_000)),
+            group: effective.shape.group.max(1),
             max_queries: effective.max_query_count,
             max_duration_ns: effective.max_duration_ms * 1_000_000,
         });
-        Self { trigger: effective.shape.trigger, start, limits, issued: 0, stop: None }
+        Self { trigger: effective.shape.trigger, start, limits, issued: 0, stop: None, free: VecDeque::new() }
     }
 
     /// Decides about `upcoming`, the next query, if one is left.
@@ -134,11 +141,34 @@ impl Issuer {
             Trigger::Room => Decision::Issue,
             Trigger::Reply { below } if outstanding < below => Decision::Issue,
             Trigger::Reply { .. } => Decision::AwaitReply,
+            Trigger::Bursts { size } if outstanding == 0 || !self.issued.is_multiple_of(size) => Decision::Issue,
+            Trigger::Bursts { .. } => Decision::AwaitReply,
+            Trigger::Users { count, .. } => self.by_user(now, outstanding, count),
             Trigger::Schedule => {
                 let due = self.start + query.due_ns;
                 if now >= due { Decision::Issue } else { Decision::WaitUntil(due) }
             }
         }
+    }
+
+    fn by_user(&self, now: TimeNs, outstanding: u64, count: u64) -> Decision {
+        let first_free = self.free.front().copied();
+        let has_more = outstanding + (self.free.len() as u64) < count;
+        match first_free {
+            _ if has_more => Decision::Issue,
+            Some(free) if free <= now => Decision::Issue,
+            Some(free) => Decision::WaitUntil(free),
+            None => Decision::AwaitReply,
+        }
+    }
+
+    /// Notes that a query ended: its user thinks, and is free then.
+    #[inline]
+    pub(crate) fn ended(&mut self, at: TimeNs) {
+        let Trigger::Users { think_ns: think_ns @ 1.., .. } = self.trigger else { return };
+        let free = at + think_ns;
+        let position = self.free.iter().rposition(|other| *other <= free).map_or(0, |position| position + 1);
+        self.free.insert(position, free);
     }
 
     /// Returns true when so many outstanding queries would end the phase. Answers that have arrived must be counted
@@ -152,6 +182,9 @@ impl Issuer {
     #[inline]
     pub(crate) fn issued(&mut self, queries: u64, at: TimeNs, outstanding: u64) {
         self.issued += queries;
+        if self.free.front().is_some_and(|free| *free <= at) {
+            self.free.pop_front();
+        }
         if let Some(limits) = self.limits {
             self.stop = self.test(limits, at.since(self.start), outstanding);
         }
@@ -162,7 +195,8 @@ impl Issuer {
         if self.exceeds(outstanding) {
             return Some(Stop::TooManyOutstanding { issued, outstanding });
         }
-        if limits.natural.is_some_and(|(queries, ns)| issued >= queries && elapsed_ns >= ns) {
+        let is_whole = issued.is_multiple_of(limits.group);
+        if limits.natural.is_some_and(|(queries, ns)| is_whole && issued >= queries && elapsed_ns >= ns) {
             return Some(Stop::Naturally);
         }
         if limits.max_queries != 0 && issued >= limits.max_queries {
@@ -238,6 +272,54 @@ mod tests {
         issuer.issued(1, due, 3);
         let stop = Stop::TooManyOutstanding { issued: 2, outstanding: 3 };
         assert_eq!(issuer.decide(due, 3, Some(&query)), Decision::Stop(stop));
+    }
+
+    fn with_further(scenario: Scenario, further: &[&str]) -> Plan {
+        plan(|s| {
+            s.scenario = scenario;
+            for setting in further {
+                s.set(setting).unwrap();
+            }
+        })
+    }
+
+    #[test]
+    fn a_burst_is_issued_whole_and_the_next_one_waits_for_all_answers() {
+        let plan = with_further(Scenario::BURST, &["burst_size=3", "burst_interval=0"]);
+        let mut issuer = issuer(&plan);
+        let query = Trace::new(&plan.phases()[0]).next();
+        let decide = |issuer: &Issuer, outstanding| issuer.decide(TimeNs(100), outstanding, query.as_ref());
+        for outstanding in 0..3 {
+            assert_eq!(decide(&issuer, outstanding), Decision::Issue);
+            issuer.issued(1, TimeNs(100), outstanding + 1);
+        }
+        assert_eq!(decide(&issuer, 1), Decision::AwaitReply);
+        assert_eq!(decide(&issuer, 0), Decision::Issue);
+        for outstanding in 1..3 {
+            issuer.issued(1, TimeNs(100), outstanding);
+            assert_eq!(issuer.stop(), None, "five queries are enough, but no whole bursts");
+        }
+        issuer.issued(1, TimeNs(100), 3);
+        assert_eq!(issuer.stop(), Some(Stop::Naturally));
+    }
+
+    #[test]
+    fn users_ask_again_when_they_have_thought() {
+        let plan = with_further(Scenario::CLOSED, &["concurrency=2", "think_time=50ns", "min_query_count=9"]);
+        let mut issuer = issuer(&plan);
+        let query = Trace::new(&plan.phases()[0]).next();
+        let decide = |issuer: &Issuer, now, outstanding| issuer.decide(TimeNs(now), outstanding, query.as_ref());
+        for outstanding in 0..2 {
+            assert_eq!(decide(&issuer, 100, outstanding), Decision::Issue);
+            issuer.issued(1, TimeNs(100), outstanding + 1);
+        }
+        assert_eq!(decide(&issuer, 100, 2), Decision::AwaitReply);
+        issuer.ended(TimeNs(130));
+        issuer.ended(TimeNs(120));
+        assert_eq!(decide(&issuer, 131, 0), Decision::WaitUntil(TimeNs(170)));
+        assert_eq!(decide(&issuer, 170, 0), Decision::Issue);
+        issuer.issued(1, TimeNs(170), 1);
+        assert_eq!(decide(&issuer, 171, 1), Decision::WaitUntil(TimeNs(180)));
     }
 
     #[test]

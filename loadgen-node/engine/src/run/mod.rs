@@ -8,7 +8,8 @@
 //! | `phase` | the state of one phase, until it is a closed timeline |
 //! | `driver` | the loop that moves this state: issue, wait, record, drain |
 //! | `phases` | the phases of a test, one after the other |
-//! | `search`, `find_peak` | a search for the peak: which rate comes next; running it |
+//! | `search`, `find_peak` | a search for the peak: which load comes next; running it |
+//! | `goal` | a percentile and its limit, by which a search may judge its trials |
 //! | `give_up` | ending hopeless trials of a search early |
 //! | `extension` | going on for the queries that early stopping asks for |
 //! | `reasons` | summary and counts -> the strict verdict |
@@ -21,6 +22,7 @@ mod events;
 mod extension;
 mod find_peak;
 mod give_up;
+mod goal;
 mod issuer;
 mod observer;
 mod options;
@@ -31,13 +33,14 @@ mod reasons;
 mod search;
 
 pub use events::{Event, EventLog, Severity};
+pub use goal::{Goal, Goaled};
 pub use issuer::Stop;
 pub(crate) use issuer::{Decision, Issuer};
 pub use observer::{AccuracyEntry, Observer, Progress};
 pub use options::RunOptions;
 pub use outcome::{End, FindPeakOutcome, PhaseOutcome, RunOutcome};
 pub use search::{
-    Bracket, DEFAULT_MAX_TRIALS, FindPeakOptions, Search, SearchEnd, SearchRecord, Step, Trial, TrialStart,
+    Bracket, DEFAULT_MAX_TRIALS, FindPeakOptions, Precision, Search, SearchEnd, SearchRecord, Step, Trial, TrialStart,
 };
 
 pub use crate::judge::Counts;
@@ -117,11 +120,15 @@ fn judge(
     (summary, verdict)
 }
 
-fn add_search_reasons(verdict: &mut Verdict, search: &FindPeakOutcome) {
+/// Adds the reasons that a search gives against the result.
+pub(crate) fn add_search_reasons(verdict: &mut Verdict, search: &FindPeakOutcome) {
     match &search.end {
         SearchEnd::Found | SearchEnd::Stopped => {}
         SearchEnd::BaseFails => {
-            verdict.add_own_rule("find_peak_base", "the search for the peak began with a rate that fails");
+            verdict.add_own_rule("find_peak_base", "the search for the peak began with a load that fails");
+        }
+        SearchEnd::NotVerified => {
+            verdict.add_own_rule("find_peak_unverified", "no load that the search found held in a whole run");
         }
         SearchEnd::TooManyTrials => {
             let ran = search.trials.iter().filter(|trial| !trial.known).count();

@@ -45,6 +45,8 @@ pub struct PhaseOutcome {
     pub lag: LagStats,
     /// The largest of them over time.
     pub lag_course: LagCourse,
+    /// Time for which samples waited behind others of the same due time; `None` where no two are due at once.
+    pub behind: Option<LagStats>,
     /// Most samples outstanding at one time.
     pub max_pending: u64,
     /// The end of every sample; only of the performance phase that is judged.
@@ -89,6 +91,11 @@ impl RunOutcome {
     /// Schedule lag of the performance phase, or else of the last phase.
     pub fn lag(&self) -> LagStats {
         self.performance().or(self.phases.last()).map(|phase| phase.lag).unwrap_or_default()
+    }
+
+    /// Time for which samples of the performance phase waited behind others of the same due time.
+    pub fn behind(&self) -> Option<LagStats> {
+        self.performance().and_then(|phase| phase.behind)
     }
 
     /// The largest lags of the performance phase over time; none without such a phase.

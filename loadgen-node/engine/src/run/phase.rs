@@ -33,6 +33,8 @@ pub(super) struct PhaseRun<'a> {
     pub(super) first_tokens_expected: bool,
     pub(super) start: TimeNs,
     final_query: Option<FinalQuery>,
+    /// When the first query of the present burst was issued, ns from the start.
+    burst_ns: u64,
 }
 
 impl<'a> PhaseRun<'a> {
@@ -50,6 +52,9 @@ impl<'a> PhaseRun<'a> {
         let gives_up = options.find_peak.give_up_early && effective.mode == Mode::FindPeakPerformance;
         let give_up = if gives_up { GiveUp::new(effective, phase.generated.samples()) } else { None };
         let mut recorder = Recorder::new(phase.first_sample, samples, token_run);
+        if effective.has_equal_due_times() {
+            recorder.split_lag();
+        }
         if options.keep_issue_times {
             recorder.keep_issue_times();
         }
@@ -71,6 +76,7 @@ impl<'a> PhaseRun<'a> {
             first_tokens_expected: token_run && scenario.judge().has_token_latencies(),
             start: TimeNs(0),
             final_query: None,
+            burst_ns: 0,
         }
     }
 
@@ -126,7 +132,7 @@ impl<'a> PhaseRun<'a> {
             events.info(now, "generic_message", text.as_str());
         }
         let latest_end = self.recorder.latest_end();
-        let (lag, lag_course) = (self.recorder.lag(), self.recorder.lag_course());
+        let (lag, lag_course, behind) = (self.recorder.lag(), self.recorder.lag_course(), self.recorder.behind());
         let max_pending = self.recorder.max_pending();
         let issued_ns = self.recorder.take_issue_times();
         let (cells, tokens, counts) = self.recorder.close();
@@ -160,6 +166,7 @@ impl<'a> PhaseRun<'a> {
             counts,
             lag,
             lag_course,
+            behind,
             max_pending,
             timeline,
         }
@@ -168,7 +175,10 @@ impl<'a> PhaseRun<'a> {
     /// Appends the next samples of `upcoming` to `buffer` and records them; whether that completes the query.
     pub(super) fn take_samples(&mut self, query: &Query, now: TimeNs, max: usize, buffer: &mut Vec<Issued>) -> bool {
         let issued_ns = now.since(self.start);
-        let scheduled_ns = self.shape.latency_start.scheduled_ns(query.due_ns, issued_ns);
+        if self.handed == 0 && self.issuer.count().is_multiple_of(self.shape.group) {
+            self.burst_ns = issued_ns;
+        }
+        let scheduled_ns = self.shape.latency_start.scheduled_ns(query.due_ns, issued_ns, self.burst_ns);
         if self.handed == 0 {
             self.final_query = Some(FinalQuery {
                 due_ns: query.due_ns,

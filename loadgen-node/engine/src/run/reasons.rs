@@ -27,12 +27,18 @@ fn add_official_reasons(verdict: &mut Verdict, effective: &Effective, summary: &
     if !checks.min_queries {
         let Effective { min_query_count, min_sample_count, .. } = *effective;
         let answered = summary.latency.count.saturating_sub(summary.latency.unanswered);
-        let told = format!(
-            "too few queries: {} were issued and {answered} samples answered, {min_query_count} queries and \
-             {min_sample_count} samples are required (min_query_count)",
-            summary.queries
-        );
-        verdict.add_rule("min_queries", told);
+        let offline = if effective.shape.is_pulled() { "Offline sends one query; its least samples are " } else { "" };
+        let text = match summary.queries >= min_query_count {
+            true => {
+                format!("too few samples: {answered} of {min_sample_count} were answered ({offline}min_query_count)")
+            }
+            false => format!(
+                "too few queries: {} were issued and {answered} samples answered, {min_query_count} queries and \
+                 {min_sample_count} samples are required (min_query_count)",
+                summary.queries
+            ),
+        };
+        verdict.add_rule("min_queries", text);
     }
     if !checks.early_stopping {
         let fraction = effective.target_latency_percentile;
@@ -93,18 +99,11 @@ mod tests {
     use crate::plan::Plan;
     use crate::settings::{Qsl, Scenario, TestSettings};
 
-    /// The reasons against a Server run of 1 ms answers, of which some took 1 s.
-    fn reasons(queries: u64, slow: usize) -> Vec<String> {
-        let settings = TestSettings {
-            scenario: Scenario::SERVER,
-            min_duration_ms: 0,
-            min_query_count: 600,
-            server_target_latency_ns: 100_000_000,
-            ..TestSettings::default()
-        };
+    /// The reasons against a run of so many queries with answers of these latencies.
+    fn reasons_against(settings: TestSettings, queries: u64, latencies_ns: Vec<i64>) -> Vec<String> {
+        let settings = TestSettings { min_duration_ms: 0, server_target_latency_ns: 100_000_000, ..settings };
         let plan = Plan::new(settings, Qsl { total: 8, performance: 8 }).unwrap();
-        let mut latencies_ns = vec![1_000_000; queries as usize];
-        latencies_ns[..slow].fill(1_000_000_000);
+        let counts = Counts::all_answered(latencies_ns.len() as u64);
         let measured = Measured {
             sample_latencies_ns: latencies_ns.into(),
             queries_issued: queries,
@@ -115,8 +114,24 @@ mod tests {
             ..Measured::default()
         };
         let summary = plan.effective().judge(measured);
-        let verdict = verdict_of(plan.effective(), Some(&summary), &Counts::all_answered(queries));
+        let verdict = verdict_of(plan.effective(), Some(&summary), &counts);
         verdict.reasons().iter().map(|reason| reason.text.clone()).collect()
+    }
+
+    /// The reasons against a Server run of 1 ms answers, of which some took 1 s.
+    fn reasons(queries: u64, slow: usize) -> Vec<String> {
+        let settings = TestSettings { scenario: Scenario::SERVER, min_query_count: 600, ..TestSettings::default() };
+        let mut latencies_ns = vec![1_000_000; queries as usize];
+        latencies_ns[..slow].fill(1_000_000_000);
+        reasons_against(settings, queries, latencies_ns)
+    }
+
+    #[test]
+    fn one_query_of_offline_with_too_few_answers_has_too_few_samples() {
+        let settings = TestSettings { scenario: Scenario::OFFLINE, min_query_count: 24_576, ..TestSettings::default() };
+        let wanted = "too few samples: 14829 of 24576 were answered (Offline sends one query; its least samples are \
+                      min_query_count)";
+        assert_eq!(reasons_against(settings, 1, vec![1_000_000; 14_829]), [wanted]);
     }
 
     #[test]

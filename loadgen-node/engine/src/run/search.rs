@@ -1,4 +1,5 @@
-//! The search for the highest Server rate that meets the latency target: results in, the next rate or the end out.
+//! The search for the highest load that meets the latency target: results in, the next load or the end out. The load is
+//! the rate of Server, the burst of Burst, the users of Closed.
 //!
 //! The official algorithm: the requested rate must pass, then the rate grows by steps until one fails, then the
 //! bracket is halved until it is as narrow as the wanted precision. It neither runs nor judges anything;
@@ -6,6 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::goal::Goal;
 use crate::requested::Qsl;
 use crate::scenario::TestSettings;
 
@@ -15,26 +17,28 @@ pub const DEFAULT_MAX_TRIALS: u64 = 64;
 /// Largest difference between two rates that count as the same, as a share: a file in between may round the last digit.
 const SAME_RATE: f64 = 1e-12;
 
-/// A bracket: the highest rate known to pass, and the lowest known to fail.
+/// A bracket: the highest load known to pass, and the lowest known to fail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bracket {
-    /// `None` until the base rate has passed.
-    pub low_qps: Option<f64>,
-    /// `None` until a rate has failed.
-    pub high_qps: Option<f64>,
+    /// `None` until the base load has passed.
+    #[serde(alias = "low_qps")]
+    pub low: Option<f64>,
+    /// `None` until a load has failed.
+    #[serde(alias = "high_qps")]
+    pub high: Option<f64>,
 }
 
 impl Bracket {
     /// Returns the bracket after this trial has ended, too.
     pub fn after(mut self, trial: &Trial) -> Bracket {
-        *self.bound(trial.passed) = Some(trial.qps);
+        *self.bound(trial.passed) = Some(trial.load);
         self
     }
 
     /// The bound that a trial moves.
     fn bound(&mut self, passed: bool) -> &mut Option<f64> {
-        if passed { &mut self.low_qps } else { &mut self.high_qps }
+        if passed { &mut self.low } else { &mut self.high }
     }
 }
 
@@ -43,29 +47,29 @@ impl Bracket {
 pub enum Step {
     /// Try the rate that was requested.
     Base {
-        /// The rate, queries per second.
-        qps: f64,
+        /// The requested load.
+        load: f64,
     },
     /// Try a higher rate than `low`, which passed.
     Widen {
-        /// The highest rate that passed, queries per second.
+        /// The highest load that passed.
         low: f64,
-        /// The rate to try, queries per second.
-        qps: f64,
+        /// The load to try.
+        load: f64,
     },
     /// Try the middle between `low`, which passed, and `high`, which failed.
     Halve {
-        /// The highest rate that passed, queries per second.
+        /// The highest load that passed.
         low: f64,
         /// The lowest rate that failed.
         high: f64,
-        /// The rate to try, queries per second.
-        qps: f64,
+        /// The load to try.
+        load: f64,
     },
-    /// The search is over: `qps` is the highest rate that passed.
+    /// The search is over: `load` is the highest rate that passed.
     Found {
-        /// The rate, queries per second.
-        qps: f64,
+        /// The load that was found.
+        load: f64,
     },
     /// The search is over: the requested rate itself fails.
     BaseFails,
@@ -73,9 +77,9 @@ pub enum Step {
 
 impl Step {
     /// The rate to try, if one is wanted.
-    pub fn qps(self) -> Option<f64> {
+    pub fn load(self) -> Option<f64> {
         match self {
-            Self::Base { qps } | Self::Widen { qps, .. } | Self::Halve { qps, .. } => Some(qps),
+            Self::Base { load } | Self::Widen { load, .. } | Self::Halve { load, .. } => Some(load),
             Self::Found { .. } | Self::BaseFails => None,
         }
     }
@@ -83,53 +87,87 @@ impl Step {
     /// The official announcement; `None` where there is none.
     pub(crate) fn message(self) -> Option<String> {
         match self {
-            Self::Base { qps } => {
-                Some(format!("FindPeakPerformance: Check validity of the base settings field: {qps:.6}"))
+            Self::Base { load } => {
+                Some(format!("FindPeakPerformance: Check validity of the base settings field: {load:.6}"))
             }
-            Self::Widen { low, qps } => Some(format!("FindBoundaries: Checking fields [{low:.6}, {qps:.6})")),
-            Self::Halve { low, high, qps } => Some(format!(
-                "FindPeakPerformanceBinarySearch: Testing the mid value of bounds [{low:.6}, {high:.6}): {qps:.6}"
+            Self::Widen { low, load } => Some(format!("FindBoundaries: Checking fields [{low:.6}, {load:.6})")),
+            Self::Halve { low, high, load } => Some(format!(
+                "FindPeakPerformanceBinarySearch: Testing the mid value of bounds [{low:.6}, {high:.6}): {load:.6}"
             )),
-            Self::Found { qps } => Some(format!("FindPeakPerformance: Found peak performance field: {qps:.6}")),
+            Self::Found { load } => Some(format!("FindPeakPerformance: Found peak performance field: {load:.6}")),
             Self::BaseFails => None,
         }
     }
 }
 
+/// The width of the bracket at which halving ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Precision {
+    /// The official rule: the bounds differ by one in the last of so many decimals.
+    Decimals(i32),
+    /// A share of the highest load that passed.
+    Share(f64),
+}
+
 /// A search and what it knows so far.
 #[derive(Clone, Copy, Debug)]
 pub struct Search {
-    base_qps: f64,
+    base: f64,
     growth: f64,
-    scale: f64,
+    precision: Precision,
+    /// Loads are whole numbers.
+    is_whole: bool,
     bracket: Bracket,
 }
 
 impl Search {
-    /// Starts at `base_qps`, grows by the share `step_size`, and narrows to `decimals` decimals.
-    pub fn new(base_qps: f64, step_size: f64, decimals: i32) -> Self {
-        Self { base_qps, growth: 1.0 + step_size, scale: 10_f64.powi(decimals), bracket: Bracket::default() }
+    /// Starts at `base`, grows by the share `step_size`, and narrows to the precision.
+    pub fn new(base: f64, step_size: f64, precision: Precision, is_whole: bool) -> Self {
+        Self { base, growth: 1.0 + step_size, precision, is_whole, bracket: Bracket::default() }
     }
 
     /// Returns the next step. Halving ends, at the latest, when no number lies between the bounds; widening ends when
-    /// its caller can run no higher rate.
+    /// its caller can run no higher load.
     pub fn next(&self) -> Step {
-        match (self.bracket.low_qps, self.bracket.high_qps) {
-            (None, None) => Step::Base { qps: self.base_qps },
+        match (self.bracket.low, self.bracket.high) {
+            (None, None) => Step::Base { load: self.base },
             (None, Some(_)) => Step::BaseFails,
-            (Some(low), None) => Step::Widen { low, qps: low * self.growth },
+            (Some(low), None) => Step::Widen { low, load: self.above(low) },
             (Some(low), Some(high)) => {
-                let qps = low + (high - low) / 2.0;
-                let wide = (low * self.scale).floor() + 1.0 < (high * self.scale).floor();
-                if wide && low < qps && qps < high { Step::Halve { low, high, qps } } else { Step::Found { qps: low } }
+                let middle = low + (high - low) / 2.0;
+                let load = if self.is_whole { middle.floor() } else { middle };
+                let goes_on = self.is_wide(low, high) && low < load && load < high;
+                if goes_on { Step::Halve { low, high, load } } else { Step::Found { load: low } }
             }
         }
     }
 
-    /// Takes the result of the rate that [`Search::next`] wanted.
+    fn above(&self, low: f64) -> f64 {
+        let load = low * self.growth;
+        if self.is_whole { load.round().max(low + 1.0) } else { load }
+    }
+
+    fn is_wide(&self, low: f64, high: f64) -> bool {
+        match self.precision {
+            Precision::Decimals(decimals) => {
+                let scale = if self.is_whole { 1.0 } else { 10_f64.powi(decimals) };
+                (low * scale).floor() + 1.0 < (high * scale).floor()
+            }
+            Precision::Share(share) => high - low > share * low,
+        }
+    }
+
+    /// The load to verify when the verification of another one failed; `None` below every load that makes sense.
+    pub fn below(&self, load: f64, step_back: f64) -> Option<f64> {
+        let lower =
+            if self.is_whole { (load * (1.0 - step_back)).round().min(load - 1.0) } else { load * (1.0 - step_back) };
+        (lower >= if self.is_whole { 1.0 } else { f64::MIN_POSITIVE } && lower < load).then_some(lower)
+    }
+
+    /// Takes the result of the load that [`Search::next`] wanted.
     pub fn answer(&mut self, passed: bool) {
-        if let Some(qps) = self.next().qps() {
-            *self.bracket.bound(passed) = Some(qps);
+        if let Some(load) = self.next().load() {
+            *self.bracket.bound(passed) = Some(load);
         }
     }
 
@@ -139,15 +177,20 @@ impl Search {
     }
 }
 
-/// A rate that was tried, and what came of it.
+/// A load that was tried, and what came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Trial {
-    /// The rate, queries per second.
-    pub qps: f64,
-    /// True when the trial met the latency target. The search asks for nothing else.
+    /// The load, in the unit of its setting.
+    #[serde(alias = "qps")]
+    pub load: f64,
+    /// True when the trial met the latency target, or the goals of the search. A verification asks for a VALID run,
+    /// too.
     pub passed: bool,
+    /// True when the trial was a whole run of a load that the search had found.
+    #[serde(default)]
+    pub is_verification: bool,
     /// True when the run alone would be VALID by the official rules.
     pub official_valid: bool,
     /// The reasons against the run; empty when there are none.
@@ -167,8 +210,8 @@ pub struct Trial {
 
 impl Trial {
     /// Returns true when this is a trial of the given rate.
-    pub fn is_at(&self, qps: f64) -> bool {
-        (self.qps - qps).abs() <= SAME_RATE * qps.abs()
+    pub fn is_at(&self, load: f64) -> bool {
+        (self.load - load).abs() <= SAME_RATE * load.abs()
     }
 }
 
@@ -177,13 +220,15 @@ impl Trial {
 pub struct TrialStart {
     /// Number of the trial, from 1; known trials count too.
     pub number: usize,
-    /// The rate to be tried, queries per second.
-    pub qps: f64,
+    /// The load to be tried.
+    pub load: f64,
+    /// True when it is a whole run of a load that the search has found.
+    pub is_verification: bool,
     /// Bounds of the peak that are known so far.
     pub bracket: Bracket,
 }
 
-/// Options of a search.
+/// Options of a search. The default is the official search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FindPeakOptions {
     /// Trials that need not be run again, from an interrupted search with the same settings.
@@ -192,11 +237,33 @@ pub struct FindPeakOptions {
     pub max_trials: u64,
     /// Ends a trial as soon as nothing can make it pass any more.
     pub give_up_early: bool,
+    /// Share of the highest load that passed at which halving ends; `None`: by the official setting for decimals.
+    pub precision: Option<f64>,
+    /// Whole runs that the load which was found must pass.
+    pub verifications: u32,
+    /// Share by which the load is lowered when a verification fails; at least 1 where loads are whole numbers.
+    pub step_back: f64,
+    /// Length of a trial, as a share of the whole run; verifications have all of it.
+    pub trial_share: f64,
+    /// Percentiles and their limits in place of the scenario's own rule.
+    pub goals: Vec<Goal>,
 }
+
+/// Share by which a load is lowered when its verification fails, unless told otherwise.
+const STEP_BACK: f64 = 0.01;
 
 impl Default for FindPeakOptions {
     fn default() -> Self {
-        Self { prior: Vec::new(), max_trials: DEFAULT_MAX_TRIALS, give_up_early: false }
+        Self {
+            prior: Vec::new(),
+            max_trials: DEFAULT_MAX_TRIALS,
+            give_up_early: false,
+            precision: None,
+            verifications: 0,
+            step_back: STEP_BACK,
+            trial_share: 1.0,
+            goals: Vec::new(),
+        }
     }
 }
 
@@ -207,8 +274,10 @@ impl Default for FindPeakOptions {
 pub enum SearchEnd {
     /// The peak was found.
     Found,
-    /// The requested rate itself fails.
+    /// The requested load itself fails.
     BaseFails,
+    /// Every load down to the lowest one failed its verification.
+    NotVerified,
     /// The limit of trials was reached.
     TooManyTrials,
     /// Every rate passed up to one that cannot be run: why.
@@ -243,9 +312,9 @@ mod tests {
     /// Runs a search in which rates up to `peak` pass; the rates tried, and how it ended.
     fn searched(mut search: Search, peak: f64, most: usize) -> (Vec<f64>, Step) {
         let mut tried = Vec::new();
-        while let Some(qps) = search.next().qps() {
-            tried.push(qps);
-            search.answer(qps <= peak);
+        while let Some(load) = search.next().load() {
+            tried.push(load);
+            search.answer(load <= peak);
             if tried.len() == most {
                 break;
             }
@@ -253,41 +322,74 @@ mod tests {
         (tried, search.next())
     }
 
+    fn official(base: f64, step_size: f64, decimals: i32) -> Search {
+        Search::new(base, step_size, Precision::Decimals(decimals), false)
+    }
+
+    #[test]
+    fn a_share_ends_halving_where_more_would_measure_noise() {
+        let (tried, end) = searched(Search::new(100.0, 1.0, Precision::Share(0.01), false), 1_000.0, 99);
+        let Step::Found { load } = end else { panic!("{end:?}") };
+        assert!(load <= 1_000.0 && load > 985.0 && tried.len() <= 12, "{load} after {tried:?}");
+    }
+
+    #[test]
+    fn whole_loads_stay_whole_and_end_at_the_last_one() {
+        for peak in 1..200_u32 {
+            let search = Search::new(1.0, 0.3, Precision::Share(0.0), true);
+            let (tried, end) = searched(search, f64::from(peak), 99);
+            assert!(tried.iter().all(|load| load.fract() == 0.0), "{tried:?}");
+            assert_eq!(end, Step::Found { load: f64::from(peak) }, "{tried:?}");
+        }
+    }
+
+    #[test]
+    fn a_failed_verification_steps_back_by_one_or_by_a_share() {
+        let whole = Search::new(4.0, 1.0, Precision::Share(0.01), true);
+        assert_eq!(
+            (whole.below(4.0, 0.01), whole.below(500.0, 0.01), whole.below(1.0, 0.01)),
+            (Some(3.0), Some(495.0), None)
+        );
+        let rate = Search::new(4.0, 1.0, Precision::Share(0.01), false);
+        assert_eq!(rate.below(100.0, 0.02), Some(98.0));
+        assert_eq!(rate.below(0.0, 0.02), None);
+    }
+
     #[test]
     fn the_rates_are_those_of_the_official_search() {
-        let (tried, end) = searched(Search::new(200.0, 1.0, 0), 1_641.0, 99);
+        let (tried, end) = searched(official(200.0, 1.0, 0), 1_641.0, 99);
         let official = [
             200.0, 400.0, 800.0, 1600.0, 3200.0, 2400.0, 2000.0, 1800.0, 1700.0, 1650.0, 1625.0, 1637.5, 1643.75,
             1640.625, 1642.1875, 1641.40625,
         ];
         assert_eq!(tried, official);
-        assert_eq!(end, Step::Found { qps: 1640.625 });
+        assert_eq!(end, Step::Found { load: 1640.625 });
         assert_eq!(end.message().unwrap(), "FindPeakPerformance: Found peak performance field: 1640.625000");
     }
 
     #[test]
     fn a_base_rate_that_fails_is_the_end() {
-        assert_eq!(searched(Search::new(5.0, 0.5, 1), 4.0, 99), (vec![5.0], Step::BaseFails));
+        assert_eq!(searched(official(5.0, 0.5, 1), 4.0, 99), (vec![5.0], Step::BaseFails));
     }
 
     #[test]
     fn more_precision_than_numbers_have_ends_all_the_same() {
-        let (tried, end) = searched(Search::new(3.0, 1.0, 15), 1e9, 500);
+        let (tried, end) = searched(official(3.0, 1.0, 15), 1e9, 500);
         assert!(tried.len() < 120, "{}", tried.len());
-        assert!(matches!(end, Step::Found { qps } if (qps - 1e9).abs() < 1e-3), "{end:?}");
+        assert!(matches!(end, Step::Found { load } if (load - 1e9).abs() < 1e-3), "{end:?}");
     }
 
     #[test]
     fn brackets_always_hold_the_peak() {
         for peak in [1.0, 1.05, 7.77, 123.456, 99_999.9] {
-            let mut search = Search::new(1.0, 0.37, 2);
-            while let Some(qps) = search.next().qps() {
-                search.answer(qps <= peak);
-                let Bracket { low_qps, high_qps } = search.bracket();
-                assert!(low_qps.is_none_or(|low| low <= peak) && high_qps.is_none_or(|high| high > peak));
+            let mut search = official(1.0, 0.37, 2);
+            while let Some(load) = search.next().load() {
+                search.answer(load <= peak);
+                let Bracket { low, high } = search.bracket();
+                assert!(low.is_none_or(|low| low <= peak) && high.is_none_or(|high| high > peak));
             }
-            let Step::Found { qps } = search.next() else { panic!("{:?}", search.next()) };
-            assert!(qps <= peak && peak - qps < 0.02, "{qps} for {peak}");
+            let Step::Found { load } = search.next() else { panic!("{:?}", search.next()) };
+            assert!(load <= peak && peak - load < 0.02, "{load} for {peak}");
         }
     }
 }

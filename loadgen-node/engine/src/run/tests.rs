@@ -23,7 +23,7 @@ impl Observer for Log {
 }
 
 pub(super) fn settings(scenario: Scenario, seed: u64) -> TestSettings {
-    TestSettings {
+    let mut settings = TestSettings {
         scenario,
         min_duration_ms: 40,
         min_query_count: 30,
@@ -38,7 +38,13 @@ pub(super) fn settings(scenario: Scenario, seed: u64) -> TestSettings {
         accuracy_log_rng_seed: seed,
         accuracy_log_probability: 0.2,
         ..TestSettings::default()
+    };
+    if scenario == Scenario::BURST {
+        for setting in ["burst_size=8", "burst_interval=4ms"] {
+            settings.set(setting).unwrap();
+        }
     }
+    settings
 }
 
 pub(super) fn sut(seed: u64) -> SimOptions {

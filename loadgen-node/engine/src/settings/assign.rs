@@ -8,14 +8,18 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use super::keys::{self, KEYS, Key, Slot, Unit};
+use super::keys::{self, Key, Slot, Unit};
 use super::names::{UnknownName, named};
 use super::typed::Typed;
+use crate::further::{FurtherKey, FurtherValue, Quantity};
 use crate::requested::Mode;
 use crate::scenario::{Scenario, TestSettings};
 
 /// The value that stands for one which a look at the SUT finds.
 const AUTO: &str = "auto";
+
+/// A latency above an hour is a number of another unit.
+const LONGEST_MS: u64 = 3_600_000;
 
 /// The field that is no setting: every test is of one scenario from the start.
 const SCENARIO: &str = "scenario";
@@ -82,6 +86,15 @@ impl FromStr for Assignment {
     type Err = AssignmentError;
 
     fn from_str(text: &str) -> Result<Self, AssignmentError> {
+        let assignment = Self::split(text)?;
+        assignment.check()?;
+        Ok(assignment)
+    }
+}
+
+impl Assignment {
+    /// The parts of `[SCENARIO.]KEY=VALUE`, not checked yet.
+    fn split(text: &str) -> Result<Self, AssignmentError> {
         let form = || AssignmentError::Form { text: text.to_owned() };
         let (name, value) = text.split_once('=').ok_or_else(form)?;
         let (scenario, key) = match name.trim().split_once('.') {
@@ -91,9 +104,7 @@ impl FromStr for Assignment {
         if key.is_empty() {
             return Err(form());
         }
-        let assignment = Self { scenario, key: key.to_owned(), value: value.trim().to_owned() };
-        assignment.check()?;
-        Ok(assignment)
+        Ok(Self { scenario, key: key.to_owned(), value: value.trim().to_owned() })
     }
 }
 
@@ -107,9 +118,22 @@ impl fmt::Display for Assignment {
 }
 
 impl Assignment {
+    /// An assignment in every scenario that is not checked yet.
+    pub fn of(key: &str, value: String) -> Assignment {
+        Assignment { scenario: None, key: key.to_owned(), value }
+    }
+
     /// The value is to be found by a look at the SUT. Only rates and expected latencies can be.
     pub fn is_auto(&self) -> bool {
         self.value.eq_ignore_ascii_case(AUTO)
+    }
+
+    /// Returns a warning on a time without a unit that nobody means: its unit is ms, and logs have ns.
+    pub(crate) fn doubt(&self, scenario: Scenario) -> Option<String> {
+        let (key, is_field) = keys::find_typed(&self.key, scenario)?;
+        let ms: u64 = self.value.parse().ok().filter(|_| key.unit == Unit::Ms && !is_field)?;
+        let (name, seconds) = (key.name, ms / 1_000);
+        (ms > LONGEST_MS).then(|| format!("{name} is in ms: {ms} are {seconds} s; write a unit, such as {name}=100ms"))
     }
 
     /// Tries it on default settings, in every scenario it may apply to.
@@ -148,14 +172,14 @@ impl TestSettings {
             return if is_this { Ok(Assigned::Nothing) } else { Err(assignment.refused(wanted())) };
         }
         if let Some((key, is_field)) = keys::find_typed(&assignment.key, self.scenario) {
-            store(key, Typed::new(key, is_field), self, assignment)?;
+            store(&key, Typed::new(&key, is_field), self, assignment)?;
             return Ok(Assigned::Here(key.field));
         }
         // A look at the SUT finds values for the scenario that is run only.
         let can_be_elsewhere = assignment.scenario.is_none() && !assignment.is_auto();
         let elsewhere = keys::find_elsewhere(&assignment.key, self.scenario).filter(|_| can_be_elsewhere);
         let key = elsewhere.ok_or_else(|| unknown_key(&assignment.key, &[self.scenario]))?;
-        store(key, Typed::new(key, true), self, assignment)?;
+        store(&key, Typed::new(&key, true), self, assignment)?;
         Ok(Assigned::Elsewhere(key.field))
     }
 
@@ -164,7 +188,7 @@ impl TestSettings {
     /// # Errors
     /// The text has another form, the key does not exist in this scenario, or the value does not fit it.
     pub fn set(&mut self, text: &str) -> Result<Assigned, AssignmentError> {
-        self.assign(&text.parse()?)
+        self.assign(&Assignment::split(text)?)
     }
 }
 
@@ -186,8 +210,20 @@ fn store(key: &Key, typed: Typed, settings: &mut TestSettings, assignment: &Assi
         Slot::Whole(field, _) | Slot::Narrow(field) => *field(settings) = typed.whole(text).map_err(refuse)?,
         Slot::Signed(field) => *field(settings) = typed.signed(text).map_err(refuse)?,
         Slot::Real(field, _) => *field(settings) = typed.real(text).map_err(refuse)?,
+        Slot::Further(key) => settings.further.set(key, further(key, typed, text).map_err(refuse)?),
     }
     Ok(())
+}
+
+/// The value of a setting that the scenario declares; an error says which values are accepted.
+fn further(key: &FurtherKey, typed: Typed, text: &str) -> Result<FurtherValue, String> {
+    let value = match key.quantity {
+        Quantity::Count { .. } | Quantity::Time => FurtherValue::Whole(typed.whole(text)?),
+        Quantity::PerSecond | Quantity::Percentile => FurtherValue::Real(typed.real(text)?),
+        Quantity::Text(_) => FurtherValue::Text(text.to_owned()),
+    };
+    key.check(&value)?;
+    Ok(value)
 }
 
 fn parse_scenario(name: &str) -> Result<Scenario, AssignmentError> {
@@ -203,9 +239,9 @@ fn parse_mode(text: &str) -> Result<Mode, UnknownName> {
 
 fn unknown_key(key: &str, scenarios: &[Scenario]) -> AssignmentError {
     let mut valid: Vec<&'static str> = Vec::new();
-    for known in KEYS.iter().filter(|known| scenarios.iter().any(|s| known.only.is_none_or(|only| only == *s))) {
-        if !valid.contains(&known.name) {
-            valid.push(known.name);
+    for name in scenarios.iter().flat_map(|scenario| keys::names_in(*scenario)) {
+        if !valid.contains(&name) {
+            valid.push(name);
         }
     }
     let place = match scenarios {
@@ -222,10 +258,12 @@ fn listed(hint: &str, valid: &[&str]) -> String {
     if hint.is_empty() { format!("; valid: {}", valid.join(", ")) } else { String::new() }
 }
 
-/// Of a value that `conf` shows and that follows from settings: from which.
+/// Of a value that `conf` shows and that follows from settings: from which. Of an option of a SUT node: that it is one.
 fn worked_out(name: &str) -> Option<&'static str> {
     match name {
         "min_sample_count" => Some(" (it follows from min_query_count and the samples of a query)"),
+        "max_batch" | "batch" | "batch_size" => Some(" (batches are set at the node: sut-node serve --max-batch)"),
+        "max_delay" | "workers" | "threads" => Some(" (it is set at the node: a flag of sut-node serve)"),
         _ => None,
     }
 }
@@ -289,7 +327,7 @@ mod tests {
     /// Two values for each field, each other than LoadGen's default.
     fn odd(scenario: Scenario, step: u64) -> TestSettings {
         let mut settings = TestSettings { scenario, mode: Mode::ALL[step as usize], ..TestSettings::default() };
-        for (i, key) in keys::fields().enumerate() {
+        for (i, key) in keys::official_fields().enumerate() {
             let number = 1 + 2 * i as u64 + step;
             match (key.slot, key.unit) {
                 (Slot::Mode, _) => {}
@@ -300,6 +338,7 @@ mod tests {
                     *field(&mut settings) = 0.5 + number as f64 / 250.0;
                 }
                 (Slot::Real(field, _), _) => *field(&mut settings) = number as f64 + 0.1,
+                (Slot::Further(key), _) => panic!("{} is no official key", key.name),
             }
         }
         settings
@@ -332,8 +371,8 @@ mod tests {
     /// The other way round: every key of config files is taken in its scenarios, and so is what conf calls it.
     #[test]
     fn keys_and_names_in_force_mean_the_same_as_fields() {
-        for scenario in Scenario::ALL {
-            let names = KEYS.iter().map(|key| key.name).chain(keys::IN_FORCE.iter().map(|(name, _)| *name));
+        for scenario in Scenario::OFFICIAL {
+            let names = keys::KEYS.iter().map(|key| key.name).chain(keys::IN_FORCE.iter().map(|(name, _)| *name));
             for name in names {
                 let Some((key, is_field)) = keys::find_typed(name, scenario) else { continue };
                 let printed = serde_json::to_value(odd(scenario, 1)).unwrap()[key.field].clone();

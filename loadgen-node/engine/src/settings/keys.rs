@@ -8,6 +8,7 @@ use Truth::{NotZero, One};
 use Unit::{Ms, PerSecond, Percent, Percentile, RunMs, Share};
 use strsim::levenshtein;
 
+use crate::further::{FurtherKey, Quantity};
 use crate::scenario::{Scenario, TestSettings};
 
 /// A config key in the scenario, or scenarios, in which it means one field.
@@ -65,6 +66,8 @@ pub(crate) enum Slot {
     Signed(fn(&mut TestSettings) -> &mut i32),
     /// A real number times a factor.
     Real(fn(&mut TestSettings) -> &mut f64, f64),
+    /// A setting beside the official ones, which the scenario declares. No config file sets it.
+    Further(&'static FurtherKey),
 }
 
 /// Which numbers switch a flag on in a config file.
@@ -75,8 +78,20 @@ pub(crate) enum Truth {
 }
 
 /// The meaning of a key in a scenario.
-pub(crate) fn find(name: &str, scenario: Scenario) -> Option<&'static Key> {
-    KEYS.iter().find(|key| key.name == name && key.only.is_none_or(|only| only == scenario))
+pub(crate) fn find(name: &str, scenario: Scenario) -> Option<Key> {
+    let official = KEYS.iter().copied().filter(|key| key.only.is_none_or(|only| only == scenario));
+    official.chain(declared(scenario)).find(|key| key.name == name)
+}
+
+/// The keys that a scenario declares beside the official ones.
+fn declared(scenario: Scenario) -> impl Iterator<Item = Key> {
+    scenario.traffic().keys().iter().map(move |key| Key::declared(key, scenario))
+}
+
+/// The names that are keys in a scenario, without repetition.
+pub(crate) fn names_in(scenario: Scenario) -> impl Iterator<Item = &'static str> {
+    let official = KEYS.iter().copied().filter(move |key| key.only.is_none_or(|only| only == scenario));
+    official.chain(declared(scenario)).map(|key| key.name)
 }
 
 /// The known word that another one probably stands for: the shortest that begins with it, else the nearest within three
@@ -102,21 +117,27 @@ pub(super) const IN_FORCE: [(&str, &str); 6] = [
 
 /// The meaning of a name that a person typed, in a scenario: of a key, or of a field by the name it has in results.
 /// True with it when it is the field's and the key is called otherwise.
-pub(crate) fn find_typed(name: &str, scenario: Scenario) -> Option<(&'static Key, bool)> {
-    let by_field = || fields().find(|key| key.field == name && key.only.is_none_or(|only| only == scenario));
+pub(crate) fn find_typed(name: &str, scenario: Scenario) -> Option<(Key, bool)> {
+    let of_this = || official_fields().filter(|key| key.only.is_none_or(|only| only == scenario));
+    let by_field = || of_this().chain(declared(scenario)).find(|key| key.field == name);
     let in_force = || IN_FORCE.iter().find(|(in_force, _)| *in_force == name).and_then(|(_, key)| find(key, scenario));
     let others = || by_field().or_else(in_force).map(|key| (key, true));
     find(name, scenario).map(|key| (key, false)).or_else(others)
 }
 
 /// The field of another scenario with this name. Results have the fields of all scenarios.
-pub(crate) fn find_elsewhere(name: &str, scenario: Scenario) -> Option<&'static Key> {
-    fields().find(|key| key.field == name && key.only.is_some_and(|only| only != scenario))
+pub(crate) fn find_elsewhere(name: &str, scenario: Scenario) -> Option<Key> {
+    official_fields().find(|key| key.field == name && key.only.is_some_and(|only| only != scenario))
+}
+
+/// A key for each official field that a person may set.
+pub(super) fn official_fields() -> impl Iterator<Item = Key> {
+    KEYS.iter().chain(WITHOUT_KEYS).copied()
 }
 
 /// A key for each field that a person may set.
-pub(super) fn fields() -> impl Iterator<Item = &'static Key> {
-    KEYS.iter().chain(WITHOUT_KEYS)
+fn fields() -> impl Iterator<Item = Key> {
+    official_fields().chain(Scenario::ALL.into_iter().flat_map(declared))
 }
 
 /// A key that a person may set, for those who list them.
@@ -132,6 +153,8 @@ pub struct SettingKey {
     pub unit: &'static str,
     /// True where config files of users may not set it.
     pub is_reserved: bool,
+    /// One sentence about a setting that the scenario declares beside the official ones.
+    pub help: Option<&'static str>,
 }
 
 /// Every key that a person may set, in each scenario in which it means another field.
@@ -142,6 +165,7 @@ pub fn setting_keys() -> impl Iterator<Item = SettingKey> {
         scenario: key.only,
         unit: key.unit.name(),
         is_reserved: key.reserved,
+        help: if let Slot::Further(key) = key.slot { Some(key.help) } else { None },
     })
 }
 
@@ -167,8 +191,23 @@ impl Key {
         match self.slot {
             Whole(_, factor) => factor as f64,
             Real(_, factor) => factor,
+            Slot::Further(key) => match key.quantity {
+                Quantity::Time => MS_REAL,
+                Quantity::Percentile => PERCENT,
+                Quantity::Count { .. } | Quantity::PerSecond | Quantity::Text(_) => 1.0,
+            },
             Slot::Mode | Flag(..) | Narrow(_) | Signed(_) => 1.0,
         }
+    }
+
+    fn declared(key: &'static FurtherKey, scenario: Scenario) -> Self {
+        let unit = match key.quantity {
+            Quantity::Count { .. } | Quantity::Text(_) => Unit::Plain,
+            Quantity::PerSecond => PerSecond,
+            Quantity::Time => Ms,
+            Quantity::Percentile => Percentile,
+        };
+        Self::new(key.name, Slot::Further(key)).counts(unit).field(key.field).only(scenario)
     }
 
     const fn counts(mut self, unit: Unit) -> Self {
@@ -307,7 +346,7 @@ mod tests {
     #[test]
     fn fields_exist_and_are_the_ones_that_change() {
         let before = serde_json::to_value(TestSettings::default()).unwrap();
-        for key in fields() {
+        for key in official_fields() {
             let mut settings = TestSettings::default();
             match key.slot {
                 Slot::Mode => settings.mode = crate::settings::Mode::AccuracyOnly,
@@ -315,6 +354,7 @@ mod tests {
                 Whole(field, _) | Narrow(field) => *field(&mut settings) += 1,
                 Signed(field) => *field(&mut settings) += 1,
                 Real(field, _) => *field(&mut settings) += 1.0,
+                Slot::Further(key) => panic!("{} is no official key", key.name),
             }
             let after = serde_json::to_value(&settings).unwrap();
             let changed: Vec<&String> =
@@ -350,9 +390,12 @@ mod tests {
     #[test]
     fn keys_are_listed_with_their_fields_and_units() {
         let listed: Vec<_> = setting_keys().filter(|key| key.key == "target_latency").collect();
-        let fields: Vec<_> = listed.iter().map(|key| (key.field, key.scenario.map(Scenario::name), key.unit)).collect();
+        let official = listed.iter().filter(|key| key.help.is_none());
+        let fields: Vec<_> = official.map(|key| (key.field, key.scenario.map(Scenario::name), key.unit)).collect();
         assert!(fields.contains(&("server_target_latency_ns", Some("Server"), "ms")), "{fields:?}");
         assert_eq!(fields.len(), 3, "{fields:?}");
+        let declared: Vec<_> = listed.iter().filter(|key| key.help.is_some()).map(|key| key.field).collect();
+        assert_eq!(declared, ["burst_target_latency_ns", "closed_target_latency_ns"]);
         assert!(setting_keys().any(|key| key.key == "qsl_rng_seed" && key.is_reserved && key.scenario.is_none()));
     }
 

@@ -24,5 +24,6 @@ pub use names::{UnknownName, named};
 pub use profile::{IntegerRule, Profile, SetRule};
 pub use seeds::{OFFICIAL_SEEDS, Round, TEST01_ACCURACY_LOG_SEED, TEST05_SEEDS};
 
+pub use crate::further::{Further, FurtherKey, FurtherValue, Quantity};
 pub use crate::requested::{Mode, Qsl, Requested, Seeds};
 pub use crate::scenario::{Scenario, TestSettings};

@@ -157,7 +157,7 @@ mod tests {
     use crate::settings::keys::{KEYS, find};
 
     fn typed(name: &str, scenario: Scenario) -> Typed {
-        Typed::new(find(name, scenario).unwrap(), false)
+        Typed::new(&find(name, scenario).unwrap(), false)
     }
 
     #[test]
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn fields_count_what_their_names_say() {
-        let field = |name, scenario| Typed::new(find(name, scenario).unwrap(), true);
+        let field = |name, scenario| Typed::new(&find(name, scenario).unwrap(), true);
         assert_eq!(field("target_latency", Scenario::SERVER).whole("15000000"), Ok(15_000_000));
         assert_eq!(field("target_latency", Scenario::SERVER).whole("15ms"), Ok(15_000_000));
         assert_eq!(field("min_duration", Scenario::SERVER).whole("60s"), Ok(60_000));
@@ -245,7 +245,7 @@ mod tests {
         for unclear in ["1", "0.536"] {
             assert!(probability.real(unclear).unwrap_err().contains(&format!("{unclear}% or ")), "{unclear}");
         }
-        let field = Typed::new(find("accuracy_log_probability", Scenario::SERVER).unwrap(), true);
+        let field = Typed::new(&find("accuracy_log_probability", Scenario::SERVER).unwrap(), true);
         assert!(field.real("1").is_ok() && field.real("2").is_err());
     }
 

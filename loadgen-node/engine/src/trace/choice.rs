@@ -3,6 +3,8 @@
 //! The sample engine is advanced in the official way first, used or not: permutations for accuracy, for unique issue
 //! and for equal issue are drawn by every phase.
 
+use std::collections::HashMap;
+
 use super::recipe::Recipe;
 use super::rng::Rng;
 use super::sets::LoadableSet;
@@ -13,6 +15,8 @@ use crate::traffic::Layout;
 pub(super) enum Choice {
     /// A permutation of the possible positions, each once.
     Listed { positions: std::vec::IntoIter<u32> },
+    /// The positions that a trace says, from the first again after the last.
+    Traced { positions: Vec<u32>, next: usize },
     /// Always the same one.
     Same { position: u32 },
     /// Rounds of permutations of the whole set.
@@ -53,6 +57,9 @@ impl Choice {
         if recipe.layout == Layout::WholeSet {
             return same.map_or(Self::Start, |position| Self::Same { position });
         }
+        if let Some(samples) = recipe.listed_samples() {
+            return Self::traced(samples, set);
+        }
         match (same, main) {
             _ if recipe.unique => Self::Listed { positions: unique.into_iter() },
             (Some(position), _) => Self::Same { position },
@@ -62,11 +69,23 @@ impl Choice {
         }
     }
 
+    /// The positions of these samples in the set, which has them all: the recipe was checked.
+    fn traced(samples: &[u32], set: &LoadableSet) -> Self {
+        let positions: HashMap<u32, u32> = set.indices.iter().map(|index| index.0).zip(0..).collect();
+        let position = |sample: &u32| positions.get(sample).copied().unwrap_or(0);
+        Self::Traced { positions: samples.iter().map(position).collect(), next: 0 }
+    }
+
     #[inline]
     pub(super) fn next(&mut self) -> u32 {
         match self {
             Self::Random { rng, end } => rng.below(*end),
             Self::Listed { positions } => positions.next().unwrap_or(0),
+            Self::Traced { positions, next } => {
+                let position = positions[*next];
+                *next = (*next + 1) % positions.len();
+                position
+            }
             Self::Same { position } => *position,
             Self::Rounds(rounds) => rounds.next(),
             Self::Start => 0,

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `rng` | seeds -> draws, exactly as the official LoadGen draws |
 //! | `sets` | the library -> loadable sets |
+//! | `schedule` | an arrival process -> due times, and what was drawn of it |
 //! | `recipe` | effective settings and a set -> the numbers from which traffic follows, and the count of queries |
 //! | `choice` | these numbers -> at which sample of the set each query starts |
 //! | `phase` | one phase of a test: its set and the size of its traffic |
@@ -21,6 +22,7 @@ mod picks;
 mod queries;
 mod recipe;
 mod rng;
+mod schedule;
 mod sets;
 
 pub use indices::Indices;
@@ -30,5 +32,6 @@ pub use queries::{Query, Trace};
 pub(crate) use recipe::{Demand, Recipe};
 pub use recipe::{Generated, MAX_SAMPLES_PER_PHASE, PhaseMode};
 pub(crate) use rng::Rng;
+pub use schedule::Drawn;
 pub use sets::LoadableSet;
 pub(crate) use sets::{Cut, loadable_sets};

@@ -1,6 +1,7 @@
 //! One phase of a test: its loaded set and the size of its traffic.
 
 use super::recipe::{Generated, MAX_SAMPLES_PER_PHASE, PhaseMode, Recipe};
+use super::schedule::Drawn;
 use super::sets::LoadableSet;
 use crate::effective::Effective;
 use crate::settings::IntegerRule;
@@ -16,6 +17,8 @@ pub struct PhasePlan {
     pub set: LoadableSet,
     /// The size of the generated traffic.
     pub generated: Generated,
+    /// Mean rate and variation of the due times.
+    pub drawn: Drawn,
     /// Id of the first query.
     pub first_query: QuerySeq,
     /// Id of the first sample.
@@ -52,7 +55,7 @@ impl PhasePlan {
         first_sample: SampleSeq,
     ) -> Result<Self, PlanError> {
         recipe.check(scenario, &set)?;
-        let generated = recipe
+        let (generated, drawn) = recipe
             .count()
             .ok_or(PlanError::TooManySamples { limit: MAX_SAMPLES_PER_PHASE, expected: recipe.expected_samples() })?;
         if generated.samples() == 0 {
@@ -62,14 +65,15 @@ impl PhasePlan {
             return Err(PlanError::UniqueExhausted);
         }
         let mode = if recipe.accuracy { PhaseMode::AccuracyOnly } else { PhaseMode::PerformanceOnly };
-        Ok(Self { mode, set, generated, first_query, first_sample, recipe })
+        Ok(Self { mode, set, generated, drawn, first_query, first_sample, recipe })
     }
 
     /// Further queries can follow those that are planned in multiples of this; none: the phase cannot go on.
     pub(crate) fn unit(&self) -> Option<u64> {
-        let whole = self.recipe.layout == Layout::WholeSet || self.recipe.unique || self.is_accuracy();
+        let ends = self.recipe.most_queries() < u64::MAX;
+        let whole = self.recipe.layout == Layout::WholeSet || self.recipe.unique || self.is_accuracy() || ends;
         let set = if self.recipe.equal { self.set.indices.len() as u64 } else { 1 };
-        (!whole).then_some(set.max(1))
+        (!whole).then_some(set.max(1).checked_next_multiple_of(self.recipe.group)?)
     }
 
     /// Returns true when all answers are logged and nothing is judged.

@@ -4,8 +4,8 @@
 
 use super::choice::Choice;
 use super::phase::PhasePlan;
-use super::recipe::Schedule;
 use super::rng::Rng;
+use super::schedule::Schedule;
 use crate::traffic::Layout;
 use crate::world::{Issued, QuerySeq, SampleIndex, SampleSeq};
 
@@ -34,7 +34,6 @@ pub struct Trace<'a> {
     samples: u64,
     // Of the next query. Apart, not as a `Query`: copying one written field by field stalls the processor each time.
     next_seq: u64,
-    next_due_ns: u64,
     next_sample: u64,
     remaining: u64,
     content: Content,
@@ -89,7 +88,6 @@ impl<'a> Trace<'a> {
             choice,
             samples: recipe.samples_per_query,
             next_seq: phase.first_query.0,
-            next_due_ns: 0,
             next_sample: phase.first_sample.0,
             remaining: queries,
             content,
@@ -154,10 +152,10 @@ impl Iterator for Trace<'_> {
         }
         self.remaining -= 1;
         let start = self.choice.next();
-        let (seq, due_ns, first_sample) = (self.next_seq, self.next_due_ns, self.next_sample);
+        let (seq, due_ns, first_sample) = (self.next_seq, self.schedule.next_due_ns, self.next_sample);
         self.next_seq += 1;
         self.next_sample += self.samples;
-        self.next_due_ns = self.schedule.next();
+        self.schedule.advance();
         Some(Query { seq: QuerySeq(seq), due_ns, first_sample: SampleSeq(first_sample), samples: self.samples, start })
     }
 

@@ -1,12 +1,14 @@
 //! The numbers from which a phase's traffic follows, and the counting pass over its schedule.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
-use super::rng::Rng;
+use super::schedule::{Drawn, Meter, Schedule};
 use super::sets::LoadableSet;
 use crate::effective::Effective;
 use crate::settings::IntegerRule;
-use crate::traffic::{Gap, Layout, PlanError, Shape};
+use crate::traffic::{Arrivals, Layout, PlanError, Shape};
 
 /// Most samples in one phase: what the recorder's offsets hold.
 pub const MAX_SAMPLES_PER_PHASE: u64 = 1 << 32;
@@ -53,7 +55,7 @@ impl Generated {
 #[derive(Clone, Debug)]
 pub(crate) struct Recipe {
     pub(super) layout: Layout,
-    gap: Gap,
+    arrivals: Arrivals,
     target_qps: f64,
     /// Queries are generated until one is due at this time or later ...
     generate_ns: u64,
@@ -73,13 +75,15 @@ pub(crate) struct Recipe {
     pub(super) sample_index_seed: u64,
     schedule_seed: u64,
     pub(super) integers: IntegerRule,
+    /// Queries come in whole groups of this many.
+    pub(super) group: u64,
 }
 
 /// The queries that a round's rules ask of a phase, as plain values: how many, until when, by which draws.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Demand {
     pub(crate) layout: Layout,
-    pub(crate) gap: Gap,
+    pub(crate) arrivals: Arrivals,
     pub(crate) target_qps: f64,
     /// Queries are generated until one is due at this time or later ...
     pub(crate) generate_ns: u64,
@@ -96,11 +100,13 @@ pub(crate) struct Demand {
     pub(crate) sample_index_seed: u64,
     pub(crate) schedule_seed: u64,
     pub(crate) integers: IntegerRule,
+    /// Queries come in whole groups of this many; at least 1.
+    pub(crate) group: u64,
 }
 
 impl Recipe {
     pub(crate) fn new(effective: &Effective, mode: PhaseMode, set: &LoadableSet, integers: IntegerRule) -> Self {
-        let Shape { gap, layout, duration_factor, .. } = effective.shape;
+        let Shape { layout, duration_factor, .. } = effective.shape;
         let accuracy = mode == PhaseMode::AccuracyOnly;
         let set_len = set.indices.len() as u64;
         let samples_per_query = if accuracy {
@@ -109,11 +115,17 @@ impl Recipe {
             effective.samples_per_query
         };
         let each_once = accuracy || effective.performance_issue_unique;
+        let duration_ns = effective.target_duration_ms * 1_000_000 * duration_factor;
+        let arrivals = match &effective.arrivals {
+            // A library is asked once: at the mean rate, since no other process has as many queries.
+            arrivals if each_once && arrivals.has_own_rate() => Arrivals::Poisson,
+            arrivals => arrivals.clone(),
+        };
         let demand = Demand {
             layout,
-            gap,
             target_qps: effective.target_qps,
-            generate_ns: if each_once { 0 } else { effective.target_duration_ms * 1_000_000 * duration_factor },
+            generate_ns: if each_once { 0 } else { duration_ns.max(arrivals.span_ns()) },
+            arrivals,
             min_queries: if each_once {
                 set_len.checked_div(samples_per_query).unwrap_or(0)
             } else {
@@ -128,6 +140,7 @@ impl Recipe {
             sample_index_seed: effective.sample_index_rng_seed,
             schedule_seed: effective.schedule_rng_seed,
             integers,
+            group: if each_once { 1 } else { effective.shape.group },
         };
         Self::of(demand, set)
     }
@@ -143,7 +156,7 @@ impl Recipe {
         }
         Self {
             layout,
-            gap: demand.gap,
+            arrivals: demand.arrivals,
             target_qps: demand.target_qps,
             generate_ns: demand.generate_ns,
             min_queries,
@@ -159,6 +172,7 @@ impl Recipe {
             sample_index_seed: demand.sample_index_seed,
             schedule_seed: demand.schedule_seed,
             integers: demand.integers,
+            group: demand.group.max(1),
         }
     }
 
@@ -176,7 +190,21 @@ impl Recipe {
         if let Some(index) = same.filter(|index| index.saturating_add(window) > self.set_len) {
             return Err(PlanError::SameIndex { index, set_len: set.end });
         }
+        if let Some(listed) = self.listed_samples() {
+            let loaded: HashSet<u32> = set.indices.iter().map(|index| index.0).collect();
+            if let Some(index) = listed.iter().copied().find(|index| !loaded.contains(index)) {
+                return Err(PlanError::TraceSample { index, loaded: set.end });
+            }
+        }
         Ok(())
+    }
+
+    /// The sample of each query, where a trace says it; not where each sample is asked once.
+    pub(super) fn listed_samples(&self) -> Option<&[u32]> {
+        match &self.arrivals {
+            Arrivals::Listed(listed) => listed.samples.as_deref(),
+            _ => None,
+        }
     }
 
     /// Number of samples to expect, without generating.
@@ -185,24 +213,34 @@ impl Recipe {
         (by_duration + self.padded_min_queries as f64) * self.samples_per_query as f64
     }
 
-    /// Counts the queries; `None` when there are too many.
-    pub(crate) fn count(&self) -> Option<Generated> {
+    /// Counts the queries, and measures their due times; `None` when there are too many.
+    pub(crate) fn count(&self) -> Option<(Generated, Drawn)> {
         let limit = MAX_SAMPLES_PER_PHASE / self.samples_per_query.max(1);
-        let mut schedule = self.schedule();
-        let (mut queries, mut wanted, mut due_ns, mut last_ns) = (0, self.padded_min_queries, 0, 0);
+        let (mut schedule, mut meter) = (self.schedule(), Meter::default());
+        let (mut queries, mut wanted, mut last_ns) = (0_u64, self.padded_min_queries, 0);
         let grows = self.equal && self.layout != Layout::WholeSet;
-        while last_ns < self.generate_ns || queries < wanted {
+        let most = self.most_queries();
+        while queries < most && (last_ns < self.generate_ns || queries < wanted || !queries.is_multiple_of(self.group))
+        {
             queries += 1;
             if queries > limit {
                 return None;
             }
-            last_ns = due_ns;
-            due_ns = schedule.next();
+            last_ns = schedule.next_due_ns;
+            meter.add(last_ns);
+            schedule.advance();
             if grows && queries >= wanted && last_ns < self.generate_ns {
                 wanted += self.set_len;
             }
         }
-        Some(Generated { queries, samples_per_query: self.samples_per_query, duration_ns: due_ns })
+        let generated =
+            Generated { queries, samples_per_query: self.samples_per_query, duration_ns: schedule.next_due_ns };
+        Some((generated, meter.drawn(generated.duration_ns)))
+    }
+
+    /// Most queries that the arrivals have.
+    pub(super) fn most_queries(&self) -> u64 {
+        self.arrivals.most_queries()
     }
 
     /// Returns true when the settings want more queries than there are unique samples to start them with.
@@ -211,35 +249,6 @@ impl Recipe {
     }
 
     pub(super) fn schedule(&self) -> Schedule {
-        let source = match self.gap {
-            Gap::Poisson => Source::Poisson { rng: Box::new(Rng::new(self.schedule_seed)), rate: self.target_qps },
-            Gap::Constant => Source::Constant { gap_ns: ((1.0 / self.target_qps) * 1e9) as u64 },
-        };
-        Schedule { due_ns: 0, source }
-    }
-}
-
-/// Due times; the first query is due at 0, `next` gives those after it.
-#[derive(Clone, Debug)]
-pub(super) struct Schedule {
-    due_ns: u64,
-    source: Source,
-}
-
-#[derive(Clone, Debug)]
-enum Source {
-    Poisson { rng: Box<Rng>, rate: f64 },
-    Constant { gap_ns: u64 },
-}
-
-impl Schedule {
-    #[inline]
-    pub(super) fn next(&mut self) -> u64 {
-        let gap_ns = match &mut self.source {
-            Source::Poisson { rng, rate } => rng.gap_ns(*rate),
-            Source::Constant { gap_ns } => *gap_ns,
-        };
-        self.due_ns = self.due_ns.saturating_add(gap_ns);
-        self.due_ns
+        Schedule::new(&self.arrivals, self.target_qps, self.schedule_seed)
     }
 }

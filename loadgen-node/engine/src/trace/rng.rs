@@ -96,6 +96,12 @@ impl Rng {
         ((-(1.0 - self.real()).ln() / rate) * 1e9) as u64
     }
 
+    /// An exponential number of mean 1.
+    #[inline]
+    pub(crate) fn exponential(&mut self) -> f64 {
+        -(1.0 - self.real()).ln()
+    }
+
     /// Permutes a list in place, as `std::shuffle` of the library does.
     pub(crate) fn shuffle<T>(&mut self, list: &mut [T]) {
         self.permute(list.len(), |i, j| list.swap(i, j));

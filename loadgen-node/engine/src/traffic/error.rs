@@ -19,6 +19,32 @@ pub enum PlanError {
         /// Which values can be used.
         why: &'static str,
     },
+    /// A text of a setting has a form that cannot be read.
+    #[error("{setting} = {text} is not {reason}")]
+    Form {
+        /// Name of the setting.
+        setting: &'static str,
+        /// The requested text.
+        text: String,
+        /// The forms that are accepted.
+        reason: String,
+    },
+    /// A setting beside the official ones does not belong to the scenario, or its value is outside its range.
+    #[error("{scenario}: the setting {field} is {reason}")]
+    Further {
+        /// Name of the scenario.
+        scenario: &'static str,
+        /// Name of the setting in results.
+        field: String,
+        /// The reason against it.
+        reason: String,
+    },
+    /// Arrivals follow a trace, and its due times were not given.
+    #[error("the arrivals of trace:{file} were not read")]
+    NoTrace {
+        /// The file, with its options.
+        file: String,
+    },
     /// The library, or the part of it that a phase would use, has no samples.
     #[error("the query sample library has nothing to run: {count} is 0")]
     EmptyLibrary {
@@ -47,6 +73,17 @@ pub enum PlanError {
         /// Length of the shortest set.
         set_len: usize,
     },
+    /// The trace asks for a sample that is not loaded.
+    #[error(
+        "the trace asks for sample {index}, which is not among the {loaded} samples that are loaded: \
+         performance_sample_count_override of the whole dataset loads them all"
+    )]
+    TraceSample {
+        /// The index in the library.
+        index: u32,
+        /// Number of loaded samples.
+        loaded: usize,
+    },
     /// Equal issue asks for more queries than there are unique samples.
     #[error("performance_issue_unique with sample_concatenate_permutation asks for more queries than the set has")]
     UniqueExhausted,
@@ -66,6 +103,11 @@ impl PlanError {
         Self::Value { setting, value: format!("{value}"), why }
     }
 
+    /// A text that has another form.
+    pub(crate) fn form(setting: &'static str, text: &str, reason: String) -> Self {
+        Self::Form { setting, text: text.to_owned(), reason }
+    }
+
     /// A search for the peak in a scenario that has no rate to search for.
     pub(crate) fn no_peak(scenario: &'static str, expected: Expected) -> Self {
         let why = match expected {
@@ -75,7 +117,10 @@ impl PlanError {
             Expected::Latency => {
                 "its queries wait for answers, so PerformanceOnly measures how fast the SUT answers already"
             }
-            Expected::QueryRate => "it has no rate to search for",
+            Expected::MostQps => "it has no limit that a peak could keep; set target_latency",
+            Expected::QueryRate | Expected::Bursts => {
+                "its arrivals have rates of their own; give a process whose mean rate is target_qps, such as gamma:cv=3"
+            }
         };
         Self::FindPeak { scenario, why }
     }

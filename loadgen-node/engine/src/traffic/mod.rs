@@ -4,13 +4,17 @@
 //! |---|---|
 //! | `rules` | [`Traffic`], the contract: requested settings -> effective values and a [`Shape`] |
 //! | `shape` | [`Shape`]: samples, issue and latency of queries, as plain values |
-//! | `single_stream`, `multi_stream`, `server`, `offline` | the scenarios |
+//! | `single_stream`, `multi_stream`, `server`, `offline`, `burst`, `closed` | the scenarios |
+//! | [`arrivals`] | the processes by which queries with due times follow one another |
 //! | `checks` | checks that several scenarios share |
 //! | `error` | [`PlanError`]: why settings cannot be run |
 //!
 //! How a scenario is judged is in [`crate::judge`]; [`crate::scenario`] puts the two together.
 
+pub mod arrivals;
+mod burst;
 mod checks;
+mod closed;
 mod error;
 mod multi_stream;
 mod offline;
@@ -19,10 +23,14 @@ mod server;
 mod shape;
 mod single_stream;
 
+pub use arrivals::Arrivals;
+pub(crate) use burst::Burst;
+pub(crate) use closed::Closed;
 pub use error::PlanError;
 pub(crate) use multi_stream::MultiStream;
 pub(crate) use offline::Offline;
-pub use rules::{Request, Sanitised, Traffic};
+pub use rules::{Load, Request, Sanitised, Traffic};
 pub(crate) use server::Server;
-pub use shape::{Expected, Gap, LatencyStart, Layout, Shape, Trigger};
+pub use server::arrivals_text;
+pub use shape::{Expected, LatencyStart, Layout, Shape, Trigger};
 pub(crate) use single_stream::SingleStream;

@@ -2,8 +2,8 @@
 
 use super::checks::check_expected_latency;
 use super::error::PlanError;
-use super::rules::{Request, Sanitised, Traffic};
-use super::shape::{Expected, Gap, LatencyStart, Layout, Shape, Trigger};
+use super::rules::{Load, Request, Sanitised, Traffic};
+use super::shape::{Expected, LatencyStart, Layout, Shape, Trigger};
 use crate::requested::Requested;
 use crate::value::Entry;
 
@@ -16,11 +16,11 @@ const MAX_SAMPLES_PER_QUERY: u64 = 1 << 24;
 impl<S> Traffic<S> for MultiStream {
     fn shape(&self, _request: &Request<'_, S>) -> Result<Shape, PlanError> {
         Ok(Shape {
-            gap: Gap::Constant,
             layout: Layout::Window,
             trigger: Trigger::Reply { below: 1 },
             latency_start: LatencyStart::Issue,
             duration_factor: 2,
+            group: 1,
         })
     }
 
@@ -55,7 +55,9 @@ impl<S> Traffic<S> for MultiStream {
         ]
     }
 
-    fn offered(&self, settings: &Requested<S>) -> Option<(&'static str, f64)> {
-        Some(("samples_per_query", settings.multi_stream_samples_per_query as f64))
+    fn load(&self, settings: &Requested<S>) -> Option<Load> {
+        let value = settings.multi_stream_samples_per_query as f64;
+        // Without a limit no number of samples is too many.
+        Some(Load { setting: "samples_per_query", value, unit: "samples", is_whole: true, has_limit: false })
     }
 }

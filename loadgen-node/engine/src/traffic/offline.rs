@@ -3,7 +3,7 @@
 use super::checks::effective_rate;
 use super::error::PlanError;
 use super::rules::{Request, Sanitised, Traffic};
-use super::shape::{Expected, Gap, LatencyStart, Layout, Shape, Trigger};
+use super::shape::{Expected, LatencyStart, Layout, Shape, Trigger};
 use crate::requested::Requested;
 use crate::value::Entry;
 
@@ -16,11 +16,11 @@ const SLACK: f64 = 1.1;
 impl<S> Traffic<S> for Offline {
     fn shape(&self, _request: &Request<'_, S>) -> Result<Shape, PlanError> {
         Ok(Shape {
-            gap: Gap::Constant,
             layout: Layout::WholeSet,
             trigger: Trigger::Room,
             latency_start: LatencyStart::Phase,
             duration_factor: 2,
+            group: 1,
         })
     }
 

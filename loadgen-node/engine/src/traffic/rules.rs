@@ -1,7 +1,9 @@
 //! The contract of a scenario's file in this folder: from requested settings to what is asked.
 
+use super::arrivals::Arrivals;
 use super::error::PlanError;
 use super::shape::{Expected, Shape};
+use crate::further::FurtherKey;
 use crate::requested::{Qsl, Requested};
 use crate::value::Entry;
 
@@ -15,6 +17,20 @@ pub trait Traffic<S>: Sync {
     /// # Errors
     /// A value is outside its range.
     fn shape(&self, request: &Request<'_, S>) -> Result<Shape, PlanError>;
+
+    /// The settings of this scenario beside the official ones. They can be set, shown and documented from this list.
+    fn keys(&self) -> &'static [&'static FurtherKey] {
+        &[]
+    }
+
+    /// The rule by which due times follow one another in performance phases. Only scenarios with a schedule wait for
+    /// them; the others count queries with them.
+    ///
+    /// # Errors
+    /// A value is outside its range.
+    fn arrivals(&self, _request: &Request<'_, S>) -> Result<Arrivals, PlanError> {
+        Ok(Arrivals::Constant)
+    }
 
     /// The setting that says how fast the SUT is expected to be. A look at the nodes finds it, and a run that was too
     /// short becomes longer by it.
@@ -30,16 +46,19 @@ pub trait Traffic<S>: Sync {
     /// The settings that only this scenario has, for the `requested_*` keys of the detail log, in official order.
     fn requested(&self, settings: &Requested<S>) -> Vec<Entry>;
 
-    /// The same settings at another rate of queries, for a trial of a search for the peak; `None` when the scenario has
-    /// no such search.
-    fn at_rate(&self, _settings: &Requested<S>, _qps: f64) -> Option<Requested<S>> {
+    /// The load that the SUT gets: rate and latencies follow from it, and a search for the peak turns it. `None` when
+    /// these settings have none.
+    fn load(&self, _settings: &Requested<S>) -> Option<Load> {
         None
     }
 
-    /// The setting of the load that the SUT gets, with its value: rate and latencies follow from it. `None` when the
-    /// scenario has none.
-    fn offered(&self, _settings: &Requested<S>) -> Option<(&'static str, f64)> {
-        None
+    /// The same settings with another load, for a trial of a search for the peak. Only scenarios with a
+    /// [`Traffic::load`] that has a limit are asked.
+    fn at_load(&self, settings: &Requested<S>, _value: f64) -> Requested<S>
+    where
+        S: Clone,
+    {
+        settings.clone()
     }
 
     /// Describes the requested settings that this engine treats in another way, as a sentence for the user; mostly
@@ -47,6 +66,21 @@ pub trait Traffic<S>: Sync {
     fn without_effect(&self, _settings: &Requested<S>) -> Option<String> {
         None
     }
+}
+
+/// The setting of the load that the SUT gets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Load {
+    /// The key of the setting: `target_qps`.
+    pub setting: &'static str,
+    /// The value, in the setting's unit.
+    pub value: f64,
+    /// Unit of the value, for reports: `queries/s`.
+    pub unit: &'static str,
+    /// The value is a whole number.
+    pub is_whole: bool,
+    /// A limit of the latency tells how much is too much, so that a search for the peak can find it.
+    pub has_limit: bool,
 }
 
 /// Input from which a scenario works out effective values.

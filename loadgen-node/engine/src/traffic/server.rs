@@ -1,24 +1,51 @@
-//! Server: one sample per query, due at the times of a Poisson process; the latency runs from the due time.
+//! Server: one sample per query, due at the times of an arrival process, the official one being a Poisson process; the
+//! latency runs from the due time.
 
+use super::arrivals::{Arrivals, check, parse};
 use super::checks::effective_rate;
 use super::error::PlanError;
-use super::rules::{Request, Sanitised, Traffic};
-use super::shape::{Expected, Gap, LatencyStart, Layout, Shape, Trigger};
+use super::rules::{Load, Request, Sanitised, Traffic};
+use super::shape::{Expected, LatencyStart, Layout, Shape, Trigger};
+use crate::further::{FurtherKey, Quantity};
 use crate::requested::Requested;
 use crate::value::Entry;
 
 /// The traffic of Server.
 pub(crate) struct Server;
 
+/// The arrival process; a Poisson process unless set.
+static ARRIVALS: FurtherKey = FurtherKey {
+    name: "arrivals",
+    field: "server_arrivals",
+    quantity: Quantity::Text(check),
+    default: 0.0,
+    help: "Arrival process: poisson, constant, gamma:cv=3, burst:size=16,every=500ms, trace:FILE and others.",
+};
+
+/// The text of the arrival process; `None` where none is set.
+pub fn arrivals_text<S>(settings: &Requested<S>) -> Option<&str> {
+    settings.further.text(&ARRIVALS)
+}
+
 impl<S: Clone> Traffic<S> for Server {
     fn shape(&self, _request: &Request<'_, S>) -> Result<Shape, PlanError> {
         Ok(Shape {
-            gap: Gap::Poisson,
             layout: Layout::One,
             trigger: Trigger::Schedule,
             latency_start: LatencyStart::Due,
             duration_factor: 1,
+            group: 1,
         })
+    }
+
+    fn keys(&self) -> &'static [&'static FurtherKey] {
+        static KEYS: [&FurtherKey; 1] = [&ARRIVALS];
+        &KEYS
+    }
+
+    fn arrivals(&self, request: &Request<'_, S>) -> Result<Arrivals, PlanError> {
+        let Some(text) = arrivals_text(request.settings) else { return Ok(Arrivals::Poisson) };
+        parse(text).map_err(|reason| PlanError::form(ARRIVALS.name, text, reason))
     }
 
     fn expected(&self) -> Expected {
@@ -52,12 +79,16 @@ impl<S: Clone> Traffic<S> for Server {
         ]
     }
 
-    fn at_rate(&self, settings: &Requested<S>, qps: f64) -> Option<Requested<S>> {
-        Some(Requested { server_target_qps: qps, ..settings.clone() })
+    fn load(&self, settings: &Requested<S>) -> Option<Load> {
+        // A process with rates of its own does not look at the target rate.
+        let process = arrivals_text(settings).map(parse);
+        let is_turned = process.is_none_or(|process| process.is_ok_and(|process| !process.has_own_rate()));
+        let value = settings.server_target_qps;
+        is_turned.then_some(Load { setting: "target_qps", value, unit: "queries/s", is_whole: false, has_limit: true })
     }
 
-    fn offered(&self, settings: &Requested<S>) -> Option<(&'static str, f64)> {
-        Some(("target_qps", settings.server_target_qps))
+    fn at_load(&self, settings: &Requested<S>, value: f64) -> Requested<S> {
+        Requested { server_target_qps: value, ..settings.clone() }
     }
 
     fn without_effect(&self, s: &Requested<S>) -> Option<String> {

@@ -2,15 +2,6 @@
 //!
 //! A scenario gives them before a test starts; the trace and the run loop copy them and ask nothing per sample.
 
-/// The time between the due times of two queries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gap {
-    /// Exponentially distributed, with the target rate as mean rate: a Poisson process.
-    Poisson,
-    /// Always one over the target rate.
-    Constant,
-}
-
 /// Rule by which the samples of a query are taken from the loaded set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
@@ -34,6 +25,18 @@ pub enum Trigger {
     Schedule,
     /// Room in the world, which takes the query in pieces.
     Room,
+    /// Answers to all queries of the burst before: so many queries are issued at once, one after the other.
+    Bursts {
+        /// Queries in a burst; at least 1.
+        size: u64,
+    },
+    /// A user that is free. Each of them issues a query, awaits its answer, thinks, and issues the next one.
+    Users {
+        /// Number of users; at least 1.
+        count: u64,
+        /// Time between an answer and the user's next query, ns.
+        think_ns: u64,
+    },
 }
 
 /// The moment at which the latency of a query starts.
@@ -45,6 +48,8 @@ pub enum LatencyStart {
     Due,
     /// The start of the phase.
     Phase,
+    /// The issue of the first query of the burst that the query belongs to.
+    Burst,
 }
 
 /// The setting that says how fast the SUT is expected to be.
@@ -56,13 +61,15 @@ pub enum Expected {
     SampleRate,
     /// `target_latency`: the latency of a query.
     Latency,
+    /// No setting: the others say which queries are due, and when.
+    Bursts,
+    /// `most_qps`: the highest rate that the answers can come to.
+    MostQps,
 }
 
 /// The queries of a scenario with its settings: samples, issue, latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// The time between the due times of two queries.
-    pub gap: Gap,
     /// Rule by which the samples of a query are taken from the loaded set.
     pub layout: Layout,
     /// The event that lets a query be issued.
@@ -71,6 +78,8 @@ pub struct Shape {
     pub latency_start: LatencyStart,
     /// Queries are generated for this many times the target duration.
     pub duration_factor: u64,
+    /// Queries come in whole groups of this many; at least 1.
+    pub group: u64,
 }
 
 impl Layout {
@@ -109,13 +118,14 @@ impl Layout {
 }
 
 impl LatencyStart {
-    /// The moment, ns from the start of the phase.
+    /// The moment, ns from the start of the phase. `burst_ns` is the issue of the first query of the present burst.
     #[inline]
-    pub fn scheduled_ns(self, due_ns: u64, issued_ns: u64) -> u64 {
+    pub fn scheduled_ns(self, due_ns: u64, issued_ns: u64, burst_ns: u64) -> u64 {
         match self {
             Self::Issue => issued_ns,
             Self::Due => due_ns,
             Self::Phase => 0,
+            Self::Burst => burst_ns,
         }
     }
 }
@@ -133,7 +143,12 @@ impl Shape {
 
     /// Each query is issued after the answer to the one before it.
     pub fn is_one_by_one(&self) -> bool {
-        self.trigger == Trigger::Reply { below: 1 }
+        matches!(self.trigger, Trigger::Reply { below: 1 } | Trigger::Users { count: 1, think_ns: 0 })
+    }
+
+    /// Queries in a burst, where latencies are reported by bursts.
+    pub fn burst_size(&self) -> Option<u64> {
+        (self.group > 1 || matches!(self.trigger, Trigger::Bursts { .. })).then_some(self.group)
     }
 
     /// A query has one sample.

@@ -3,7 +3,7 @@
 use super::checks::check_expected_latency;
 use super::error::PlanError;
 use super::rules::{Request, Sanitised, Traffic};
-use super::shape::{Expected, Gap, LatencyStart, Layout, Shape, Trigger};
+use super::shape::{Expected, LatencyStart, Layout, Shape, Trigger};
 use crate::requested::Requested;
 use crate::value::Entry;
 
@@ -16,11 +16,11 @@ const EQUAL_ISSUE_SLACK: f64 = 2.0;
 impl<S> Traffic<S> for SingleStream {
     fn shape(&self, _request: &Request<'_, S>) -> Result<Shape, PlanError> {
         Ok(Shape {
-            gap: Gap::Constant,
             layout: Layout::One,
             trigger: Trigger::Reply { below: 1 },
             latency_start: LatencyStart::Issue,
             duration_factor: 2,
+            group: 1,
         })
     }
 

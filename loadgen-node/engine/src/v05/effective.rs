@@ -1,6 +1,6 @@
 //! Effective settings: what the requested ones come to in the chosen scenario.
 
-use super::scenario::{Scenario, Shape};
+use super::scenario::{Pacing, Scenario, Shape};
 use super::settings::Settings;
 use crate::settings::Qsl;
 use crate::traffic::PlanError;
@@ -78,6 +78,11 @@ impl Effective {
                 )
             })?;
         Ok(effective)
+    }
+
+    /// True where queries are issued at ticks, and cause intervals.
+    pub fn has_ticks(&self) -> bool {
+        self.shape.pacing == Pacing::Ticks
     }
 
     fn of_scenario(self, errors: &mut Vec<String>) -> Result<Self, PlanError> {

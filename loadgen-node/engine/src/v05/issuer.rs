@@ -51,13 +51,17 @@ pub enum Stop {
     MaxDuration,
     /// Every generated query was issued before the series could end naturally.
     RanOut,
+    /// The world was told to stop.
+    Interrupted,
+    /// The SUT can no longer be used.
+    Broken,
 }
 
 impl Stop {
     /// The error that it leaves in the log. An error alone makes no result INVALID.
     pub fn error(self) -> Option<&'static str> {
         match self {
-            Self::AllIssued | Self::Naturally => None,
+            Self::AllIssued | Self::Naturally | Self::Interrupted | Self::Broken => None,
             Self::TooManyOutstanding => Some("Ending early: Too many outstanding queries."),
             Self::MaxQueryCount => Some("Ending early: Max query count reached."),
             Self::MaxDuration => Some("Ending early: Max test duration reached."),
@@ -131,8 +135,13 @@ impl Issuer {
         if waits && now_ns < slot.scheduled_ns { Decision::WaitUntil(slot.scheduled_ns) } else { Decision::Issue(slot) }
     }
 
-    /// Notes that the upcoming query was issued at this time, and tests whether it was the last. Answers that have
-    /// arrived must be counted first.
+    /// True when too many outstanding queries end the series: then answers that have arrived must be counted before
+    /// [`Issuer::issued`].
+    pub fn counts_outstanding(&self) -> bool {
+        self.limits.is_some_and(|limits| limits.outstanding != 0)
+    }
+
+    /// Notes that the upcoming query was issued at this time, and tests whether it was the last.
     pub fn issued(&mut self, at_ns: u64, answers: &impl Answers) {
         if let Some((_, tick)) = self.next.take() {
             self.tick = tick;

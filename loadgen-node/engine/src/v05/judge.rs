@@ -5,8 +5,8 @@ use super::record::Record;
 use super::scenario::{JudgedDuration, LatencyRule};
 use crate::traffic::Layout;
 
-/// Intervals that a query may cause: fewer than this.
-const INTERVALS_LIMIT: u64 = 2;
+/// Intervals that a query may cause at the judged percentile: fewer than this.
+pub const INTERVALS_LIMIT: u64 = 2;
 
 /// Counts, times and latencies of a performance series. Times are ns from its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,10 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::traffic::{Gap, Layout};
+use crate::traffic::Layout;
 
 /// A scenario of the round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "ScenarioOfRoundV05"))]
 pub enum Scenario {
     /// One sample at a time, the next when the last was answered.
     #[default]
@@ -79,8 +81,8 @@ pub struct Shape {
     pub section: &'static str,
     /// The way in which the samples of a query are taken from the loaded set.
     pub layout: Layout,
-    /// The time between the stamps of two queries.
-    pub gap: Gap,
+    /// The times between due times are exponential, and not equal.
+    pub has_random_gaps: bool,
     /// Queries are generated for this many times the minimum duration.
     pub duration_factor: u64,
     /// The event that lets a query be issued.
@@ -106,7 +108,7 @@ impl Scenario {
                 title: "Single Stream",
                 section: "SingleStream",
                 layout: Layout::One,
-                gap: Gap::Constant,
+                has_random_gaps: false,
                 duration_factor: 2,
                 pacing: Pacing::AfterAnswer,
                 judged_duration: JudgedDuration::LastIssue,
@@ -118,7 +120,7 @@ impl Scenario {
                 title: "Multi Stream",
                 section: "MultiStream",
                 layout: Layout::Window,
-                gap: Gap::Constant,
+                has_random_gaps: false,
                 duration_factor: 2,
                 pacing: Pacing::Ticks,
                 judged_duration: JudgedDuration::LastIssue,
@@ -137,7 +139,7 @@ impl Scenario {
                 title: "Server",
                 section: "Server",
                 layout: Layout::One,
-                gap: Gap::Poisson,
+                has_random_gaps: true,
                 duration_factor: 1,
                 pacing: Pacing::Due,
                 judged_duration: JudgedDuration::LastDue,
@@ -149,7 +151,7 @@ impl Scenario {
                 title: "Offline",
                 section: "Offline",
                 layout: Layout::WholeSet,
-                gap: Gap::Constant,
+                has_random_gaps: false,
                 duration_factor: 0,
                 pacing: Pacing::AtOnce,
                 judged_duration: JudgedDuration::LargestLatency,

@@ -16,6 +16,14 @@ pub enum Peak {
 }
 
 impl Peak {
+    /// The value as a number.
+    pub fn number(self) -> f64 {
+        match self {
+            Self::Samples(samples) => samples as f64,
+            Self::Rate(qps) => qps,
+        }
+    }
+
     /// The value as the log has it.
     pub fn printed(self) -> String {
         match self {
@@ -34,6 +42,8 @@ pub enum Part {
     Widen,
     /// The middle of the bracket.
     Bisect,
+    /// A whole run at the value that the search found.
+    Verify,
 }
 
 /// The wish of a search.
@@ -97,6 +107,18 @@ impl Search {
     pub fn answer(&mut self, passed: bool) {
         if let Step::Try { value, .. } = self.next() {
             *(if passed { &mut self.lower } else { &mut self.upper }) = Some(value);
+        }
+    }
+
+    /// The value to verify where the verification of another one failed: a sample less, or a rate lower by the share
+    /// `step_back`. `None`: no lower value makes sense.
+    pub fn below(value: Peak, step_back: f64) -> Option<Peak> {
+        match value {
+            Peak::Samples(samples) => (samples > 1).then(|| Peak::Samples(samples - 1)),
+            Peak::Rate(qps) => {
+                let lower = qps * (1.0 - step_back);
+                (f64::MIN_POSITIVE <= lower && lower < qps).then_some(Peak::Rate(lower))
+            }
         }
     }
 

@@ -9,6 +9,8 @@ use crate::settings::Mode;
 ///
 /// Unknown keys in the JSON form are an error, missing ones have their default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "SettingsOfRoundV05"))]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// The way in which queries reach the SUT.

@@ -2,7 +2,8 @@
 
 use super::effective::Effective;
 use super::judge::{Judgement, Measured, at_percentile, sorted};
-use super::scenario::Scenario;
+use super::scenario::{LatencyRule, Pacing, Scenario, Searched, Shape};
+use crate::judge::Metric;
 use crate::settings::Mode;
 use crate::value::{Value, g};
 
@@ -42,6 +43,36 @@ pub fn broken_rules(judgement: Judgement) -> Vec<&'static str> {
         ("min_queries", judgement.min_queries),
     ];
     rules.into_iter().filter(|(_, kept)| !kept).map(|(name, _)| name).collect()
+}
+
+/// The recommendations for a result, one for each rule that it breaks, in the words of the round.
+pub fn recommendations(shape: Shape, judgement: Judgement) -> Vec<&'static str> {
+    let latency = match shape.searched {
+        Some(Searched::SamplesPerQuery) => "Reduce samples per query to improve latency.",
+        _ => "Reduce target QPS to improve latency.",
+    };
+    let queries = "The test exited early, before enough queries were issued.\n   See the detailed log for why this may \
+                   have occurred.";
+    let rules = [
+        (latency, judgement.latency.unwrap_or(true)),
+        (duration_advice(shape), judgement.min_duration),
+        (queries, judgement.min_queries),
+    ];
+    rules.into_iter().filter(|(_, kept)| !kept).map(|(text, _)| text).collect()
+}
+
+/// The recommendation for a series that was too short.
+pub fn duration_advice(shape: Shape) -> &'static str {
+    match (shape.latency_rule, shape.pacing) {
+        (LatencyRule::None, Pacing::AtOnce) => {
+            "Increase expected QPS so the loadgen pre-generates a larger (coalesced) query."
+        }
+        (LatencyRule::None, _) => "Decrease the expected latency so the loadgen pre-generates more queries.",
+        (LatencyRule::Intervals, _) => "MultiStream should always meet the minimum duration. Please file a bug.",
+        (LatencyRule::Queries | LatencyRule::Samples, _) => {
+            "Increase the target QPS so the loadgen pre-generates more queries."
+        }
+    }
 }
 
 /// The words for a rule that is kept or not.
@@ -115,7 +146,35 @@ fn headline(effective: &Effective, measured: &Measured) -> (String, String) {
 
 /// The rate at which Server's samples were due, as the summary has it.
 pub fn scheduled_rate(samples: f64, final_due_ns: u64) -> String {
-    fixed((samples - 1.0) / seconds(final_due_ns))
+    fixed(rate_of_gaps(samples, final_due_ns))
+}
+
+fn rate_of_gaps(samples: f64, end_ns: u64) -> f64 {
+    (samples - 1.0) / seconds(end_ns)
+}
+
+/// The number by which runs are compared, which is that of the result line. It has the name of that line.
+pub fn metric(effective: &Effective, measured: &Measured) -> Metric {
+    let samples = measured.sample_latencies_ns.len() as f64;
+    let settings = &effective.requested;
+    let (name, value, unit) = match settings.scenario {
+        Scenario::SingleStream => {
+            let percentile = settings.single_stream_target_latency_percentile;
+            let latency = at_percentile(&sorted(&measured.sample_latencies_ns), percentile);
+            ("percentile_latency", latency as f64, "ns")
+        }
+        Scenario::MultiStream => ("samples_per_query", effective.samples_per_query as f64, "samples/query"),
+        Scenario::MultiStreamFree => {
+            let samples = measured.queries_issued * effective.samples_per_query;
+            ("samples_per_second", samples as f64 / seconds(measured.final_query_all_done_ns), "samples/s")
+        }
+        Scenario::Server => {
+            let rate = rate_of_gaps(samples, measured.final_query_scheduled_ns);
+            ("scheduled_samples_per_second", rate, "samples/s")
+        }
+        Scenario::Offline => ("samples_per_second", samples / seconds(measured.max_latency_ns), "samples/s"),
+    };
+    Metric::new(name, Some(value), unit)
 }
 
 fn stats(effective: &Effective, measured: &Measured) -> Vec<(&'static str, Lines)> {

@@ -1,31 +1,17 @@
 //! A whole test over a world: its series in their order, with loading before and unloading after them.
 
-use thiserror::Error;
-
 use super::effective::Effective;
+use super::issuer::Stop;
 use super::judge::{Judgement, Measured, sorted};
 use super::search::{Part, Peak, Search, Step};
-use super::series::{SeriesError, SeriesRun, run_series};
+use super::series::{SeriesInput, SeriesRun, run_series};
 use super::settings::Settings;
 use super::traffic::{First, phase, sets};
+use crate::run::{Bracket, End, Observer, PhaseOutcome, RunOptions, SearchEnd, TrialStart};
 use crate::settings::{IntegerRule, Mode, Qsl};
 use crate::trace::{LoadableSet, PhasePlan, Picks};
 use crate::traffic::PlanError;
 use crate::world::World;
-
-/// The reasons for which a test has no result.
-#[derive(Debug, Error)]
-pub enum TestError {
-    /// The settings cannot be run.
-    #[error("the settings cannot be run: {0}")]
-    Plan(#[from] PlanError),
-    /// The library could not load a set.
-    #[error("the samples cannot be loaded: {0}")]
-    Load(String),
-    /// A series has no result.
-    #[error(transparent)]
-    Series(#[from] SeriesError),
-}
 
 /// The settings of a test, and the rules and sizes that it depends on.
 #[derive(Clone, Debug)]
@@ -62,19 +48,21 @@ pub struct Trial {
     pub upper: Option<Peak>,
     /// The value that was tried.
     pub value: Peak,
-    /// The rule on latencies was kept.
+    /// The rule on latencies was kept; in a verification, all rules.
     pub passed: bool,
 }
 
 /// A search that was run.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct SearchOutcome {
     /// All trials, in order.
     pub trials: Vec<Trial>,
     /// The bounds after widening; `None`: the requested value failed.
     pub boundaries: Option<(Peak, Peak)>,
-    /// The highest value that passed.
+    /// The highest value that passed, its verifications included.
     pub found: Option<Peak>,
+    /// End of the search.
+    pub end: SearchEnd,
 }
 
 /// The performance series that is judged and reported.
@@ -91,101 +79,204 @@ pub struct Reported {
 }
 
 /// The outcome of a test.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct TestOutcome {
     /// All series, in order.
     pub series: Vec<SeriesOutcome>,
+    /// The same as displays and files have it. Only the reported series has its samples.
+    pub phases: Vec<PhaseOutcome>,
     /// The errors of the log, in order.
     pub errors: Vec<String>,
     /// The search, if the test was one.
     pub search: Option<SearchOutcome>,
     /// The series that is reported; `None` in accuracy tests.
     pub reported: Option<Reported>,
+    /// End of the test.
+    pub end: End,
 }
 
-/// Runs a test from the first load to the last unload.
+impl TestOutcome {
+    /// The outcome of a test of which nothing was run.
+    pub(super) fn not_run(end: End) -> Self {
+        let (series, phases, errors) = (Vec::new(), Vec::new(), Vec::new());
+        Self { series, phases, errors, search: None, reported: None, end }
+    }
+}
+
+/// A cause that ends a test early.
+enum Cut {
+    /// The settings cannot be run.
+    Plan(PlanError),
+    /// The world says stop.
+    End(End),
+    /// The search goes no further.
+    Search(SearchEnd),
+}
+
+impl From<PlanError> for Cut {
+    fn from(error: PlanError) -> Self {
+        Self::Plan(error)
+    }
+}
+
+/// Runs a test from the first load to the last unload. `observer` gets answers and progress, on the calling thread.
 ///
 /// # Errors
-/// The settings cannot be run, a set cannot be loaded, or a series has no result.
-pub fn run_test<W: World>(input: &TestInput, world: &mut W) -> Result<TestOutcome, TestError> {
-    let mut outcome = TestOutcome::default();
-    let effective = Effective::new(&input.settings, input.qsl, &mut outcome.errors)?;
+/// The settings cannot be run.
+pub fn run_test<W: World, O: Observer + ?Sized>(
+    input: &TestInput,
+    options: &RunOptions,
+    world: &mut W,
+    observer: &mut O,
+) -> Result<TestOutcome, PlanError> {
+    let mut errors = Vec::new();
+    let effective = Effective::new(&input.settings, input.qsl, &mut errors)?;
     let settings = &input.settings;
     let picks = Picks::new(settings.accuracy_log_rng_seed, settings.accuracy_log_probability);
-    let mut test = Test { input, world, picks, first: First::default(), loads: 0, outcome };
-    if settings.mode.has_accuracy() {
-        test.accuracy(&effective)?;
-    }
-    match settings.mode {
-        Mode::FindPeakPerformance => test.find_peak(&effective)?,
-        mode if mode.has_performance() => test.performance(&effective)?,
-        _ => {}
+    let outcome = TestOutcome { errors, ..TestOutcome::not_run(End::Completed) };
+    let mut test = Test { input, options, world, observer, picks, first: First::default(), loads: 0, outcome };
+    match test.all(&effective) {
+        Ok(()) => {}
+        Err(Cut::End(end)) => test.outcome.end = end,
+        Err(Cut::Plan(error)) => return Err(error),
+        // `find_peak` keeps the end of its search.
+        Err(Cut::Search(_)) => {}
     }
     Ok(test.outcome)
 }
 
-struct Test<'a, W: World> {
+struct Test<'a, W: World, O: ?Sized> {
     input: &'a TestInput,
+    options: &'a RunOptions,
     world: &'a mut W,
+    observer: &'a mut O,
     picks: Picks,
     first: First,
     loads: usize,
     outcome: TestOutcome,
 }
 
-impl<W: World> Test<'_, W> {
-    fn accuracy(&mut self, effective: &Effective) -> Result<(), TestError> {
+impl<W: World, O: Observer + ?Sized> Test<'_, W, O> {
+    fn all(&mut self, effective: &Effective) -> Result<(), Cut> {
+        let mode = self.input.settings.mode;
+        if mode.has_accuracy() {
+            self.accuracy(effective)?;
+        }
+        match mode {
+            Mode::FindPeakPerformance => self.find_peak(effective),
+            mode if mode.has_performance() => self.performance(effective),
+            _ => Ok(()),
+        }
+    }
+
+    fn accuracy(&mut self, effective: &Effective) -> Result<(), Cut> {
         for set in sets(effective, self.input.qsl, self.input.integers)? {
             self.loaded(&set, |test| test.series(effective, true, set.clone()))?;
         }
         Ok(())
     }
 
-    fn performance(&mut self, effective: &Effective) -> Result<(), TestError> {
+    fn performance(&mut self, effective: &Effective) -> Result<(), Cut> {
         let set = self.performance_set(effective)?;
-        self.loaded(&set, |test| test.series(effective, false, set.clone()))?;
-        self.report(self.outcome.series.len() - 1, |latencies| latencies.to_vec());
-        Ok(())
+        let before = self.outcome.series.len();
+        let ran = self.loaded(&set, |test| test.series(effective, false, set.clone()));
+        self.report(before, <[u64]>::to_vec);
+        ran
     }
 
     /// Each base and widening trial loads a set of its own; halving keeps the one of the value that failed.
-    fn find_peak(&mut self, effective: &Effective) -> Result<(), TestError> {
+    fn find_peak(&mut self, effective: &Effective) -> Result<(), Cut> {
         let Some(mut search) = Search::new(effective) else {
             self.outcome.errors.push("FindPeakPerformance is not supported for this scenario.".to_owned());
             return Ok(());
         };
-        let mut found = SearchOutcome::default();
-        while let Step::Try { part: Part::Base | Part::Widen, value, .. } = search.next() {
-            let effective = self.at(value)?;
-            let set = self.performance_set(&effective)?;
-            self.loaded(&set, |test| test.trial(&mut search, &mut found, &effective, set.clone()))?;
+        let mut found = SearchOutcome { trials: Vec::new(), boundaries: None, found: None, end: SearchEnd::Stopped };
+        let searched = match self.search(&mut search, &mut found) {
+            Ok(end) | Err(Cut::Search(end)) => {
+                found.end = end;
+                Ok(())
+            }
+            Err(cut) => Err(cut),
+        };
+        let last = found.trials.len().checked_sub(1);
+        let best = match found.end {
+            SearchEnd::Found => found.trials.iter().rposition(|trial| Some(trial.value) == found.found && trial.passed),
+            SearchEnd::BaseFails | SearchEnd::NotVerified => last,
+            // Of a search that is broken off, the best so far is better than none.
+            _ => found.trials.iter().rposition(|trial| trial.passed),
+        };
+        if found.end == SearchEnd::BaseFails {
+            self.outcome.errors.push("FindPeakPerformance: The base settings fail.".to_owned());
         }
+        self.outcome.search = Some(found);
+        self.report(best.unwrap_or(0), sorted);
+        searched
+    }
+
+    fn search(&mut self, search: &mut Search, found: &mut SearchOutcome) -> Result<SearchEnd, Cut> {
+        self.widen(search, found)?;
         found.boundaries = search.bounds();
         if let Some((_, upper)) = found.boundaries {
             let set = self.performance_set(&self.at(upper)?)?;
             self.loaded(&set, |test| {
                 while let Step::Try { value, .. } = search.next() {
                     let effective = test.at(value)?;
-                    test.trial(&mut search, &mut found, &effective, set.clone())?;
+                    test.trial(search, found, &effective, set.clone())?;
                 }
                 Ok(())
             })?;
         }
-        let best = match search.next() {
-            Step::Found(value) => {
-                found.found = Some(value);
-                found.trials.iter().rposition(|trial| trial.value == value && trial.passed)
+        match search.next() {
+            Step::Found(value) => self.verify(found, value),
+            Step::BaseFails => Ok(SearchEnd::BaseFails),
+            Step::Try { .. } => Ok(SearchEnd::Stopped),
+        }
+    }
+
+    /// The requested value and larger ones, until one fails.
+    fn widen(&mut self, search: &mut Search, found: &mut SearchOutcome) -> Result<(), Cut> {
+        let out_of_reach = |error: PlanError| Cut::Search(SearchEnd::OutOfReach(error.to_string()));
+        while let Step::Try { part: part @ (Part::Base | Part::Widen), value, .. } = search.next() {
+            let effective = match (part, self.at(value)) {
+                (Part::Widen, Err(error)) => return Err(out_of_reach(error)),
+                (_, effective) => effective?,
+            };
+            let set = self.performance_set(&effective)?;
+            match self.loaded(&set, |test| test.trial(search, found, &effective, set.clone())) {
+                // More than can be generated, which its phase finds out.
+                Err(Cut::Plan(error)) if part == Part::Widen => return Err(out_of_reach(error)),
+                ran => ran?,
             }
-            _ => {
-                self.outcome.errors.push("FindPeakPerformance: The base settings fail.".to_owned());
-                found.trials.len().checked_sub(1)
-            }
-        };
-        self.outcome.search = Some(found);
-        if let Some(best) = best {
-            self.report(best, sorted);
         }
         Ok(())
+    }
+
+    /// Runs the value that was found as often as the options ask for, and lower ones until one passes each time. Every
+    /// run loads the set of its value.
+    fn verify(&mut self, found: &mut SearchOutcome, mut value: Peak) -> Result<SearchEnd, Cut> {
+        let options = &self.options.find_peak;
+        let (wanted, step_back) = (options.verifications, options.step_back);
+        loop {
+            let mut passed = true;
+            for _ in 0..wanted {
+                let effective = self.at(value)?;
+                let set = self.performance_set(&effective)?;
+                let (lower, upper) = found.boundaries.unzip();
+                let trial = Trial { part: Part::Verify, lower, upper, value, passed: false };
+                self.loaded(&set, |test| test.ran(found, trial, &effective, set.clone()).map(|ran| passed = ran))?;
+                if !passed {
+                    break;
+                }
+            }
+            if passed {
+                found.found = Some(value);
+                return Ok(SearchEnd::Found);
+            }
+            match Search::below(value, step_back) {
+                Some(lower) => value = lower,
+                None => return Ok(SearchEnd::NotVerified),
+            }
+        }
     }
 
     fn trial(
@@ -194,15 +285,40 @@ impl<W: World> Test<'_, W> {
         found: &mut SearchOutcome,
         effective: &Effective,
         set: LoadableSet,
-    ) -> Result<(), TestError> {
+    ) -> Result<(), Cut> {
         let Step::Try { part, lower, upper, value } = search.next() else { return Ok(()) };
-        self.series(effective, false, set)?;
-        let measured = self.outcome.series.last().map(|series| Measured::new(effective, &series.run.record));
-        let judgement = Judgement::new(effective, &measured.unwrap_or_default());
-        let passed = judgement.latency.unwrap_or(true);
-        found.trials.push(Trial { part, lower, upper, value, passed });
+        let passed = self.ran(found, Trial { part, lower, upper, value, passed: false }, effective, set)?;
         search.answer(passed);
         Ok(())
+    }
+
+    /// Runs a trial. Returns true when it passed.
+    fn ran(
+        &mut self,
+        found: &mut SearchOutcome,
+        trial: Trial,
+        effective: &Effective,
+        set: LoadableSet,
+    ) -> Result<bool, Cut> {
+        if found.trials.len() as u64 >= self.options.find_peak.max_trials {
+            return Err(Cut::Search(SearchEnd::TooManyTrials));
+        }
+        let [low, high] = [trial.lower, trial.upper].map(|bound| bound.map(Peak::number));
+        let (number, load, bracket) = (found.trials.len() + 1, trial.value.number(), Bracket { low, high });
+        let is_verification = trial.part == Part::Verify;
+        self.observer.trial_started(TrialStart { number, load, is_verification, bracket });
+        self.series(effective, false, set)?;
+        let (world, series) = (&mut *self.world, self.outcome.series.last());
+        let judged = series.map(|series| world.meanwhile(|| judged(series)));
+        // A sample without an answer fails the trial, whatever the others were.
+        let is_whole = self.outcome.phases.last().is_some_and(|phase| phase.counts.completed == phase.counts.issued);
+        let keeps_rules = judged.is_some_and(|(_, judgement)| match is_verification {
+            true => judgement.is_valid(),
+            false => judgement.latency.unwrap_or(true),
+        });
+        let passed = is_whole && keeps_rules;
+        found.trials.push(Trial { passed, ..trial });
+        Ok(passed)
     }
 
     /// The values in force when another value is tried.
@@ -223,33 +339,45 @@ impl<W: World> Test<'_, W> {
     }
 
     /// Loads a set, does something with it, and unloads it.
-    fn loaded(
-        &mut self,
-        set: &LoadableSet,
-        work: impl FnOnce(&mut Self) -> Result<(), TestError>,
-    ) -> Result<(), TestError> {
-        self.world.load(&set.indices).map_err(TestError::Load)?;
+    fn loaded(&mut self, set: &LoadableSet, work: impl FnOnce(&mut Self) -> Result<(), Cut>) -> Result<(), Cut> {
+        self.world.load(&set.indices).map_err(|text| Cut::End(End::LoadFailed(text)))?;
         self.loads += 1;
         let done = work(self);
         self.world.unload(&set.indices);
         done
     }
 
-    fn series(&mut self, effective: &Effective, is_accuracy: bool, set: LoadableSet) -> Result<(), TestError> {
+    fn series(&mut self, effective: &Effective, is_accuracy: bool, set: LoadableSet) -> Result<(), Cut> {
         let phase = phase(effective, is_accuracy, set, self.input.integers, self.first)?;
-        let run = run_series(effective, &phase, &mut self.picks, self.world)?;
-        self.outcome.errors.extend(run.stop.error().map(str::to_owned));
-        self.first = First { query: phase.end_query(), sample: phase.end_sample() };
+        let input = SeriesInput { effective, phase: &phase, options: self.options };
+        let (run, outcome) = run_series(&input, &mut self.picks, self.world, self.observer);
+        let stop = run.stop;
+        self.outcome.errors.extend(stop.error().map(str::to_owned));
+        self.first = First::after(&phase);
         let effective = effective.clone();
         self.outcome.series.push(SeriesOutcome { effective, phase, loaded_set: self.loads - 1, run });
-        Ok(())
+        self.outcome.phases.push(outcome);
+        match stop {
+            Stop::Interrupted => Err(Cut::End(End::Interrupted)),
+            Stop::Broken => Err(Cut::End(End::Broken)),
+            _ => Ok(()),
+        }
     }
 
-    fn report(&mut self, position: usize, order: impl FnOnce(&[u64]) -> Vec<u64>) {
+    /// Reports the series at this position, if it was run; samples of others are kept no longer.
+    fn report(&mut self, position: usize, order: fn(&[u64]) -> Vec<u64>) {
+        let others = self.outcome.phases.iter_mut().enumerate().filter(|(other, _)| *other != position);
+        others.for_each(|(_, phase)| phase.timeline = None);
         let Some(series) = self.outcome.series.get(position) else { return };
-        let measured = Measured::new(&series.effective, &series.run.record);
-        let judgement = Judgement::new(&series.effective, &measured);
+        let (measured, judgement) = self.world.meanwhile(|| judged(series));
         let latencies_ns = order(&measured.sample_latencies_ns);
         self.outcome.reported = Some(Reported { series: position, measured, judgement, latencies_ns });
     }
+}
+
+/// Measurements of a series, and the rules that it keeps.
+fn judged(series: &SeriesOutcome) -> (Measured, Judgement) {
+    let measured = Measured::new(&series.effective, &series.run.record);
+    let judgement = Judgement::new(&series.effective, &measured);
+    (measured, judgement)
 }

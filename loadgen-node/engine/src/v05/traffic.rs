@@ -7,7 +7,7 @@
 use super::effective::Effective;
 use crate::settings::{IntegerRule, Profile, Qsl, SetRule};
 use crate::trace::{Cut, Demand, LoadableSet, PhasePlan, Recipe, loadable_sets};
-use crate::traffic::PlanError;
+use crate::traffic::{Arrivals, PlanError};
 use crate::world::{QuerySeq, SampleSeq};
 
 pub use crate::trace::Trace;
@@ -66,7 +66,7 @@ pub fn phase(
     let by_set = is_accuracy || settings.performance_issue_unique || settings.performance_issue_same;
     let demand = Demand {
         layout,
-        gap: effective.shape.gap,
+        arrivals: if effective.shape.has_random_gaps { Arrivals::Poisson } else { Arrivals::Constant },
         target_qps: effective.target_qps,
         generate_ns: if by_set { 0 } else { effective.generation_ns },
         min_queries: if by_set {
@@ -83,8 +83,35 @@ pub fn phase(
         sample_index_seed: settings.sample_index_rng_seed,
         schedule_seed: settings.schedule_rng_seed,
         integers,
+        group: 1,
     };
     PhasePlan::of(Recipe::of(demand, &set), effective.shape.name, set, first.query, first.sample)
+}
+
+/// The series of a test, one after another. A search has that of its first trial.
+///
+/// # Errors
+/// As [`sets`] and [`phase`].
+pub fn phases(effective: &Effective, qsl: Qsl, integers: IntegerRule) -> Result<Vec<PhasePlan>, PlanError> {
+    let mode = effective.requested.mode;
+    let sets = sets(effective, qsl, integers)?;
+    let accuracy = sets.iter().filter(|_| mode.has_accuracy()).map(|set| (set, true));
+    let performance = sets.iter().take(usize::from(mode.has_performance())).map(|set| (set, false));
+    let mut first = First::default();
+    let mut phases = Vec::new();
+    for (set, is_accuracy) in accuracy.chain(performance) {
+        let phase = phase(effective, is_accuracy, set.clone(), integers, first)?;
+        first = First::after(&phase);
+        phases.push(phase);
+    }
+    Ok(phases)
+}
+
+impl First {
+    /// The ids that follow those of a series.
+    pub fn after(phase: &PhasePlan) -> First {
+        First { query: phase.end_query(), sample: phase.end_sample() }
+    }
 }
 
 #[cfg(test)]

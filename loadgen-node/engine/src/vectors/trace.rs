@@ -12,7 +12,8 @@ use crate::requested::Qsl;
 use crate::run::{Decision, Issuer};
 use crate::scenario::TestSettings;
 use crate::settings::Profile;
-use crate::trace::{PhaseMode, PhasePlan, Picks, Query, Trace};
+use crate::trace::{Drawn, PhaseMode, PhasePlan, Picks, Query, Trace};
+use crate::traffic::arrivals_text;
 use crate::world::TimeNs;
 
 /// Most samples whose lists are printed in full: each takes some hundred bytes on the way.
@@ -30,7 +31,7 @@ struct Input {
 }
 
 /// The traffic of a test, as `trace` prints it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TrafficTrace {
@@ -39,7 +40,7 @@ pub struct TrafficTrace {
 }
 
 /// The traffic of one phase.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PhaseTraffic {
@@ -64,6 +65,9 @@ pub struct PhaseTraffic {
     /// When each issued query is due, ns since the start of the phase. Absent in scenarios without a schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule_ns: Option<Numbers>,
+    /// Mean rate and variation of the due times, where the arrival process was set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drawn: Option<Drawn>,
     /// Samples whose answers are logged.
     pub accuracy_log_seq_ids: LoggedSamples,
 }
@@ -230,6 +234,7 @@ impl IssuedLists {
             first_sample_seq_id: phase.first_sample.0,
             sample_indices: self.indices.into_numbers(),
             schedule_ns: has_schedule.then(|| self.schedule_ns.into_numbers()),
+            drawn: arrivals_text(plan.requested()).filter(|_| !phase.is_accuracy()).map(|_| phase.drawn),
             accuracy_log_seq_ids: if phase.is_accuracy() {
                 LoggedSamples::All(AllSamples::All)
             } else {

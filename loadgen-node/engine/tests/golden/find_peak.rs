@@ -84,7 +84,7 @@ impl Observer for Teller<'_> {
     fn accuracy(&mut self, _entry: &AccuracyEntry<'_>) {}
 
     fn trial_started(&mut self, trial: TrialStart) {
-        self.0.set(trial.qps);
+        self.0.set(trial.load);
     }
 }
 
@@ -121,7 +121,7 @@ fn the_run_at_the_peak_is_reported() {
     let search = outcome.find_peak.as_ref().unwrap();
     assert_eq!(search.end, SearchEnd::Found);
     assert_eq!(search.trials.len(), 16);
-    assert!(search.trials.iter().all(|trial| trial.passed == (trial.qps <= case.peak_qps)));
+    assert!(search.trials.iter().all(|trial| trial.passed == (trial.load <= case.peak_qps)));
     assert_eq!(outcome.verdict.official(), Some(false), "100 queries are too few for early stopping");
     assert_eq!(outcome.verdict.reasons().len(), 1, "{:?}", outcome.verdict.reasons());
     let summary = outcome.summary.as_ref().unwrap();

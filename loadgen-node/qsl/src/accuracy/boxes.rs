@@ -4,20 +4,34 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde::Deserialize;
 
+use super::categories::Categories;
 use super::elements::Elements;
 
-/// The right boxes of all images. The image of sample i is the i-th of the file.
+/// The right boxes of all images, in the order of samples.
 #[derive(Debug)]
 pub struct Boxes {
     pub(super) images: Vec<Image>,
     /// The numbers of the categories, in order.
     pub(super) categories: BTreeSet<i64>,
+    /// The same in the order of the file.
+    listed: Vec<i64>,
+}
+
+/// The reasons why an answer is no boxes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OddBoxes {
+    /// The number of floats is no multiple of seven, or one is infinite or a NaN.
+    Form,
+    /// The category is no place in the list of categories.
+    Place(i64),
 }
 
 /// An image, and the right boxes in it.
 #[derive(Clone, Debug)]
 pub(super) struct Image {
     pub(super) id: i64,
+    /// The name of its file, when the file of annotations has it.
+    file_name: Option<Box<str>>,
     height: f32,
     width: f32,
     pub(super) objects: Vec<Object>,
@@ -63,6 +77,7 @@ struct File {
 #[derive(Deserialize)]
 struct ImageLine {
     id: i64,
+    file_name: Option<Box<str>>,
     height: f32,
     width: f32,
 }
@@ -91,27 +106,62 @@ impl Boxes {
     /// It is no such file, or two images have one number. The error is a clause that says why.
     pub fn from_json(text: &[u8]) -> Result<Boxes, String> {
         let file: File = serde_json::from_slice(text).map_err(|error| error.to_string())?;
-        let image =
-            |line: ImageLine| Image { id: line.id, height: line.height, width: line.width, objects: Vec::new() };
+        let image = |ImageLine { id, file_name, height, width }: ImageLine| Image {
+            id,
+            file_name,
+            height,
+            width,
+            objects: Vec::new(),
+        };
         let mut images: Vec<Image> = file.images.into_iter().map(image).collect();
         let places: HashMap<i64, usize> = images.iter().enumerate().map(|(place, image)| (image.id, place)).collect();
         if places.len() != images.len() {
             return Err("two images have the same id".to_owned());
         }
-        let categories: BTreeSet<i64> = file.categories.into_iter().map(|category| category.id).collect();
+        let listed: Vec<i64> = file.categories.into_iter().map(|category| category.id).collect();
+        let categories: BTreeSet<i64> = listed.iter().copied().collect();
         for line in file.annotations.into_iter().filter(|line| categories.contains(&line.category_id)) {
             // As in pycocotools, objects of images that the file does not list count nowhere.
             if let Some(place) = places.get(&line.image_id) {
                 images[*place].objects.push(line.object());
             }
         }
-        Ok(Boxes { images, categories })
+        Ok(Boxes { images, categories, listed })
     }
 
     /// Returns the boxes of these images alone, in this order.
     pub(super) fn of_images(&self, indices: &[usize]) -> Boxes {
         let images = indices.iter().filter_map(|index| self.images.get(*index)).cloned().collect();
-        Boxes { images, categories: self.categories.clone() }
+        Boxes { images, categories: self.categories.clone(), listed: self.listed.clone() }
+    }
+
+    /// Returns the names of the images' files, in their order; none when an image has no name.
+    pub(crate) fn file_names(&self) -> Option<Vec<&str>> {
+        self.images.iter().map(|image| image.file_name.as_deref()).collect()
+    }
+
+    /// Returns the boxes of the images in these files alone, in this order. The folder of a file does not matter. None:
+    /// the annotations name none of the files.
+    ///
+    /// # Errors
+    /// The annotations name some of the files, and not all, or a file is named twice. The error is a clause that names
+    /// the file.
+    pub(crate) fn of_files(&self, paths: &[Box<str>]) -> Result<Option<Boxes>, String> {
+        let names = self.file_names().unwrap_or_default();
+        let places: HashMap<&str, usize> = names.iter().enumerate().map(|(place, name)| (last(name), place)).collect();
+        if places.len() != names.len() || !paths.iter().any(|path| places.contains_key(last(path))) {
+            return Ok(None);
+        }
+        let mut indices = Vec::with_capacity(paths.len());
+        let mut is_taken = vec![false; names.len()];
+        for path in paths {
+            let place = *places.get(last(path)).ok_or_else(|| format!("it has no image {path}"))?;
+            if std::mem::replace(&mut is_taken[place], true) {
+                return Err(format!("image {} is there twice", names[place]));
+            }
+            indices.push(place);
+        }
+        Ok(Some(self.of_images(&indices)))
     }
 
     /// Returns the number of images.
@@ -129,15 +179,21 @@ impl Boxes {
     /// of the sample, the box (top, left, bottom, right, as shares of the image), its score and its category. An answer
     /// of fewer than seven has no boxes. The boxes become pixels in f32, as in that script with NumPy 2.
     ///
-    /// No boxes when the number of floats is no multiple of seven, or one is infinite or a NaN.
-    pub(super) fn detections(&self, index: usize, answer: Elements<'_>) -> Option<Vec<Detection>> {
+    /// # Errors
+    /// The answer is no row of boxes, or a category is no place in the list; see [`OddBoxes`].
+    pub(super) fn detections(
+        &self,
+        index: usize,
+        answer: Elements<'_>,
+        categories: Categories,
+    ) -> Result<Vec<Detection>, OddBoxes> {
         let values: Vec<f32> = answer.floats().map(|value| value as f32).collect();
         if values.len() < 7 {
-            return Some(Vec::new());
+            return Ok(Vec::new());
         }
         let (boxes, rest) = values.as_chunks::<7>();
         if !rest.is_empty() || values.iter().any(|value| !value.is_finite()) {
-            return None;
+            return Err(OddBoxes::Form);
         }
         let Image { height, width, .. } = self.images[index];
         let detection = |[_, top, left, bottom, right, score, category]: &[f32; 7]| {
@@ -148,10 +204,31 @@ impl Boxes {
                 width: f64::from(right - left),
                 height: f64::from(bottom - top),
             };
-            Detection { category: *category as i64, score: f64::from(*score), place }
+            let category = self.category(*category as i64, categories)?;
+            Ok(category.map(|category| Detection { category, score: f64::from(*score), place }))
         };
-        Some(boxes.iter().map(detection).collect())
+        boxes.iter().map(detection).filter_map(Result::transpose).collect()
     }
+
+    /// Returns the number that the file has for a category of an answer; none for 0, which is a place of no category.
+    fn category(&self, named: i64, categories: Categories) -> Result<Option<i64>, OddBoxes> {
+        match (categories, usize::try_from(named)) {
+            (Categories::Ids, _) => Ok(Some(named)),
+            (Categories::Places, Ok(0)) => Ok(None),
+            (Categories::Places, Ok(place)) if place <= self.listed.len() => Ok(Some(self.listed[place - 1])),
+            (Categories::Places, _) => Err(OddBoxes::Place(named)),
+        }
+    }
+
+    /// Returns the number of categories.
+    pub(super) fn category_count(&self) -> usize {
+        self.listed.len()
+    }
+}
+
+/// The last part of a path.
+fn last(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
 impl Annotation {
@@ -204,15 +281,56 @@ mod tests {
         assert_eq!((boxes.len(), boxes.images[0].objects.len()), (1, 1));
         let found = |values: &[f32]| {
             let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-            boxes.detections(0, Elements::new(DType::F32, &bytes).unwrap())
+            boxes.detections(0, Elements::new(DType::F32, &bytes).unwrap(), Categories::Ids)
         };
-        assert_eq!(found(&[0.0; 6]), Some(vec![]));
-        assert_eq!(found(&[0.0; 8]), None);
-        assert_eq!(found(&[f32::NAN; 7]), None);
+        assert_eq!(found(&[0.0; 6]), Ok(vec![]));
+        assert_eq!(found(&[0.0; 8]), Err(OddBoxes::Form));
+        assert_eq!(found(&[f32::NAN; 7]), Err(OddBoxes::Form));
         let found = found(&[0.0, 0.1, 0.1, 0.3, 0.3, 0.5, 3.0]).unwrap();
         let place = Place { left: 2.0, top: 1.0, width: 4.0, height: 2.0 };
         assert_eq!(found, [Detection { category: 3, score: 0.5, place }]);
         assert_eq!(found[0].place.overlap(&boxes.images[0].objects[0]), 1.0);
+    }
+
+    #[test]
+    fn categories_are_named_by_number_or_by_place() {
+        // Places are those of the list, whatever the numbers are.
+        let text = FILE.replace(r#"[{"id": 3, "name": "cat"}]"#, r#"[{"id": 30}, {"id": 3}]"#);
+        let boxes = Boxes::from_json(text.as_bytes()).unwrap();
+        let named = |category: f32, categories| -> Result<Option<i64>, OddBoxes> {
+            let row = [0.0, 0.0, 0.0, 1.0, 1.0, 0.5, category];
+            let bytes: Vec<u8> = row.iter().flat_map(|value| value.to_le_bytes()).collect();
+            let found = boxes.detections(0, Elements::new(DType::F32, &bytes).unwrap(), categories)?;
+            Ok(found.first().map(|found| found.category))
+        };
+        assert_eq!(
+            [1.0, 2.0, 0.0].map(|place| named(place, Categories::Places)),
+            [Ok(Some(30)), Ok(Some(3)), Ok(None)]
+        );
+        assert_eq!(named(3.0, Categories::Places), Err(OddBoxes::Place(3)));
+        assert_eq!(named(-1.0, Categories::Places), Err(OddBoxes::Place(-1)));
+        assert_eq!([30.0, 0.0, 99.0].map(|id| named(id, Categories::Ids)), [Ok(Some(30)), Ok(Some(0)), Ok(Some(99))]);
+    }
+
+    #[test]
+    fn images_are_found_by_the_names_of_their_files() {
+        let image = |id: u32, name: &str| format!(r#"{{"id": {id}, "height": 1, "width": 1, "file_name": "{name}"}}"#);
+        let file = |images: &[String]| {
+            let text = format!(r#"{{"images": [{}], "annotations": [], "categories": []}}"#, images.join(","));
+            Boxes::from_json(text.as_bytes()).unwrap()
+        };
+        let boxes = file(&[image(7, "a.jpg"), image(8, "val/b.jpg"), image(9, "c.jpg")]);
+        assert_eq!(boxes.file_names(), Some(vec!["a.jpg", "val/b.jpg", "c.jpg"]));
+        let of = |names: &[&str]| -> Result<Option<Vec<i64>>, String> {
+            let names: Vec<Box<str>> = names.iter().map(|name| (*name).into()).collect();
+            Ok(boxes.of_files(&names)?.map(|found| found.images.iter().map(|image| image.id).collect()))
+        };
+        assert_eq!(of(&["other/c.jpg", "a.jpg"]), Ok(Some(vec![9, 7])));
+        assert_eq!(of(&["0.jpg", "1.jpg", "2.jpg"]), Ok(None));
+        assert_eq!(of(&["a.jpg", "1.jpg"]), Err("it has no image 1.jpg".to_owned()));
+        assert_eq!(of(&["a.jpg", "x/a.jpg"]), Err("image a.jpg is there twice".to_owned()));
+        // Names that two images have tell nothing.
+        assert!(file(&[image(7, "1/a.jpg"), image(8, "2/a.jpg")]).of_files(&["a.jpg".into()]).unwrap().is_none());
     }
 
     #[test]

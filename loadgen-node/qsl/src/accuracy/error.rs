@@ -144,6 +144,20 @@ pub enum ScoreError {
         /// The type of the numbers.
         dtype: DType,
     },
+    /// The category of a box is no place in the list of categories.
+    #[error(
+        "the answer to sample {index} has category {category}, and answers number the {count} categories of the \
+         annotations from 1 on: where answers have the annotations' own numbers, write accuracy.categories = \"ids\" \
+         in a benchmark file"
+    )]
+    Category {
+        /// The index of the sample.
+        index: usize,
+        /// The category of the box.
+        category: i64,
+        /// The number of categories.
+        count: usize,
+    },
     /// There is nothing to find.
     #[error("the annotations have no box that counts")]
     NoBoxes,

@@ -61,7 +61,8 @@ impl Target {
             Metric::Auc if !is_exact_in_f32(dtype) => {
                 Err(format!("scores of items are compared as f32, and are {rows}: {CAST}"))
             }
-            Metric::Dice | Metric::Auc | Metric::Map => Ok(()),
+            Metric::Dice | Metric::Auc => Ok(()),
+            metric if metric.precision().is_some() => Ok(()),
             Metric::TokensPerSample if dtype == DType::U8 => {
                 Err("the SUT answers with texts (u8): how many tokens they were is not known".to_owned())
             }

@@ -1,9 +1,12 @@
 //! mAP: the mean of the average precision over categories and ten thresholds of overlap, as `COCOeval` of the package
 //! `pycocotools` computes `stats[0]` for boxes. MLPerf's scripts for detection call it
-//! (`vision/classification_and_detection/tools/accuracy-coco.py` and `accuracy-openimages.py`).
+//! (`vision/classification_and_detection/tools/accuracy-coco.py` and `accuracy-openimages.py`). `stats[1]` to
+//! `stats[5]`
+//! are the same at one threshold, or for objects of some areas.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::boxes::{Boxes, Detection, Object};
 
@@ -15,6 +18,116 @@ const RECALLS: usize = 101;
 const MOST: usize = 100;
 /// The largest area that counts, in square pixels.
 const LARGEST: f64 = 1e10;
+/// The areas of small objects end here, and those of large ones begin at the second number.
+const AREAS: [f64; 2] = [1024.0, 9216.0];
+
+/// A choice of thresholds and areas: one of the first six numbers of `COCOeval`.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Precision {
+    /// The places of the thresholds that count.
+    thresholds: Range<usize>,
+    /// The least and the largest area that counts, in square pixels.
+    areas: [f64; 2],
+}
+
+impl Precision {
+    /// The mean over all thresholds, for objects of any area: `stats[0]`.
+    pub(super) const ALL: Precision = Precision { thresholds: 0..THRESHOLDS, areas: [0.0, LARGEST] };
+    /// An overlap of half is enough: `stats[1]`.
+    pub(super) const HALF: Precision = Precision { thresholds: 0..1, ..Precision::ALL };
+    /// An overlap of three quarters is enough: `stats[2]`.
+    pub(super) const THREE_QUARTERS: Precision = Precision { thresholds: 5..6, ..Precision::ALL };
+    /// Objects of up to 32 x 32 pixels: `stats[3]`.
+    pub(super) const SMALL: Precision = Precision { areas: [0.0, AREAS[0]], ..Precision::ALL };
+    /// Objects of 32 x 32 to 96 x 96 pixels: `stats[4]`.
+    pub(super) const MEDIUM: Precision = Precision { areas: AREAS, ..Precision::ALL };
+    /// Objects of 96 x 96 pixels and more: `stats[5]`.
+    pub(super) const LARGE: Precision = Precision { areas: [AREAS[1], LARGEST], ..Precision::ALL };
+
+    fn has(&self, area: f64) -> bool {
+        (self.areas[0]..=self.areas[1]).contains(&area)
+    }
+
+    /// Tells whether it does not matter if an object is found.
+    fn ignores(&self, object: &Object) -> bool {
+        object.is_crowd || !self.has(object.area)
+    }
+
+    /// Returns the precision from 0 to 1; `detections` has the boxes of the answer to each sample. None when the file
+    /// has no box that counts.
+    pub(super) fn of(&self, boxes: &Boxes, detections: &[Vec<Detection>]) -> Option<f64> {
+        let mut categories: BTreeMap<i64, BTreeMap<i64, Scene<'_>>> = BTreeMap::new();
+        for (image, found) in boxes.images.iter().zip(detections) {
+            for object in &image.objects {
+                categories.entry(object.category).or_default().entry(image.id).or_default().objects.push(object);
+            }
+            for detection in found.iter().filter(|found| boxes.categories.contains(&found.category)) {
+                let images = categories.entry(detection.category).or_default();
+                images.entry(image.id).or_default().detections.push(detection);
+            }
+        }
+        let sums: Vec<f64> = categories.into_values().filter_map(|scenes| self.sum_of_precisions(scenes)).collect();
+        let each = self.thresholds.len() * RECALLS;
+        (!sums.is_empty()).then(|| sums.iter().sum::<f64>() / (sums.len() * each) as f64)
+    }
+
+    /// The sum of the precision at its thresholds and all recalls of one category; none when it has no object that
+    /// counts. Images are in the order of their numbers, by which equal scores of two images are ordered.
+    fn sum_of_precisions(&self, scenes: BTreeMap<i64, Scene<'_>>) -> Option<f64> {
+        let count = scenes.values().flat_map(|scene| &scene.objects).filter(|object| !self.ignores(object)).count();
+        if count == 0 {
+            return None;
+        }
+        let mut judged: Vec<Judged> = scenes.into_values().flat_map(|scene| self.judge(scene)).collect();
+        judged.sort_by(|one, other| highest_first(one.score, other.score));
+        Some(self.thresholds.clone().map(|at| precisions(&judged, at, count)).sum())
+    }
+
+    /// Judges the boxes of one category in one image, the highest score first.
+    fn judge(&self, mut scene: Scene<'_>) -> Vec<Judged> {
+        scene.objects.sort_by_key(|object| self.ignores(object));
+        scene.detections.sort_by(|one, other| highest_first(one.score, other.score));
+        scene.detections.truncate(MOST);
+        let (objects, detections) = (&scene.objects, &scene.detections);
+        let overlaps: Vec<Vec<f64>> =
+            detections.iter().map(|found| objects.iter().map(|object| found.place.overlap(object)).collect()).collect();
+        let fresh = |found: &&Detection| {
+            let is_odd = !self.has(found.place.area());
+            Judged { score: found.score, is_hit: [false; THRESHOLDS], is_ignored: [is_odd; THRESHOLDS] }
+        };
+        let mut judged: Vec<Judged> = detections.iter().map(fresh).collect();
+        for at in self.thresholds.clone() {
+            let mut is_taken = vec![false; objects.len()];
+            for (judged, overlaps) in judged.iter_mut().zip(&overlaps) {
+                let Some(best) = self.best(objects, overlaps, &is_taken, threshold(at)) else { continue };
+                is_taken[best] = true;
+                // Without an area of its own that counts, a box is ignored only when it was not found to be any object.
+                judged.is_hit[at] = !objects[best].has_id_0;
+                let is_odd = judged.is_ignored[at] && objects[best].has_id_0;
+                judged.is_ignored[at] = self.ignores(objects[best]) || is_odd;
+            }
+        }
+        judged
+    }
+
+    /// Returns the object that a box is taken for: of those with the largest overlap the last. Objects that are ignored
+    /// come last, and are looked at only when no other fits. An object is taken once, a crowd as often as it fits.
+    fn best(&self, objects: &[&Object], overlaps: &[f64], is_taken: &[bool], threshold: f64) -> Option<usize> {
+        let (mut best, mut least) = (None, threshold);
+        for (place, object) in objects.iter().enumerate() {
+            if is_taken[place] && !object.is_crowd {
+                continue;
+            }
+            if best.is_some_and(|best: usize| !self.ignores(objects[best])) && self.ignores(object) {
+                break;
+            }
+            if overlaps[place] >= least {
+                (best, least) = (Some(place), overlaps[place]);
+            }
+        }
+        best
+    }
+}
 
 /// One category in one image.
 #[derive(Default)]
@@ -31,34 +144,6 @@ struct Judged {
     is_ignored: [bool; THRESHOLDS],
 }
 
-/// Returns the mAP from 0 to 1; `detections` has the boxes of the answer to each sample. None when the file has no box
-/// that counts.
-pub(super) fn mean_average_precision(boxes: &Boxes, detections: &[Vec<Detection>]) -> Option<f64> {
-    let mut categories: BTreeMap<i64, BTreeMap<i64, Scene<'_>>> = BTreeMap::new();
-    for (image, found) in boxes.images.iter().zip(detections) {
-        for object in &image.objects {
-            categories.entry(object.category).or_default().entry(image.id).or_default().objects.push(object);
-        }
-        for detection in found.iter().filter(|found| boxes.categories.contains(&found.category)) {
-            categories.entry(detection.category).or_default().entry(image.id).or_default().detections.push(detection);
-        }
-    }
-    let sums: Vec<f64> = categories.into_values().filter_map(sum_of_precisions).collect();
-    (!sums.is_empty()).then(|| sums.iter().sum::<f64>() / (sums.len() * THRESHOLDS * RECALLS) as f64)
-}
-
-/// The sum of the precision at all thresholds and recalls of one category; none when it has no object that counts.
-/// Images are in the order of their numbers, by which equal scores of two images are ordered.
-fn sum_of_precisions(scenes: BTreeMap<i64, Scene<'_>>) -> Option<f64> {
-    let count = scenes.values().flat_map(|scene| &scene.objects).filter(|object| !is_ignored(object)).count();
-    if count == 0 {
-        return None;
-    }
-    let mut judged: Vec<Judged> = scenes.into_values().flat_map(judge).collect();
-    judged.sort_by(|one, other| highest_first(one.score, other.score));
-    Some((0..THRESHOLDS).map(|at| precisions(&judged, at, count)).sum())
-}
-
 /// The order of scores; they are no NaN.
 fn highest_first(one: f64, other: f64) -> Ordering {
     other.partial_cmp(&one).unwrap_or(Ordering::Equal)
@@ -67,56 +152,6 @@ fn highest_first(one: f64, other: f64) -> Ordering {
 /// The threshold at a place, with the digits that NumPy gives it.
 fn threshold(at: usize) -> f64 {
     if at + 1 == THRESHOLDS { 0.95 } else { at as f64 * ((0.95 - 0.5) / 9.0) + 0.5 }
-}
-
-/// Tells whether it does not matter if an object is found.
-fn is_ignored(object: &Object) -> bool {
-    object.is_crowd || !(0.0..=LARGEST).contains(&object.area)
-}
-
-/// Judges the boxes of one category in one image, the highest score first.
-fn judge(mut scene: Scene<'_>) -> Vec<Judged> {
-    scene.objects.sort_by_key(|object| is_ignored(object));
-    scene.detections.sort_by(|one, other| highest_first(one.score, other.score));
-    scene.detections.truncate(MOST);
-    let (objects, detections) = (&scene.objects, &scene.detections);
-    let overlaps: Vec<Vec<f64>> =
-        detections.iter().map(|found| objects.iter().map(|object| found.place.overlap(object)).collect()).collect();
-    let fresh = |found: &&Detection| {
-        let is_odd = !(0.0..=LARGEST).contains(&found.place.area());
-        Judged { score: found.score, is_hit: [false; THRESHOLDS], is_ignored: [is_odd; THRESHOLDS] }
-    };
-    let mut judged: Vec<Judged> = detections.iter().map(fresh).collect();
-    for at in 0..THRESHOLDS {
-        let mut is_taken = vec![false; objects.len()];
-        for (judged, overlaps) in judged.iter_mut().zip(&overlaps) {
-            let Some(best) = best(objects, overlaps, &is_taken, threshold(at)) else { continue };
-            is_taken[best] = true;
-            // Without an area of its own that counts, a box is ignored only when it was not found to be any object.
-            judged.is_hit[at] = !objects[best].has_id_0;
-            let is_odd = judged.is_ignored[at] && objects[best].has_id_0;
-            judged.is_ignored[at] = is_ignored(objects[best]) || is_odd;
-        }
-    }
-    judged
-}
-
-/// Returns the object that a box is taken for: of those with the largest overlap the last. Objects that are ignored
-/// come last, and are looked at only when no other fits. An object is taken once, a crowd as often as it fits.
-fn best(objects: &[&Object], overlaps: &[f64], is_taken: &[bool], threshold: f64) -> Option<usize> {
-    let (mut best, mut least) = (None, threshold);
-    for (place, object) in objects.iter().enumerate() {
-        if is_taken[place] && !object.is_crowd {
-            continue;
-        }
-        if best.is_some_and(|best: usize| !is_ignored(objects[best])) && is_ignored(object) {
-            break;
-        }
-        if overlaps[place] >= least {
-            (best, least) = (Some(place), overlaps[place]);
-        }
-    }
-    best
 }
 
 /// The sum of the precision at all recalls, for one threshold. The precision at a recall is the best one at that recall
@@ -166,7 +201,7 @@ mod tests {
     }
 
     fn score(objects: &[String], found: &[Detection]) -> Option<f64> {
-        mean_average_precision(&boxes(&objects.join(",")), &[found.to_vec()])
+        Precision::ALL.of(&boxes(&objects.join(",")), &[found.to_vec()])
     }
 
     #[test]
@@ -191,6 +226,35 @@ mod tests {
             (51.0 + 50.0 * 2.0 / 3.0) / 101.0,
         );
         close(&[], 0.0);
+    }
+
+    #[test]
+    fn thresholds_and_areas_by_hand() {
+        let sized = |id: u32, left: f64, side: f64| {
+            let area = side * side;
+            format!(
+                r#"{{"id": {id}, "image_id": 1, "category_id": 1, "area": {area},
+                     "bbox": [{left}, 0, {side}, {side}]}}"#
+            )
+        };
+        let three = boxes(&[sized(1, 0.0, 32.0), sized(2, 200.0, 96.0), sized(3, 400.0, 100.0)].join(","));
+        let place = |left: f64, width: f64, height: f64| Place { left, top: 0.0, width, height };
+        // All of the first, 0.83 of the second, 0.5 of the third.
+        let places = [place(0.0, 32.0, 32.0), place(200.0, 96.0, 79.68), place(400.0, 100.0, 50.0)];
+        let found = places.map(|place| Detection { category: 1, score: 0.5, place });
+        let of = |precision: Precision| precision.of(&three, &[found.to_vec()]).unwrap();
+        let close = |got: f64, wanted: f64| assert!((got - wanted).abs() < 1e-12, "{got} is not {wanted}");
+        close(of(Precision::HALF), 1.0);
+        // Two of three: 67 of 101 recalls.
+        close(of(Precision::THREE_QUARTERS), 67.0 / 101.0);
+        // An area of 32 x 32 is small and medium, one of 96 x 96 medium and large.
+        close(of(Precision::SMALL), 1.0);
+        close(of(Precision::MEDIUM), (7.0 + 3.0 * 51.0 / 101.0) / 10.0);
+        // The third box has a medium area; it counts where it finds a large object, at 0.50 alone.
+        close(of(Precision::LARGE), (1.0 + 6.0 * 51.0 / 101.0) / 10.0);
+        let small = boxes(&sized(1, 0.0, 8.0));
+        assert_eq!(Precision::LARGE.of(&small, &[Vec::new()]), None);
+        assert_eq!(Precision::SMALL.of(&small, &[Vec::new()]), Some(0.0));
     }
 
     #[test]

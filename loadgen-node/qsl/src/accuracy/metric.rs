@@ -1,7 +1,9 @@
 //! The ways to score answers.
 
+use super::bleu::Style;
 use super::gsm8k;
 use super::long_context;
+use super::map::Precision;
 use super::rouge::{self, Rouge};
 use super::squad;
 use super::truth::{Truth, Truths};
@@ -32,6 +34,11 @@ pub enum Metric {
     RougeL,
     /// The mean of the F-measure of ROUGE-Lsum, in which each line of a text is a sentence.
     RougeLsum,
+    /// The BLEU of all samples together, as the package `sacrebleu` computes it (see [`bleu`](super::bleu)).
+    Bleu,
+    /// The BLEU of all samples together, as the reference implementation of round v0.5 computes it: blanks divide
+    /// words.
+    BleuWords,
     /// The share of samples whose text ends with the right number, as MLPerf judges answers to GSM8K.
     Gsm8k,
     /// The mean of the points for answers to questions about long contexts, as MLPerf judges them: the part of each
@@ -50,6 +57,16 @@ pub enum Metric {
     /// The mean average precision of boxes by COCO's rules. An answer is seven floats for each box: the number of the
     /// sample, top, left, bottom and right as shares of the image, score, category.
     Map,
+    /// The mean average precision where an overlap of half is enough.
+    Map50,
+    /// The mean average precision where an overlap of three quarters is enough.
+    Map75,
+    /// The mean average precision for objects of up to 32 x 32 pixels.
+    MapSmall,
+    /// The mean average precision for objects of 32 x 32 to 96 x 96 pixels.
+    MapMedium,
+    /// The mean average precision for objects of 96 x 96 pixels and more.
+    MapLarge,
     /// The number of characters of all answers together, each without blanks at its ends and with its sentences on
     /// lines of their own (`gen_len` of the official scripts). It needs the model of sentences.
     GenLen,
@@ -78,7 +95,7 @@ enum Needs {
 
 impl Metric {
     /// All metrics, in the order in which messages list them.
-    pub const ALL: [Metric; 17] = [
+    pub const ALL: [Metric; 24] = [
         Metric::Top1,
         Metric::Top5,
         Metric::F1,
@@ -87,6 +104,8 @@ impl Metric {
         Metric::Rouge2,
         Metric::RougeL,
         Metric::RougeLsum,
+        Metric::Bleu,
+        Metric::BleuWords,
         Metric::Gsm8k,
         Metric::LongExactMatch,
         Metric::Mbxp,
@@ -94,6 +113,11 @@ impl Metric {
         Metric::Dice,
         Metric::Auc,
         Metric::Map,
+        Metric::Map50,
+        Metric::Map75,
+        Metric::MapSmall,
+        Metric::MapMedium,
+        Metric::MapLarge,
         Metric::GenLen,
         Metric::TokensPerSample,
     ];
@@ -109,6 +133,8 @@ impl Metric {
             Metric::Rouge2 => "rouge2",
             Metric::RougeL => "rougeL",
             Metric::RougeLsum => "rougeLsum",
+            Metric::Bleu => "bleu",
+            Metric::BleuWords => "bleu_words",
             Metric::Gsm8k => "gsm8k",
             Metric::LongExactMatch => "long_exact_match",
             Metric::Mbxp => "mbxp",
@@ -116,6 +142,11 @@ impl Metric {
             Metric::Dice => "dice",
             Metric::Auc => "auc",
             Metric::Map => "map",
+            Metric::Map50 => "map50",
+            Metric::Map75 => "map75",
+            Metric::MapSmall => "map_small",
+            Metric::MapMedium => "map_medium",
+            Metric::MapLarge => "map_large",
             Metric::GenLen => "gen_len",
             Metric::TokensPerSample => "tokens_per_sample",
         }
@@ -123,10 +154,10 @@ impl Metric {
 
     /// Returns the right answers that it needs, and where they lie beside the samples.
     pub(crate) fn truths_beside(self) -> (&'static str, &'static str) {
-        match self {
-            Metric::Top1 | Metric::Top5 | Metric::Auc => ("labels", "labels.txt"),
-            Metric::Dice => ("masks", "masks/"),
-            Metric::Map => ("boxes", "annotations.json"),
+        match self.needs() {
+            Needs::Class | Needs::Classes => ("labels", "labels.txt or labels.npy"),
+            Needs::Mask => ("masks", "masks/"),
+            Needs::Boxes => ("boxes", "annotations.json, or annotations/instances_val2017.json"),
             _ => ("right answers", "answers.jsonl"),
         }
     }
@@ -144,11 +175,13 @@ impl Metric {
             Metric::Dice => Some("DICE"),
             Metric::Auc => Some("AUC"),
             Metric::Map => Some("mAP"),
+            Metric::BleuWords => Some("bleu"),
             Metric::GenLen => Some("GEN_LEN"),
             Metric::TokensPerSample => Some("TOKENS_PER_SAMPLE"),
             // Sentences are found otherwise, or texts are brought into another form before.
             Metric::RougeLsum | Metric::LongExactMatch | Metric::Wer | Metric::ExactMatch => None,
-            Metric::Top5 | Metric::Mbxp => None,
+            Metric::Top5 | Metric::Mbxp | Metric::Bleu => None,
+            Metric::Map50 | Metric::Map75 | Metric::MapSmall | Metric::MapMedium | Metric::MapLarge => None,
         }
     }
 
@@ -219,11 +252,13 @@ impl Metric {
             Metric::Auc => Needs::Classes,
             Metric::Wer => Needs::Text,
             Metric::Dice => Needs::Mask,
-            Metric::Map => Needs::Boxes,
+            Metric::Map | Metric::Map50 | Metric::Map75 => Needs::Boxes,
+            Metric::MapSmall | Metric::MapMedium | Metric::MapLarge => Needs::Boxes,
             Metric::GenLen | Metric::TokensPerSample | Metric::Mbxp => Needs::Nothing,
             Metric::LongExactMatch => Needs::LongContext,
             Metric::F1 | Metric::ExactMatch | Metric::Gsm8k => Needs::Texts,
             Metric::Rouge1 | Metric::Rouge2 | Metric::RougeL | Metric::RougeLsum => Needs::Texts,
+            Metric::Bleu | Metric::BleuWords => Needs::Texts,
         }
     }
 
@@ -249,8 +284,29 @@ impl Metric {
             Metric::RougeL => rouge::rouge(Rouge::Longest, text, right),
             Metric::RougeLsum => rouge::rouge(Rouge::LongestByLine, text, right),
             Metric::Gsm8k => f64::from(gsm8k::is_right(text, right)),
-            Metric::Top1 | Metric::Top5 | Metric::Wer | Metric::Dice | Metric::Auc | Metric::Map => return None,
-            Metric::GenLen | Metric::TokensPerSample | Metric::Mbxp => return None,
+            _ => return None,
         })
+    }
+
+    /// Returns the choice of thresholds and areas by which it counts boxes; none when it does not.
+    pub(super) fn precision(self) -> Option<Precision> {
+        Some(match self {
+            Metric::Map => Precision::ALL,
+            Metric::Map50 => Precision::HALF,
+            Metric::Map75 => Precision::THREE_QUARTERS,
+            Metric::MapSmall => Precision::SMALL,
+            Metric::MapMedium => Precision::MEDIUM,
+            Metric::MapLarge => Precision::LARGE,
+            _ => return None,
+        })
+    }
+
+    /// Returns the way in which it counts runs of words of all texts together; none when it does not.
+    pub(super) fn bleu(self) -> Option<Style> {
+        match self {
+            Metric::Bleu => Some(Style::Sacre),
+            Metric::BleuWords => Some(Style::Words),
+            _ => None,
+        }
     }
 }

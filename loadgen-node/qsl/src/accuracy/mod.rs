@@ -2,7 +2,7 @@
 //!
 //! - `metric`: the ways to score answers;
 //! - `truth`: the right answers, for each sample or for each question;
-//! - `target`: scores a run's answers, and compares the score with what it must reach;
+//! - `target`: what a score must reach; `scoring`: from a run's answers to a score;
 //! - `fit`: whether answers of a layout can be scored, before a run;
 //! - `error`: the reasons why answers cannot be scored;
 //! - `rows`: the layout of answers, as the SUT's outputs give it; `elements`: the numbers in them, of any type;
@@ -11,6 +11,7 @@
 //! - `logits`: the layout of start and end logits;
 //! - `spans`: the texts to which start and end logits point;
 //! - [`rouge`]: how many words of two texts are the same; `porter`: the stems of words;
+//! - [`bleu`]: how many runs of words translations share with the right ones; `tokens_13a`: the words that it counts;
 //! - [`gsm8k`]: the number that a text ends with;
 //! - [`long_context`]: answers to questions about long contexts;
 //! - [`wer`]: how many words of a text are wrong;
@@ -18,7 +19,7 @@
 //! - `reader`: both together;
 //! - [`dice`]: how far segmentations overlap;
 //! - [`auc`]: how well scores tell two classes apart;
-//! - `map`: how well boxes are found; `boxes`: the boxes themselves.
+//! - `map`: how well boxes are found; `boxes`: the boxes themselves; `categories`: how answers name categories.
 //!
 //! Start and end logits are the answers of a reading model, such as BERT on SQuAD. They are scored on a folder as SQuAD
 //! is published. There a sample is a window of a passage, and several windows answer one question. The SUT's outputs
@@ -29,7 +30,9 @@
 //! accuracy log has the raw bytes in hexadecimal, as the reference implementation's script reads them.
 
 pub mod auc;
+pub mod bleu;
 mod boxes;
+mod categories;
 pub mod dice;
 mod elements;
 mod error;
@@ -45,17 +48,20 @@ mod reader;
 pub mod rouge;
 mod round;
 mod rows;
+mod scoring;
 mod spans;
 pub mod squad;
 mod target;
 #[cfg(test)]
 mod tests;
 mod tokenizer;
+mod tokens_13a;
 mod truth;
 pub mod wer;
 mod words;
 
 pub use boxes::Boxes;
+pub use categories::Categories;
 pub use error::ScoreError;
 pub use metric::Metric;
 pub(crate) use punkt::FILES as SENTENCE_FILES;

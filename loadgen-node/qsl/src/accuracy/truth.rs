@@ -72,6 +72,14 @@ impl Truths {
         }
     }
 
+    /// Returns true when each sample before `index` has a right answer, and no other sample has one: the list of right
+    /// answers is shorter than the dataset.
+    pub(crate) fn end_at(&self, index: usize) -> bool {
+        let (Truths::Samples(all) | Truths::Decoded(all, _)) = self else { return false };
+        let Some((before, after)) = all.split_at_checked(index) else { return false };
+        index > 0 && before.iter().all(Option::is_some) && after.iter().all(Option::is_none)
+    }
+
     /// Returns the right answers by sample index; empty when questions or boxes are the answers.
     #[cfg(test)]
     pub(crate) fn samples(&self) -> &[Option<Truth>] {

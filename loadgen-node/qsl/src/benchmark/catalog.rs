@@ -29,6 +29,7 @@ pub(super) const FILES: &[(&str, &str)] = files![
     "dlrm-v3",
     "e2e-rag-db",
     "e2e-rag-qna",
+    "gnmt",
     "gpt-oss-120b",
     "gptj",
     "llama2-70b",
@@ -36,11 +37,14 @@ pub(super) const FILES: &[(&str, &str)] = files![
     "llama3_1-8b",
     "llama3_1-8b-edge",
     "mixtral-8x7b",
+    "mobilenet",
     "pointpainting",
     "qwen3-vl-235b-a22b",
     "resnet50",
     "retinanet",
     "rgat",
+    "ssd-mobilenet",
+    "ssd-resnet34",
     "stable-diffusion-xl",
     "synthetic",
     "wan-2.2-t2v-a14b",
@@ -60,7 +64,7 @@ static BENCHMARKS: LazyLock<Vec<Benchmark>> = LazyLock::new(|| {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BenchmarkError {
     /// No benchmark has this name.
-    #[error("'{0}' is not a benchmark{hint} (known: {known}; or a file, NAME.toml)", hint = hint(.0), known = known())]
+    #[error("'{0}' is not a benchmark{remedy}", remedy = remedy(.0))]
     Unknown(String),
     /// The file does not describe a benchmark.
     #[error("benchmark file {path}: {reason}", path = path.display())]
@@ -76,13 +80,22 @@ fn known() -> String {
     Benchmark::all().iter().map(|benchmark| benchmark.name).collect::<Vec<_>>().join(", ")
 }
 
-/// A suggestion for a name that is not known: the nearest within three changed letters, or one that begins so.
-fn hint(name: &str) -> String {
+/// A suggestion for a name that is not known; without one, the names that are.
+fn remedy(name: &str) -> String {
+    hint(name).unwrap_or_else(|| format!(" (known: {}; or a file, NAME.toml)", known()))
+}
+
+/// A file of this name, the nearest name within three changed letters, or one that begins so.
+fn hint(name: &str) -> Option<String> {
+    let file = format!("{name}.toml");
+    if Path::new(&file).is_file() {
+        return Some(format!("; did you mean the file {file}?"));
+    }
     let (name, all) = (bare(name), Benchmark::all().iter().map(|benchmark| benchmark.name));
     let near = all.clone().map(|known| (strsim::levenshtein(&name, &bare(known)), known)).filter(|(far, _)| *far <= 3);
     let begun = || all.clone().find(|known| name.len() >= 3 && bare(known).starts_with(&name));
     let closest = near.min().map(|(_, known)| known).or_else(begun);
-    closest.map(|known| format!("; did you mean {known}?")).unwrap_or_default()
+    closest.map(|known| format!("; did you mean {known}?"))
 }
 
 /// A name without what may be written otherwise.

@@ -57,6 +57,11 @@ pub struct QslSize {
 }
 
 impl Benchmark {
+    /// Returns true for a built-in benchmark that MLPerf has published in a round.
+    pub fn is_of_mlperf(&self) -> bool {
+        self.file.is_none() && !matches!(self.dataset, DatasetKind::Digits | DatasetKind::Synthetic { .. })
+    }
+
     /// Returns the rules of the Network division; none when the division does not have this benchmark.
     pub fn network(&self) -> Option<&NetworkRules> {
         self.network.as_ref()

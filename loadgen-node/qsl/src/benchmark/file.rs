@@ -12,7 +12,7 @@ use super::published::Published;
 use super::quality::Quality;
 use super::rounds::{ROUNDS, Rounds, count};
 use super::suite::{Entry, SUITE_ROUNDS, ScenarioName, Scenarios, Suite};
-use crate::accuracy::{Metric, Target};
+use crate::accuracy::{Categories, Metric, Target};
 use crate::bandwidth::Formula;
 use crate::encode::inputs::Inputs;
 
@@ -107,7 +107,7 @@ enum KindName {
     Digits,
     /// Synthetic samples alone.
     Synthetic,
-    /// A folder of JPEGs with `val_map.txt`.
+    /// A folder of JPEGs with `val_map.txt`, or COCO's folder.
     ImageFolder,
     /// Numbers of the nodes of a graph, as arrays.
     NodeIds,
@@ -139,8 +139,9 @@ struct SuiteLine {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Accuracy {
-    /// The metric. In percent: top1, top5, f1, exact_match, rouge1, rouge2, rougeL, rougeLsum, gsm8k, long_exact_match,
-    /// mbxp, wer, auc or map. From 0 to 1: dice. Counts: gen_len, the characters of all answers, and tokens_per_sample.
+    /// The metric. In percent: top1, top5, f1, exact_match, rouge1, rouge2, rougeL, rougeLsum, bleu, bleu_words, gsm8k,
+    /// long_exact_match, mbxp, wer, auc, map, map50, map75, map_small, map_medium or map_large. From 0 to 1: dice.
+    /// Counts: gen_len, the characters of all answers, and tokens_per_sample.
     metric: String,
     /// The parts of the dataset whose samples it scores; unless given, all samples.
     #[serde(default)]
@@ -149,10 +150,13 @@ struct Accuracy {
     target: Option<f64>,
     /// The score that must not be exceeded, in the metric's unit.
     at_most: Option<f64>,
-    /// The number of classes of the model. An answer of as many numbers is a score for each class; an answer of fewer
-    /// whole numbers is the likeliest classes. For dice the number includes the background; it is 3 unless given, as in
-    /// KiTS19.
+    /// The number of classes of the model. An output of as many numbers has a score for each class. An output of fewer
+    /// whole numbers has numbers of classes, the likeliest first. Needed where an output has several whole numbers. For
+    /// dice the number includes the background; it is 3 unless given, as in KiTS19.
     classes: Option<usize>,
+    /// The numbers by which boxes name their categories. Unless given, those of the file of annotations.
+    #[serde(default)]
+    categories: Categories,
     /// The source of the target.
     #[serde(default, rename = "source")]
     _source: String,
@@ -280,14 +284,14 @@ impl Accuracy {
     fn first(&self) -> Result<Target, String> {
         match (self.target, self.at_most) {
             (None, None) => Err("accuracy needs a target, at_most or both".to_owned()),
-            (at_least, at_most) => target(&self.metric, at_least, at_most, self.classes, &self.parts),
+            (at_least, at_most) => self.target(&self.metric, at_least, at_most, &self.parts),
         }
     }
 
     fn others(&self) -> Result<Vec<Target>, String> {
         let mut targets = Vec::with_capacity(self.others.len());
         for OtherAccuracy { metric, parts, target: at_least, at_most, .. } in &self.others {
-            let other = target(metric, *at_least, *at_most, self.classes, parts)?;
+            let other = self.target(metric, *at_least, *at_most, parts)?;
             let is_known = |known: &Target| known.metric == other.metric;
             if *metric == self.metric || targets.iter().any(is_known) {
                 return Err(format!("accuracy has the metric {metric} twice"));
@@ -296,29 +300,30 @@ impl Accuracy {
         }
         Ok(targets)
     }
-}
 
-fn target(
-    name: &str,
-    at_least: Option<f64>,
-    at_most: Option<f64>,
-    classes: Option<usize>,
-    parts: &[Text],
-) -> Result<Target, String> {
-    let metric = Metric::ALL.into_iter().find(|metric| metric.name() == name);
-    let metric = metric.ok_or_else(|| {
-        let known = Metric::ALL.map(Metric::name).join(", ");
-        format!("'{name}' is not a metric (known: {known})")
-    })?;
-    let are_finite = [at_least, at_most].into_iter().flatten().all(f64::is_finite);
-    // Any model would reach a fraction.
-    if let Some(least) = at_least.filter(|least| metric.unit() == "%" && *least > 0.0 && *least < 1.0) {
-        return Err(format!("the target of {name} is in percent: {}, not {least}", least * 100.0));
-    }
-    match (at_least, at_most) {
-        (Some(least), Some(most)) if least > most => Err(format!("no score is from {least} to {most}")),
-        _ if !are_finite => Err("target and at_most are numbers that end".to_owned()),
-        _ => Ok(Target { metric, at_least, at_most, classes, parts: texts(parts).leak() }),
+    fn target(
+        &self,
+        name: &str,
+        at_least: Option<f64>,
+        at_most: Option<f64>,
+        parts: &[Text],
+    ) -> Result<Target, String> {
+        let metric = Metric::ALL.into_iter().find(|metric| metric.name() == name);
+        let metric = metric.ok_or_else(|| {
+            let known = Metric::ALL.map(Metric::name).join(", ");
+            format!("'{name}' is not a metric (known: {known})")
+        })?;
+        let are_finite = [at_least, at_most].into_iter().flatten().all(f64::is_finite);
+        // Any model would reach a fraction.
+        if let Some(least) = at_least.filter(|least| metric.unit() == "%" && *least > 0.0 && *least < 1.0) {
+            return Err(format!("the target of {name} is in percent: {}, not {least}", least * 100.0));
+        }
+        let (classes, categories, parts) = (self.classes, self.categories, texts(parts).leak());
+        match (at_least, at_most) {
+            (Some(least), Some(most)) if least > most => Err(format!("no score is from {least} to {most}")),
+            _ if !are_finite => Err("target and at_most are numbers that end".to_owned()),
+            _ => Ok(Target { metric, at_least, at_most, classes, categories, parts }),
+        }
     }
 }
 

@@ -36,7 +36,9 @@ impl Form {
     /// Lists the accepted formats, for messages.
     pub(super) fn accepted(self) -> &'static str {
         match self {
-            Form::Images => "a folder of JPEGs with val_map.txt, .npy, .npz, or a manifest of raw tensors (.toml)",
+            Form::Images => {
+                "a folder of JPEGs with val_map.txt, COCO's folder, .npy, .npz, or a manifest of raw tensors (.toml)"
+            }
             Form::Tokens => "JSON lines with input_ids (.jsonl), .npy, .npz, or a manifest of raw tensors (.toml)",
             Form::Prompts => {
                 "JSON lines with prompts or input_ids (.jsonl), .npy, .npz, or a manifest of raw tensors (.toml)"

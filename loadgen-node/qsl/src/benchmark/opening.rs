@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lon_proto::sample::DType;
+use lon_proto::sample::{DType, remedy};
 
 use super::definition::Benchmark;
 use super::kind::{DatasetKind, Form};
@@ -11,6 +11,7 @@ use crate::dataset::formats::{arrays, digits, images, squad, synthetic};
 use crate::dataset::opening::{self, Format};
 use crate::dataset::{Dataset, DatasetError, OpenOptions};
 use crate::encode::inputs::Inputs;
+use crate::files::folder::split;
 
 impl Benchmark {
     /// Opens the dataset that was given with `--dataset`, or the benchmark's own.
@@ -156,9 +157,12 @@ impl Benchmark {
         }
         let fix = match inputs.tokens() {
             Ok(tokens) if tokens.len() > 1 && tensors.len() == 1 && tensors[0].dtype() != DType::U8 => {
-                "JSON lines or a .npz have several inputs"
+                "JSON lines or a .npz have several inputs".to_owned()
             }
-            _ => "--benchmark synthetic takes samples of any shape",
+            _ => format!(
+                "{}; --benchmark synthetic takes any samples that the model of the node takes",
+                remedy(inputs.specs(), tensors)
+            ),
         };
         Err(DatasetError::Unfit {
             dataset: dataset.name().to_owned(),
@@ -175,12 +179,14 @@ impl Benchmark {
         let target = self.accuracy.as_ref().filter(|_| dataset.truths().is_none())?;
         let (what, beside) = target.metric.truths_beside();
         let name = dataset.name();
+        let beside_it = format!("{beside} in the folder {}", split(Path::new(name)).0.display());
         let place = match Format::of(Path::new(name)) {
             _ if synthetic::is_named_by(name) => "the program made it up",
             Some(Format::Lines) if what == "labels" => "\"label\" in each line",
             Some(Format::Lines) => "\"answers\" in each line",
             Some(Format::Images) if what == "labels" => images::MAP,
             Some(Format::NpyFolder | Format::NpzFolder) if what == "labels" => arrays::LABELS,
+            Some(Format::Npy | Format::Npz) => &beside_it,
             _ => beside,
         };
         let (metric, wanted) = (target.metric.name(), target.wanted());
@@ -189,6 +195,22 @@ impl Benchmark {
             target: format!("{metric} {least}{wanted}"),
             lacks: format!("{name} has no {what} ({place})"),
         })
+    }
+
+    /// Returns why answers have no score on any dataset: this benchmark has no metric, or none that is computed here.
+    pub fn no_metric(&self) -> Option<String> {
+        if self.accuracy.is_some() {
+            return None;
+        }
+        if !self.quality.is_empty() {
+            let official: Vec<String> = self.quality.iter().map(ToString::to_string).collect();
+            return Some(format!("{} cannot be scored here (officially {})", self.name, official.join(", ")));
+        }
+        let remedy = match self.file {
+            Some(_) => "[accuracy] in its file gives it one",
+            None => "a benchmark file has one (loadgen-node benchmark init)",
+        };
+        Some(format!("{} has no metric: {remedy}", self.name))
     }
 
     /// Tells whether its model reads questions about passages.

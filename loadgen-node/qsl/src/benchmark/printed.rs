@@ -60,6 +60,7 @@ pub fn official_text(scores: &[(String, f64)], samples: usize) -> Option<String>
         "acc" => format!("accuracy={value:.3}%, good={}, total={samples}", (value / 100.0 * samples as f64).round()),
         "mAP" => format!("mAP={value:.3}%"),
         "AUC" => format!("AUC={value:.3}%"),
+        "bleu" => format!("BLEU: {value:.1}"),
         "DICE" => format!("Accuracy: mean = {value:.5}"),
         "F1" => format!("{{\"exact_match\": {:?}, \"f1\": {value:?}}}", of("exact_match")?),
         _ => {

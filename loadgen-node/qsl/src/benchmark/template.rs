@@ -18,7 +18,7 @@ use crate::encode::inputs::Inputs;
 pub const SAMPLES: usize = 16;
 
 /// The size that stands for a free one.
-const FREE_SIZE: u32 = 16;
+pub const FREE_SIZE: u32 = 16;
 
 /// A benchmark and a dataset for a model.
 #[derive(Clone, Debug)]
@@ -40,7 +40,10 @@ pub enum TemplateError {
     /// numpy has no such type.
     #[error("numpy has no type for the input '{0}': describe its samples in a manifest of raw tensors (dataset.toml)")]
     NoType(String),
-    /// A file is there, or cannot be written.
+    /// A file of this name is there.
+    #[error("{} is there, and nothing is overwritten: give the benchmark file another name", .0.display())]
+    Exists(PathBuf),
+    /// A file cannot be written.
     #[error("cannot write {path}: {source}", path = path.display())]
     Write {
         /// The path of the file.
@@ -71,8 +74,10 @@ impl Template<'_> {
             let path = path.to_owned();
             move |source| TemplateError::Write { path, source }
         };
-        if fs::exists(path).map_err(told(path))? {
-            return Err(told(path)(io::ErrorKind::AlreadyExists.into()));
+        for path in [path, &data] {
+            if fs::exists(path).map_err(told(path))? {
+                return Err(TemplateError::Exists(path.to_owned()));
+            }
         }
         let arrays = arrays(&inputs, (!varies).then_some(SAMPLES))?;
         match &arrays[..] {
@@ -117,8 +122,9 @@ impl Template<'_> {
              {inputs}\n\
              example = {}\n\
              \n\
-             # To have answers scored: lay the right ones beside the samples (labels.txt, a whole number a line), and\n\
-             # take the # away. The first output is scored, of: {outputs}\n\
+             # To have answers scored: lay the right ones beside the samples (labels.txt, a whole number a line, or\n\
+             # labels.npy of int32 or int64), and take the # away. The first output is scored: scores of classes, or\n\
+             # the number of a class, of: {outputs}\n\
              # [accuracy]\n\
              # metric = \"top1\"\n\
              # target = 90.0 # percent\n",

@@ -299,7 +299,10 @@ mod tests {
         assert!(lines.starts_with(told), "{lines}");
         fs::write(folder.path().join("0.npy"), npy("(1,)", 8)).unwrap();
         let [arrays] = &missing("rgat", folder.path())[..] else { panic!("one fault") };
-        assert!(arrays.starts_with("IT has no labels (labels.txt in this folder: a line for each file"), "{arrays}");
+        assert!(
+            arrays.starts_with("IT has no labels (labels.txt or labels.npy in this folder: a whole number"),
+            "{arrays}"
+        );
         assert_eq!(missing("synthetic", &file), [""; 0], "nothing is scored");
         let dataset = Dataset::open("synthetic:u8[4]x4", &Default::default()).unwrap();
         let told = Benchmark::find("resnet50").unwrap().no_truths(&dataset).unwrap().to_string();

@@ -36,7 +36,7 @@ pub enum DatasetError {
         /// The inputs of the benchmark.
         wanted: String,
         /// A clause that says what can be done.
-        fix: &'static str,
+        fix: String,
     },
     /// The samples are not files with a compression of their own. The text is the name of the dataset.
     #[error(
@@ -45,7 +45,7 @@ pub enum DatasetError {
     )]
     NoOriginal(String),
     /// A sample has no label for the metric, so that accuracy cannot be scored.
-    #[error("sample {index} of {dataset} has no label for {asks}: accuracy needs one for every sample")]
+    #[error("sample {index} of {dataset} has no label for {asks}: accuracy needs one for every sample{labels}")]
     Label {
         /// The name of the dataset.
         dataset: String,
@@ -53,6 +53,8 @@ pub enum DatasetError {
         index: usize,
         /// The name of the metric, and the parts of the dataset that it is for, where it is for some alone.
         asks: String,
+        /// A clause with the numbers of labels and samples where labels end before the samples; else empty.
+        labels: String,
     },
     /// A file cannot be read, or does not have its sum.
     #[error(transparent)]

@@ -230,7 +230,12 @@ impl Dataset {
                     [] => metric.to_owned(),
                     parts => format!("{metric}, nor another part than {} (\"part\")", parts.join(", ")),
                 };
-                Err(DatasetError::Label { dataset, index, asks })
+                let count = self.total_count();
+                let labels = match self.truths().is_some_and(|truths| truths.end_at(index)) {
+                    true => format!(", and there are {index} labels for {count} samples"),
+                    false => String::new(),
+                };
+                Err(DatasetError::Label { dataset, index, asks, labels })
             }
         }
     }

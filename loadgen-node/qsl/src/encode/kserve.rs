@@ -68,7 +68,7 @@ pub enum RequestError {
     NoType(DType),
     /// A tensor does not have the type or shape of its input.
     #[error(
-        "the sample's tensor {got} does not fit input {wanted}{hint} (a sample leaves the batch dimension \
+        "the sample's tensor {got} does not fit input {wanted}{hint} (a sample leaves N, the batch dimension, \
          out or has it as 1)"
     )]
     Mismatch {

@@ -50,7 +50,7 @@ pub(crate) fn demo(args: DemoArgs) -> Outcome {
     spec.settings.set = SETTINGS.iter().map(|text| text.parse()).collect::<Result<_, _>>().or_exit(Exit::Bug)?;
     // Its SUT nodes share the machine, however many cores that has.
     spec.limits.max_lag = Some(Duration::from_millis(50));
-    spec.call = this_call::<DemoArgs>(None);
+    spec.call = this_call::<DemoArgs>();
     let live = LiveOutput { ui: args.ui.into(), ..LiveOutput::default() };
     let place = args.out.map_or_else(|| Place::usual(Path::new(RESULTS), benchmark, "demo"), Place::At);
     let shown = if args.json { run::Shown::Json } else { run::Shown::Words };

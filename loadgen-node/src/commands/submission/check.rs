@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, anyhow, ensure};
 use loadgen::conf::rules::Rules;
 use lon_proto::text::on_lines;
 
@@ -24,16 +24,17 @@ const SHOWN: usize = 12;
 /// A tree with what it is to be held against.
 pub(super) struct Asked {
     tree: PathBuf,
-    rules: &'static Rules,
+    /// The round that was asked for. `None`: that of the submission's file.
+    rules: Option<&'static Rules>,
     /// The folder of the official checker.
     checker: Option<PathBuf>,
 }
 
 impl Asked {
     /// Paths are from where the command was typed.
-    pub(super) fn new(tree: &Path, round: &str, mlcommons: Option<&Path>) -> Outcome<Asked> {
+    pub(super) fn new(tree: &Path, round: Option<&str>, mlcommons: Option<&Path>) -> Outcome<Asked> {
         let of = |path: &Path| path.canonicalize().with_context(|| format!("cannot find {}", path.display()));
-        let rules = Rules::named(round).context("--rules").or_exit(Exit::Usage)?;
+        let rules = round.map(Rules::named).transpose().context("--rules").or_exit(Exit::Usage)?;
         let tree = of(tree).or_exit(Exit::Usage)?;
         let checker = mlcommons.map(|clone| of(&clone.join(CHECKER)).context("--mlcommons"));
         Ok(Asked { tree, rules, checker: checker.transpose().or_exit(Exit::Usage)? })
@@ -42,7 +43,13 @@ impl Asked {
 
 /// Looks at the tree. What is wrong makes exit code 3.
 pub(super) fn check(asked: &Asked, made_of: Option<&Submission>, form: Format) -> Outcome {
-    let Asked { tree, rules, checker } = asked;
+    let Asked { tree, rules: wanted, checker } = asked;
+    let of_file = made_of.map(|submission| submission.rules);
+    let rules = wanted.or(of_file).context("--rules or --file is needed").or_exit(Exit::Usage)?;
+    if let Some(other) = of_file.filter(|other| other.round.name != rules.round.name) {
+        let (asked, other) = (rules.round.name, other.round.name);
+        return Err(anyhow!("--rules {asked}: the file has round {other}; leave --rules out")).or_exit(Exit::Usage);
+    }
     let mut found = check::check(tree, rules, made_of).or_exit(Exit::Usage)?;
     match checker {
         None => found.official_not_asked = Some(NO_CLONE.to_owned()),

@@ -11,11 +11,13 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use lon_proto::files::{self, Limit};
+use lon_qsl::benchmark::Benchmark;
 use lon_shell::documents::of_text;
 
 use super::io::print_text;
 use crate::cli::{DialArgs, InitArgs, KserveArgs, SubmissionArgs, SubmissionCommand};
 use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::outputs::documents::result_summary::ResultSummary;
 use crate::outputs::documents::system_desc::{self, SystemDesc};
 use crate::outputs::own_result;
 use crate::submission::checked::{Engine, Submission};
@@ -28,7 +30,7 @@ pub(crate) fn submission(args: &SubmissionArgs) -> Outcome {
         SubmissionCommand::Plan { file, form } => plan::plan(&read(file)?, form.check()),
         SubmissionCommand::Run { file } => make::make(&read(file)?),
         SubmissionCommand::Check { tree, rules, file, mlcommons, form } => {
-            let asked = check::Asked::new(tree, rules, mlcommons.as_deref())?;
+            let asked = check::Asked::new(tree, rules.as_deref(), mlcommons.as_deref())?;
             check::check(&asked, file.as_deref().map(read).transpose()?.as_ref(), form.check())
         }
         SubmissionCommand::Build { file, out } => {
@@ -52,8 +54,13 @@ fn read(file: &Path) -> Outcome<Submission> {
 
 fn init(args: &InitArgs) -> Outcome {
     let file = &args.file;
+    let mut doubt = String::new();
     let text = match (&args.run, args.dial()) {
-        (Some(run), _) => of_run(run).or_exit(Exit::Usage)?,
+        (Some(run), _) => {
+            let (text, run) = of_run(run).or_exit(Exit::Usage)?;
+            doubt = not_submitted(&run).unwrap_or_default();
+            text
+        }
         (None, Some(dial)) => template::text(None, Some(&asked(&dial)?), &args.way.typed()),
         (None, None) => template::text(None, None, &args.way.typed()),
     };
@@ -66,16 +73,24 @@ fn init(args: &InitArgs) -> Outcome {
         Err(error) => Err(error).with_context(cannot),
     }
     .or_exit(Exit::Usage)?;
-    print_text(&format!("{} is written: fill in what is marked FILL IN\n", file.display()))
+    print_text(&format!("{} is written: fill in what is marked FILL IN\n{doubt}", file.display()))
 }
 
-/// Returns the text of the file with what a run was, and has found of the system.
-fn of_run(folder: &Path) -> anyhow::Result<String> {
+/// A line on a run whose benchmark its round does not have.
+fn not_submitted(run: &ResultSummary) -> Option<String> {
+    let (name, round) = (&run.benchmark, &run.rules);
+    let is_there = Benchmark::find(name).is_ok_and(|benchmark| !benchmark.official(round).is_empty());
+    let told = "nothing of this run can be submitted. Write another name, dataset and round into the file";
+    (!is_there).then(|| format!("round {round} has no benchmark {name}: {told}\n"))
+}
+
+/// Returns the text of the file with what a run was, and has found of the system; and the run.
+fn of_run(folder: &Path) -> anyhow::Result<(String, ResultSummary)> {
     let path = folder.join(system_desc::FILE);
     let told = || format!("--run {}", path.display());
     let found: SystemDesc = of_text(&files::text(&path, Limit::DOCUMENT).with_context(told)?).with_context(told)?;
     let run = own_result::read(folder).with_context(|| format!("--run {}", folder.display()))?;
-    Ok(template::text(Some(&run), Some(&found), &template::way(&run)))
+    Ok((template::text(Some(&run), Some(&found), &template::way(&run)), run))
 }
 
 /// Returns the description of the system that nodes give of themselves.
@@ -87,7 +102,6 @@ fn asked(dial: &DialArgs) -> Outcome<SystemDesc> {
 fn build(submission: &Submission, out: &Path) -> Outcome {
     let written = tree::build(submission, out).or_exit(Exit::Usage)?;
     let tree::Written { files, results } = written;
-    let round = submission.rules.round.name;
     let rehearsal = if submission.rehearsal.is_some() { "A rehearsal: it is not to be submitted.\n" } else { "" };
     let engine = match submission.engine {
         Engine::Own => ", and not official: the rules ask for logs of the official LoadGen (engine = \"official\")",
@@ -95,7 +109,7 @@ fn build(submission: &Submission, out: &Path) -> Outcome {
     };
     print_text(&format!(
         "{} has {results} results in {files} files.\n{rehearsal}Look at it before anybody else does, and let the \
-         official checker look:\n  loadgen-node submission check {} --rules {round} --file FILE --mlcommons \
+         official checker look:\n  loadgen-node submission check {} --file FILE --mlcommons \
          CLONE_OF_MLCOMMONS_INFERENCE\nResults are unverified{engine}.\n",
         out.display(),
         out.display()

@@ -8,6 +8,7 @@ use crate::division::{Division, Findings};
 use crate::exit::{Exit, Failure, OrExit as _, Outcome};
 use crate::outputs::documents::submission_plan::{BrokenRule, PlanFault, PlannedRun, SCHEMA, SubmissionPlan};
 use crate::submission::checked::Submission;
+use crate::submission::division::SubmissionDivision;
 use crate::submission::kind::Kind;
 use crate::submission::record::{State, state};
 use crate::submission::score;
@@ -43,8 +44,8 @@ pub(super) fn plan(submission: &Submission, form: Format) -> Outcome {
     drop(once);
     print_in(form, &plan, || print_text(&plan.text()), || plan.table())?;
     if !plan.faults.is_empty() {
-        let whys: Vec<&str> = plan.faults.iter().map(|fault| fault.why.as_str()).collect();
-        return Err(anyhow::anyhow!("runs cannot be made:\n  {}", whys.join("\n  "))).or_exit(Exit::Usage);
+        let told = format!("{} runs cannot be made yet: see MISSING, in JSON `faults`", plan.missing());
+        return Err(anyhow::anyhow!(told)).or_exit(Exit::Usage);
     }
     Ok(if plan.broken_rules.is_empty() { Exit::Ok } else { Exit::Invalid })
 }
@@ -56,7 +57,7 @@ fn add(plan: &mut SubmissionPlan, step: &Step<'_>, test: &Test) -> Outcome<()> {
         plan.unscored.push(score::by_official_script(step));
     }
     // Compliance runs have settings that no result may have.
-    if step.submission.division == Division::Network && !matches!(step.kind, Kind::Compliance(_)) {
+    if step.submission.division == SubmissionDivision::Network && !matches!(step.kind, Kind::Compliance(_)) {
         add_broken(&mut plan.broken_rules, step, &test.findings());
     }
     Ok(())
@@ -85,7 +86,7 @@ pub(super) fn spec(step: &Step<'_>) -> Outcome<TestSpec> {
         return Err(anyhow::anyhow!("{step} is no run")).or_exit(Exit::Bug);
     };
     match args.check()? {
-        Asked::Test { spec, .. } => Ok(TestSpec { division: Division::Open, ..*spec }),
+        Asked::Test { spec, .. } => Ok(TestSpec { division: Division::None, ..*spec }),
         Asked::Advice(_) => Err(anyhow::anyhow!("{step}: compression = \"auto\" is advice, and no run")),
     }
     .or_exit(Exit::Usage)

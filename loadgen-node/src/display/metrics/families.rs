@@ -19,8 +19,12 @@ const fn histogram(name: &'static str, unit: &'static str, help: &'static str) -
 }
 
 pub(super) const BUILD: Family = family("lon_loadgen_build", Kind::Info, "", "Build of the program.");
-pub(super) const RUN: Family =
-    family("lon_loadgen_run", Kind::Info, "", "Benchmark and scenario of the run, its SUT and its transport.");
+pub(super) const RUN: Family = family(
+    "lon_loadgen_run",
+    Kind::Info,
+    "",
+    "Benchmark and scenario of the run, its SUT, its transport, and each --label KEY=VALUE as label_KEY.",
+);
 pub(super) const PHASE: Family =
     gauge("lon_loadgen_phase", "", "Number of the phase that goes on, or of the last one; 0 before the first.");
 pub(super) const RULES: Family = gauge(

@@ -61,12 +61,13 @@ impl Source for RunMetrics {
 }
 
 fn run(teller: &mut Teller<'_>, about: &About, snapshot: &Snapshot, is_valid: Option<bool>) -> fmt::Result {
-    let labels = [
+    let mut labels = vec![
         ("benchmark", about.benchmark.as_str()),
         ("scenario", about.scenario),
         ("transport", about.transport),
         ("sut", about.sut_name.as_str()),
     ];
+    labels.extend(about.labels.iter().map(|(name, value)| (name.as_str(), value.as_str())));
     f::RUN.encode(teller, [(&labels[..], Value::Present)])?;
     let phase = snapshot.phase.as_ref().map_or(0, |phase| phase.number);
     f::PHASE.encode_one(teller, Value::Number(phase))?;

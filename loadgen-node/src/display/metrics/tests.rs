@@ -66,6 +66,7 @@ fn everything_of_a_run_is_told() {
     ] {
         assert!(told.lines().any(|found| found == line), "no '{line}' in:\n{told}");
     }
+    assert!(told.contains(r#"sut="Network SUT: N1, N2",label_rack="7"} 1"#), "{told}");
     assert!(!told.contains("lon_loadgen_valid"), "it is not known yet:\n{told}");
     board.judged(false);
     let told = text(&board);

@@ -1,5 +1,7 @@
 //! Document that `compare --json` prints: two or more runs side by side.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::result_summary::Validity;
@@ -54,6 +56,9 @@ pub struct ComparedRun {
     pub started_utc: String,
     /// Note of the user on the run; null when there is none.
     pub note: Option<String>,
+    /// Labels of the user on the run: each value by its key. Labels that differ are no difference of the sides.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
 }
 
 /// Something that is not the same on all sides.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::division::DivisionDocument;
 use super::in_order;
 use crate::division::{Division, Findings};
-use crate::test_run::settings::Layered;
+use crate::test_run::settings::{self, Layered};
 use loadgen::judge::early_stopping::{QueryCount, USUAL, percent};
 use loadgen::plan::predict::Prediction;
 use loadgen::plan::{Effective, Plan, PlanError};
@@ -53,6 +53,9 @@ pub struct ConfDocument {
     pub mode: String,
     /// The round of MLPerf whose rules apply.
     pub rules: String,
+    /// True when the round gives its seeds alone: for a benchmark that is not MLPerf's, without `--rules`.
+    #[serde(default)]
+    pub seeds_only: bool,
     /// Rule by which a draw of the random engine becomes an integer. This integer decides which samples are asked and
     /// in which order.
     #[serde(default)]
@@ -61,7 +64,7 @@ pub struct ConfDocument {
     pub qsl: Qsl,
     /// True when there is a dataset; otherwise predicted bytes leave the samples themselves out.
     pub samples_known: bool,
-    /// Each field of the official `TestSettings` by its name, in the order of that structure.
+    /// Each field of the official `TestSettings` of the round by its name, in the order of that structure.
     #[serde(with = "in_order")]
     #[cfg_attr(test, schemars(with = "std::collections::BTreeMap<String, SettingDocument>"))]
     pub settings: Vec<(String, SettingDocument)>,
@@ -87,6 +90,9 @@ pub struct SettingDocument {
     pub value: Value,
     /// Where the value is from, in words: a file and line, a flag, the round, or LoadGen's default.
     pub origin: String,
+    /// True when the setting is `auto`: a run finds the value first, and `value` only stands in its place.
+    #[serde(default)]
+    pub auto: bool,
 }
 
 /// Effective settings in their scenario.
@@ -115,7 +121,8 @@ pub struct EffectiveDocument {
     pub accuracy_sample_count: u64,
 }
 
-/// Prediction of the queries, time, memory and bytes of a run. Every value is null where the settings cannot be run.
+/// Prediction of the queries, time, memory and bytes of a run. Every value is null where the settings cannot be run, or
+/// depend on a setting that is `auto`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PredictedDocument {
@@ -165,17 +172,18 @@ impl From<&View> for ConfDocument {
             scenario: requested.scenario.name().to_owned(),
             mode: mode(view).name().to_owned(),
             rules: view.wanted.rules.round.name.to_owned(),
+            seeds_only: view.wanted.is_seeds_only,
             integers: view.wanted.profile.integers,
             qsl: view.qsl,
             samples_known: view.has_samples,
-            settings: settings(view),
+            settings: sourced_settings(view),
             effective: plan.map(|plan| EffectiveDocument::from(plan.effective())),
             predicted: view.prediction.as_ref().map_or_else(PredictedDocument::default, PredictedDocument::from),
             query_counts: query_counts(view),
             warnings: view.warnings.clone(),
             division: match &view.findings {
                 Some(findings) => DivisionDocument::new(Division::Network, findings),
-                None => DivisionDocument::new(Division::Open, &Findings::default()),
+                None => DivisionDocument::new(Division::None, &Findings::default()),
             },
         }
     }
@@ -185,14 +193,18 @@ fn mode(view: &View) -> Mode {
     view.plan.as_ref().map_or(view.wanted.sourced.settings().mode, |plan| plan.effective().mode)
 }
 
-fn settings(view: &View) -> Vec<(String, SettingDocument)> {
-    let sourced = &view.wanted.sourced;
-    let Ok(Value::Object(fields)) = serde_json::to_value(sourced.settings()) else {
-        return Vec::new();
+fn sourced_settings(view: &View) -> Vec<(String, SettingDocument)> {
+    let Layered { sourced, v05, .. } = &view.wanted;
+    let fields = match (v05, serde_json::to_value(sourced.settings())) {
+        (Some(v05), _) => v05.fields(),
+        (None, Ok(Value::Object(fields))) => fields,
+        (None, _) => return Vec::new(),
     };
+    let origin = |name: &str| v05.as_ref().map_or_else(|| sourced.origin(name), |v05| v05.origin(name));
+    let found = settings::to_find(sourced);
     let setting = |(name, value): (String, Value)| {
-        let origin = sourced.origin(&name).to_string();
-        (name, SettingDocument { value, origin })
+        let (origin, auto) = (origin(&name).to_string(), found == Some(name.as_str()));
+        (name, SettingDocument { value, origin, auto })
     };
     fields.into_iter().map(setting).collect()
 }

@@ -9,12 +9,15 @@ use crate::division::{Division, Finding, Findings};
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(from = "Stored")]
 pub struct DivisionDocument {
-    /// `network` or `open`.
+    /// `network` or `none`.
     pub name: String,
     /// Every rule of the Network division with what was found of it, in the order of the rules' sections. Empty in a
     /// result until the run has ended, and in `conf` without `--division network`.
     pub rules: Vec<RuleDocument>,
 }
+
+/// The name that earlier versions had for `none`.
+const EARLIER_NONE: &str = "open";
 
 /// The forms that a division has in files: earlier versions wrote its name alone.
 #[derive(Deserialize)]
@@ -40,9 +43,9 @@ pub struct RuleDocument {
     pub asks: String,
     /// When it can be judged: `before` or `after` the run, or by the submitter's `word` alone.
     pub judged: String,
-    /// Verdict on the rule: `kept`, `broken` or `not seen`.
+    /// Verdict on the rule: `kept`, `broken` or `not checked`.
     pub verdict: String,
-    /// Why it is broken or not seen; null where it is kept.
+    /// Reason of the verdict; null where the facts show that the rule is kept.
     pub why: Option<String>,
 }
 
@@ -56,10 +59,12 @@ impl DivisionDocument {
 
 impl From<Stored> for DivisionDocument {
     fn from(stored: Stored) -> DivisionDocument {
-        match stored {
-            Stored::Name(name) => DivisionDocument { name, rules: Vec::new() },
-            Stored::Whole { name, rules } => DivisionDocument { name, rules },
-        }
+        let (name, rules) = match stored {
+            Stored::Name(name) => (name, Vec::new()),
+            Stored::Whole { name, rules } => (name, rules),
+        };
+        let name = if name == EARLIER_NONE { Division::None.name().to_owned() } else { name };
+        DivisionDocument { name, rules }
     }
 }
 
@@ -83,10 +88,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_alone_is_read_too() {
+    fn a_name_alone_and_the_earlier_name_are_read_too() {
         let read = |text: &str| serde_json::from_str::<DivisionDocument>(text).unwrap();
-        let open = DivisionDocument::new(Division::Open, &Findings::default());
-        assert_eq!(read(r#""open""#), open);
-        assert_eq!(read(&serde_json::to_string(&open).unwrap()), open);
+        let none = DivisionDocument::new(Division::None, &Findings::default());
+        assert_eq!(read(r#""open""#), none);
+        assert_eq!(read(r#"{"name": "open", "rules": []}"#), none);
+        assert_eq!(read(&serde_json::to_string(&none).unwrap()), none);
+        assert_eq!(none.name, "none");
     }
 }

@@ -6,11 +6,13 @@
 //!
 //! - `result_summary`, `network_report`, `system_desc`, `find_peak`: files of the run folder; `result_read`: reads the
 //!   first of them, unless it contradicts itself;
-//! - `baseline`, `bound`, `counts`, `lag`, `limits`, `division`, `made`, `network_summary`, `saturation`: parts of
-//!   `result_summary`; `sut_setup`: part of it and of `system_desc`;
+//! - `arrivals`, `baseline`, `bound`, `bursts`, `counts`, `intervals`, `lag`, `limits`, `division`, `made`, `metric`,
+//!   `network_summary`, `saturation`, `stall`, `token_figures`, `within`: parts of `result_summary`; `sut_setup`: part
+//!   of it and of `system_desc`;
 //! - `qdl_result`: beside the logs of another engine that led a run;
 //! - `probe`, `conf`, `conformance`, `fleet`, `accuracy`, `comparison`, `run_list`, `schema_list`: what the commands of
-//!   these names print with `--json` (the last three: `compare`, `list` and `schema`); `codec_advice`: what
+//!   these names print with `--json` (the last three: `compare`, `list` and `schema`); `inferred`: what `infer` prints;
+//!   `codec_advice`: what
 //!   `run --compression auto` prints;
 //!   `repeats`: what `run --repeat` prints and writes;
 //!   `accuracy_subset`: what `accuracy` prints of a performance run; `official_replay`: what `replay --official` does;
@@ -19,6 +21,8 @@
 //!   `submission_plan`, `submission_check`: what `submission plan` and `submission check` do; `submission_step`: what
 //!   `submission run` leaves in run folders; `against`, `matrix`, `needs`: parts of `probe`;
 //!   `watch`: what `probe --watch` prints;
+//!   `campaign`, `campaign_run`: files of a campaign's folder; `campaign_table`, `campaign_doctor`: what the commands
+//!   `campaign table` and `campaign doctor` print;
 //! - `wanted`: what belongs under the keys of a system description that are empty;
 //! - `other_score`: part of `accuracy` and `accuracy_subset`;
 //! - `schemas`: the JSON Schemas of all of them;
@@ -31,9 +35,15 @@
 pub mod accuracy;
 pub mod accuracy_subset;
 pub mod against;
+pub mod arrivals;
 pub mod audit_result;
 pub mod baseline;
 pub mod bound;
+pub mod bursts;
+pub mod campaign;
+pub mod campaign_doctor;
+pub mod campaign_run;
+pub mod campaign_table;
 pub mod codec_advice;
 pub mod comparison;
 pub mod conf;
@@ -44,10 +54,13 @@ pub mod division;
 pub mod find_peak;
 pub mod fleet;
 mod in_order;
+pub mod inferred;
+pub mod intervals;
 pub mod lag;
 pub mod limits;
 pub mod made;
 pub mod matrix;
+pub mod metric;
 pub mod needs;
 pub mod network_report;
 pub mod network_summary;
@@ -64,13 +77,16 @@ pub mod saturation;
 pub mod schema_list;
 pub mod schemas;
 pub mod scores;
+pub mod stall;
 pub mod submission_check;
 pub mod submission_plan;
 pub mod submission_step;
 pub mod sut_setup;
 pub mod system_desc;
+pub mod token_figures;
 mod wanted;
 pub mod watch;
+pub mod within;
 
 use std::io::{self, Write};
 

@@ -163,8 +163,8 @@ impl OfficialReplay {
         let OfficialReplay { same_count, differs_count, unchecked_count, .. } = self;
         let same = match (&self.official, &self.ours) {
             (Some(official), Some(_)) if self.trace.is_none() => format!(
-                "Agrees as far as the logs go: {official} rests on percentiles and counts as logged (no \
-                 mlperf_log_trace.json)"
+                "No difference found. The verdict {official} follows from the logged percentiles and counts, which \
+                 could not be checked without mlperf_log_trace.json"
             ),
             (Some(official), Some(_)) => format!("Same: {official}"),
             (Some(_), None) => "No difference found, and the verdict is unchecked".to_owned(),
@@ -270,6 +270,9 @@ mod tests {
         let text = document.text();
         assert!(text.starts_with("The logs are of loadgen-node"), "{text}");
         assert!(text.contains("unchecked: no trace\n") && text.contains("\nno trace: the latencies"), "{text}");
-        assert!(text.contains(": VALID rests on percentiles and counts as logged (no mlperf_log"), "{text}");
+        assert!(
+            text.contains("found. The verdict VALID follows from the logged percentiles and counts, which"),
+            "{text}"
+        );
     }
 }

@@ -93,7 +93,8 @@ pub struct LatencySplit {
     pub preprocess: Percentiles,
     /// Waiting for a free worker.
     pub queue: Percentiles,
-    /// Waiting for the batch to fill.
+    /// From when a worker was free until it took the sample: waiting for the batch to fill (`--max-delay`), and for the
+    /// worker's thread to run.
     pub batch: Percentiles,
     /// The backend at work.
     pub inference: Percentiles,

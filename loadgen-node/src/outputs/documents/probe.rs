@@ -10,8 +10,8 @@ use super::against::AgainstDocument;
 use super::matrix::MatrixDocument;
 use super::needs::NeedsDocument;
 use super::parts::{ByDirection, Percentiles, to_thousandths};
-use crate::network::ends::End;
-use crate::network::fabric::{AtConnections, CUT, Fabric, Goodput, NodeFabric, Repeats, gbit_s};
+use crate::network::ends::{End, Spent};
+use crate::network::fabric::{AtConnections, Fabric, Goodput, NodeFabric, Repeats, gbit_s};
 use crate::network::spread;
 use crate::probe::carries::Row;
 
@@ -72,7 +72,7 @@ pub struct NodeFabricDocument {
     pub rtt_ns: Vec<RttDocument>,
     /// Payload that came through.
     pub goodput_gbit_s: GoodputDocument,
-    /// Why a goodput is null though the probe did not end early; null where no such reason is known.
+    /// Why a goodput is null that was tried; null where all of them are known, or the probe ended early.
     pub goodput_reason: Option<String>,
     /// Round trips of 64 bytes while both directions were full; null where there was no time for any.
     pub loaded_rtt_ns: Option<Percentiles>,
@@ -126,6 +126,10 @@ pub struct AtConnectionsDocument {
 pub struct EndDocument {
     /// Processor time of the end's process for 10^9 bytes of payload, s.
     pub cpu_s_per_gb: ByWay<Option<f64>>,
+    /// Time for which threads of the process waited for a core that others had, all threads together, s a second; null
+    /// when its system does not say.
+    #[serde(default)]
+    pub core_wait_s_per_s: ByWay<Option<f64>>,
     /// Processors that the process may use; 0 when it is not known.
     pub cores: u32,
     /// Segments (over QUIC: packets) that this end sent again; null when its system does not say.
@@ -165,6 +169,9 @@ pub struct RttDocument {
 pub struct TogetherDocument {
     /// Payload that came through.
     pub goodput_gbit_s: GoodputDocument,
+    /// Why a goodput is null that was tried; null where all of them are known, or the probe ended early.
+    #[serde(default)]
+    pub goodput_reason: Option<String>,
     /// Where its mean is with a confidence of 95 %, lower and upper end, Gbit/s; null without repeats.
     #[serde(default)]
     pub goodput_interval_gbit_s: ByWay<Option<[f64; 2]>>,
@@ -246,6 +253,7 @@ impl From<&Fabric> for FabricDocument {
             nodes: fabric.nodes.iter().map(NodeFabricDocument::from).collect(),
             together: TogetherDocument {
                 goodput_gbit_s: fabric.together.into(),
+                goodput_reason: fabric.together.reason(),
                 goodput_interval_gbit_s: intervals(&fabric.together_repeats),
                 goodput_repeats_gbit_s: repeats(&fabric.together_repeats),
             },
@@ -265,8 +273,11 @@ impl From<&NodeFabric> for NodeFabricDocument {
             address: node.address.clone(),
             rtt_ns: rtt.collect(),
             goodput_gbit_s: node.goodput.into(),
-            goodput_reason: node.goodput.is_cut.then(|| CUT.to_owned()),
-            loaded_rtt_ns: node.loaded.map(|at| Percentiles { p50: at.p50_ns, p90: at.p90_ns, p99: at.p99_ns }),
+            goodput_reason: node.goodput.reason(),
+            loaded_rtt_ns: node.loaded.map(|rtt| {
+                let at = rtt.percentiles;
+                Percentiles { p50: at.p50_ns, p90: at.p90_ns, p99: at.p99_ns }
+            }),
             goodput_interval_gbit_s: intervals(&node.repeats),
             goodput_repeats_gbit_s: repeats(&node.repeats),
             by_connections: node.by_connections.iter().map(AtConnectionsDocument::from).collect(),
@@ -296,12 +307,16 @@ impl From<&AtConnections> for AtConnectionsDocument {
 
 impl From<&End> for EndDocument {
     fn from(end: &End) -> EndDocument {
-        let [up, down, both] = [end.cpu_s_per_gb.up, end.cpu_s_per_gb.down, end.cpu_s_per_gb.both]
-            .map(|seconds| seconds.map(to_thousandths));
+        let by_way = |of: fn(&Spent) -> Option<f64>| {
+            let [up, down, both] =
+                [&end.spent.up, &end.spent.down, &end.spent.both].map(|spent| of(spent).map(to_thousandths));
+            ByWay { up, down, both }
+        };
         let known = |bytes: fn(&Path) -> u32| end.path.as_ref().map(bytes).filter(|bytes| *bytes > 0);
         let control = end.path.as_ref().map(|path| path.congestion_control.clone());
         EndDocument {
-            cpu_s_per_gb: ByWay { up, down, both },
+            cpu_s_per_gb: by_way(|spent| spent.cpu_s_per_gb),
+            core_wait_s_per_s: by_way(|spent| spent.core_wait_s_per_s),
             cores: end.cores,
             retransmits: end.retransmits,
             mtu_bytes: known(|path| path.mtu_bytes),
@@ -338,7 +353,7 @@ pub(crate) mod tests {
     use super::super::reads_back;
     use super::*;
     use crate::network::ends;
-    use crate::network::fabric::{Percentiles as FabricPercentiles, Rtt};
+    use crate::network::fabric::{Missing, Percentiles as FabricPercentiles, Rtt};
     use crate::network::traffic::Bytes;
     use crate::probe::carries::table;
     use crate::probe::carries::tests::selection;
@@ -371,23 +386,32 @@ pub(crate) mod tests {
         let json = reads_back(&FabricDocument::from(&cut));
         assert_eq!(json["nodes"][0]["loaded_rtt_ns"], Value::Null);
         assert_eq!(json["nodes"][0]["goodput_gbit_s"], json!({ "up": null, "down": null, "both": null }));
-        cut.nodes[0].goodput.is_cut = true;
-        assert_eq!(reads_back(&FabricDocument::from(&cut))["nodes"][0]["goodput_reason"], CUT);
+        assert_eq!(json["nodes"][0]["goodput_reason"], Value::Null, "nothing was tried");
+        let missing = ends::ByWay { up: Some(Missing::Cut), ..ends::ByWay::default() };
+        (cut.nodes[0].goodput.missing, cut.together.missing) = (missing, missing);
+        let json = reads_back(&FabricDocument::from(&cut));
+        let wanted = "up: stopped by --max-bytes before there was enough to measure";
+        assert_eq!(json["nodes"][0]["goodput_reason"], wanted);
+        assert_eq!(json["together"]["goodput_reason"], wanted);
     }
 
     #[test]
     fn a_probe_has_the_keys_of_its_form_in_their_order() {
         let mut fabric = fabric();
         let percentiles = FabricPercentiles { p50_ns: 1, p90_ns: 2, p99_ns: 3 };
-        fabric.nodes[0].rtt.push(Rtt { bytes: 64, trips: 9, percentiles });
-        fabric.nodes[0].loaded = Some(percentiles);
-        fabric.together = Goodput { up: Some(94_123_456.7), down: Some(0.0), both: None, is_cut: false };
+        let rtt = Rtt { bytes: 64, trips: 9, percentiles };
+        fabric.nodes[0].rtt.push(rtt);
+        fabric.nodes[0].loaded = Some(rtt);
+        fabric.together = Goodput { up: Some(94_123_456.7), down: Some(0.0), ..Goodput::default() };
         fabric.together_repeats.up = vec![1e9, 1e9];
         fabric.socket_bytes = Bytes { ingress: 1, egress: 2 };
         let one = AtConnections { connections: 1, up: Some(1e9), down: None };
         fabric.nodes[0].by_connections.push(one);
         fabric.nodes[0].loadgen = Some(End {
-            cpu_s_per_gb: ends::ByWay { up: Some(0.1234), ..ends::ByWay::default() },
+            spent: ends::ByWay {
+                up: Spent { cpu_s_per_gb: Some(0.1234), core_wait_s_per_s: Some(0.0126) },
+                ..ends::ByWay::default()
+            },
             retransmits: Some(7),
             path: Some(Path { segment_bytes: 1448, mtu_bytes: 1500, congestion_control: "cubic".to_owned() }),
             cores: 2,
@@ -423,6 +447,7 @@ pub(crate) mod tests {
                     "fills_with": null,
                     "loadgen": {
                         "cpu_s_per_gb": { "up": 0.123, "down": null, "both": null },
+                        "core_wait_s_per_s": { "up": 0.013, "down": null, "both": null },
                         "cores": 2,
                         "retransmits": 7,
                         "mtu_bytes": 1500,
@@ -435,6 +460,7 @@ pub(crate) mod tests {
                 }],
                 "together": {
                     "goodput_gbit_s": { "up": 0.0941235, "down": 0.0, "both": null },
+                    "goodput_reason": null,
                     "goodput_interval_gbit_s": { "up": [1.0, 1.0], "down": null, "both": null },
                     "goodput_repeats_gbit_s": { "up": [1.0, 1.0], "down": [], "both": [] },
                 },

@@ -9,7 +9,7 @@ use super::counts::CountsDocument;
 use super::division::DivisionDocument;
 use super::made::MadeDocument;
 use super::network_summary::NetworkSummary;
-use super::result_summary::{FileDocument, ResultSummary};
+use super::result_summary::{self, FileDocument, ResultSummary};
 use super::sut_setup::SutNode;
 use crate::outputs::folder::Written;
 use crate::test_run::finished::Finished;
@@ -31,6 +31,10 @@ pub struct QdlResult {
     pub state: QdlState,
     /// Why the logs cannot be used, in words; empty where they can.
     pub reasons: Vec<String>,
+    /// Code of each reason, in the same order: a word for programs, such as `failed_samples`. Empty in results of
+    /// earlier versions.
+    #[serde(default)]
+    pub reason_codes: Vec<String>,
     /// Says that this is no verdict, and no official result.
     pub unofficial: String,
     /// This library and its version.
@@ -83,7 +87,8 @@ impl From<&Finished> for QdlResult {
         QdlResult {
             schema: SCHEMA,
             state: if outcome.verdict.is_valid() { QdlState::Usable } else { QdlState::Unusable },
-            reasons: outcome.verdict.reasons().iter().map(|reason| reason.text.clone()).collect(),
+            reasons: result_summary::texts(outcome.verdict.reasons()),
+            reason_codes: result_summary::codes(outcome.verdict.reasons()),
             unofficial: "no verdict: the logs of the engine that led the run have it; results of this tool are \
                          unverified and are not official MLPerf results"
                 .to_owned(),
@@ -125,6 +130,7 @@ impl From<QdlResult> for ResultSummary {
             sut_name: led.sut_name,
             counts: led.counts,
             reasons: led.reasons,
+            reason_codes: led.reason_codes,
             made: led.made,
             sut: led.sut,
             files: led.files,

@@ -6,7 +6,7 @@ use lon_proto::text::on_one_line;
 use lon_shell::figures::duration_ns;
 use serde::{Deserialize, Serialize};
 
-use super::result_summary::{MetricDocument, ResultSummary, Validity};
+use super::result_summary::{MetricDocument, PerformanceMetric, ResultSummary, Validity};
 use crate::exit::Exit;
 use crate::outputs::table::Table;
 
@@ -44,6 +44,39 @@ pub struct Repeats {
     pub runs: Vec<RepeatedRun>,
     /// The quantities that at least one run has.
     pub spreads: Vec<RepeatSpread>,
+    /// The run that counts. The key is there with `--take` alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken: Option<TakenRun>,
+}
+
+/// Rule by which one of the runs counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Take {
+    /// The run with the least performance: the lowest rate, or the longest latency.
+    #[default]
+    Min,
+    /// The run in the middle; of two in the middle the one with less performance.
+    Median,
+}
+
+/// The run that counts, by its metric.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TakenRun {
+    /// The rule by which it counts.
+    pub by: Take,
+    /// Its run folder; null where no run counts.
+    pub folder: Option<String>,
+    /// The name of the metric.
+    pub metric: String,
+    /// Its metric; null where no run counts.
+    pub value: Option<f64>,
+    /// The unit of the metric.
+    pub unit: String,
+    /// Why no run counts, in words; null where one does.
+    pub why_none: Option<String>,
 }
 
 /// One of the runs in short.
@@ -60,6 +93,9 @@ pub struct RepeatedRun {
     pub exit_code: u8,
     /// Why it is INVALID, in words; empty: it is VALID.
     pub reasons: Vec<String>,
+    /// Its metric; null where it has none, or is no performance run.
+    #[serde(default)]
+    pub metric: Option<f64>,
 }
 
 /// A quantity over all runs.
@@ -83,9 +119,10 @@ pub struct RepeatSpread {
 }
 
 impl Repeats {
-    /// Of so many runs, of which none has been made.
-    pub(crate) fn new(asked: u64) -> Repeats {
-        Repeats { schema: SCHEMA, asked, ..Repeats::default() }
+    /// Of so many runs, of which none has been made. One of them counts by this rule, if there is one.
+    pub(crate) fn new(asked: u64, take: Option<Take>) -> Repeats {
+        let taken = take.map(|by| TakenRun { by, ..TakenRun::default() });
+        Repeats { schema: SCHEMA, asked, taken, ..Repeats::default() }
     }
 
     /// Adds a run that is over.
@@ -106,6 +143,7 @@ impl Repeats {
             result: run.result,
             exit_code: exit as u8,
             reasons: run.reasons.clone(),
+            metric: performance(run).and_then(|metric| metric.value),
         });
         for (name, unit, value) in quantities(run) {
             if !self.spreads.iter().any(|spread| spread.name == name) {
@@ -119,16 +157,48 @@ impl Repeats {
             spread.values.resize(before + 1, None);
             spread.sum_up();
         }
+        if let Some(by) = self.taken.as_ref().map(|taken| taken.by) {
+            let (name, unit) = performance(run).map(|metric| (metric.name.clone(), metric.unit.clone())).unzip();
+            let named = TakenRun {
+                by,
+                metric: name.unwrap_or_default(),
+                unit: unit.unwrap_or_default(),
+                ..TakenRun::default()
+            };
+            self.taken = Some(self.take(named));
+        }
+    }
+
+    /// The run that counts. All of those that were asked for have to be VALID.
+    fn take(&self, named: TakenRun) -> TakenRun {
+        let valid = self.runs.iter().filter(|run| run.result == Validity::Valid).count() as u64;
+        let mut by_value: Vec<(f64, &str)> =
+            self.runs.iter().filter_map(|run| Some((run.metric?, run.folder.as_str()))).collect();
+        if valid < self.asked || by_value.len() < self.runs.len() {
+            let why = match valid < self.asked {
+                true => format!("{valid} of {} runs are VALID, and all have to be", self.asked),
+                false => "accuracy runs have no performance".to_owned(),
+            };
+            return TakenRun { why_none: Some(why), ..named };
+        }
+        // The least performance first.
+        by_value.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+        if named.unit == NS {
+            by_value.reverse();
+        }
+        let place = match named.by {
+            Take::Min => 0,
+            Take::Median => by_value.len().saturating_sub(1) / 2,
+        };
+        let run = by_value.get(place);
+        TakenRun { folder: run.map(|(_, folder)| (*folder).to_owned()), value: run.map(|(value, _)| *value), ..named }
     }
 
     /// A row for each quantity.
     pub(crate) fn table(&self) -> Table {
         let mut table = Table::new(HEADS);
         for RepeatSpread { name, unit, values, median, min, max, spread_percent } in &self.spreads {
-            let text = |value: f64| match unit.as_str() {
-                NS => duration_ns(value as i64),
-                unit => format!("{value:.2} {unit}"),
-            };
+            let text = |value| of_unit(value, unit);
             let spread = spread_percent.map_or_else(|| "not known".to_owned(), |percent| format!("{percent:.2} %"));
             let runs = values.iter().flatten().count().to_string();
             table.row([name, &text(*median), &text(*min), &text(*max), &spread, &runs]);
@@ -151,11 +221,52 @@ impl Repeats {
         if left > 0 {
             let _ = writeln!(text, "          not made: {left}, since a run failed or was interrupted");
         }
-        format!("{text}{}          Unverified: no official MLPerf results.\n", self.table().aligned())
+        let taken = self.taken.as_ref().map(TakenRun::text).unwrap_or_default();
+        format!("{text}{}{taken}          Unverified: no official MLPerf results.\n", self.table().aligned())
+    }
+}
+
+impl TakenRun {
+    /// As lines of the screen.
+    fn text(&self) -> String {
+        let TakenRun { by, folder, metric, value, unit, why_none } = self;
+        let by = match by {
+            Take::Min => "least performance",
+            Take::Median => "median",
+        };
+        match (folder, value) {
+            (Some(folder), Some(value)) => {
+                format!("Taken     {by}: {metric} = {}, {}\n", of_unit(*value, unit), on_one_line(folder))
+            }
+            _ => format!("Taken     none ({by}): {}\n", why_none.as_deref().unwrap_or("no run was made")),
+        }
+    }
+}
+
+fn of_unit(value: f64, unit: &str) -> String {
+    match unit {
+        NS => duration_ns(value as i64),
+        unit => format!("{value:.2} {unit}"),
+    }
+}
+
+/// The metric of a performance run.
+fn performance(run: &ResultSummary) -> Option<&PerformanceMetric> {
+    match run.metric.as_ref()? {
+        MetricDocument::Performance(metric) => Some(metric),
+        MetricDocument::Accuracy(_) => None,
     }
 }
 
 impl RepeatSpread {
+    /// Of these values, in the order of the runs. None: no run has one.
+    pub(crate) fn of(name: &str, unit: &str, values: Vec<Option<f64>>) -> Option<RepeatSpread> {
+        let (name, unit) = (name.to_owned(), unit.to_owned());
+        let mut spread = RepeatSpread { name, unit, values, ..RepeatSpread::default() };
+        spread.sum_up();
+        spread.values.iter().any(Option::is_some).then_some(spread)
+    }
+
     /// The figures of these values, of which at least one is there.
     fn sum_up(&mut self) {
         let mut known: Vec<f64> = self.values.iter().flatten().copied().collect();
@@ -185,7 +296,6 @@ fn quantities(run: &ResultSummary) -> Vec<(String, String, f64)> {
 mod tests {
     use super::super::parts::LatencySpread;
     use super::super::reads_back;
-    use super::super::result_summary::PerformanceMetric;
     use super::*;
 
     fn run(value: Option<f64>, p99_ns: Option<i64>, reasons: &[&str]) -> ResultSummary {
@@ -204,7 +314,7 @@ mod tests {
 
     #[test]
     fn the_spread_is_of_the_runs_that_have_the_quantity() {
-        let mut repeats = Repeats::new(5);
+        let mut repeats = Repeats::new(5, None);
         for (number, run, exit) in [
             (1, run(None, Some(3_000_000), &["too few"]), Exit::Invalid),
             (2, run(Some(104.0), Some(2_000_000), &[]), Exit::Ok),
@@ -233,13 +343,48 @@ mod tests {
 
     #[test]
     fn of_an_even_number_the_median_is_between_the_two_in_the_middle() {
-        let mut repeats = Repeats::new(2);
+        let mut repeats = Repeats::new(2, None);
         for value in [1.0, 2.0] {
             repeats.add(String::new(), &run(Some(value), None, &[]), Exit::Ok);
         }
         assert_eq!(repeats.spreads[0].median, 1.5);
-        let mut none = Repeats::new(1);
+        let mut none = Repeats::new(1, None);
         none.add(String::new(), &run(Some(0.0), None, &[]), Exit::Ok);
         assert_eq!(none.spreads[0].spread_percent, None, "of nothing there is no share");
+    }
+
+    /// The folder and the reason for none, of VALID runs with these metrics.
+    fn taken(asked: u64, by: Take, unit: &str, values: &[f64]) -> (Option<String>, Option<String>) {
+        let mut repeats = Repeats::new(asked, Some(by));
+        for (number, value) in values.iter().enumerate() {
+            let metric = PerformanceMetric { name: "m".to_owned(), value: Some(*value), unit: unit.to_owned() };
+            let result = if *value < 0.0 { Validity::Invalid } else { Validity::Valid };
+            let metric = Some(MetricDocument::Performance(metric));
+            let run = ResultSummary { result, metric, ..ResultSummary::default() };
+            repeats.add(format!("r-{}", number + 1), &run, Exit::Ok);
+        }
+        let taken = repeats.taken.unwrap();
+        (taken.folder, taken.why_none)
+    }
+
+    #[test]
+    fn the_run_with_the_least_performance_or_the_middle_one_counts() {
+        let folder = |number: u64| (Some(format!("r-{number}")), None);
+        assert_eq!(taken(5, Take::Min, "samples/s", &[5.0, 3.0, 4.0, 9.0, 8.0]), folder(2));
+        assert_eq!(taken(3, Take::Min, NS, &[5.0, 3.0, 9.0]), folder(3), "the longest latency");
+        assert_eq!(taken(3, Take::Median, "samples/s", &[5.0, 3.0, 9.0]), folder(1));
+        assert_eq!(
+            taken(4, Take::Median, "samples/s", &[5.0, 3.0, 9.0, 8.0]),
+            folder(1),
+            "the lower one in the middle"
+        );
+        assert_eq!(taken(2, Take::Median, NS, &[5.0, 3.0]), folder(1), "the longer one in the middle");
+    }
+
+    #[test]
+    fn no_run_counts_before_all_are_valid() {
+        let why = Some("1 of 2 runs are VALID, and all have to be".to_owned());
+        assert_eq!(taken(2, Take::Min, NS, &[5.0, -1.0]), (None, why.clone()));
+        assert_eq!(taken(2, Take::Min, NS, &[5.0]), (None, why));
     }
 }

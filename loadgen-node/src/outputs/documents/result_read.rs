@@ -10,6 +10,7 @@ use lon_qsl::accuracy::ScoreError;
 use lon_shell::documents::of_text;
 
 use super::result_summary::{FILE, ResultSummary, SCHEMA, Validity};
+use crate::verdict::reasons::NO_TRUTHS;
 
 /// Of a folder with the logs of an official LoadGen, and without a result of this program: which command reads it.
 pub(crate) fn of_official(folder: &Path) -> Option<String> {
@@ -25,7 +26,8 @@ impl ResultSummary {
     /// in searches for the peak, whose trials have loads of their own.
     pub(crate) fn offered(&self) -> Option<(&'static str, f64)> {
         let settings = &self.settings;
-        settings.scenario.traffic().offered(settings).filter(|_| self.find_peak.is_none())
+        let load = settings.scenario.traffic().load(settings).filter(|_| self.find_peak.is_none())?;
+        Some((load.setting, load.value))
     }
 
     /// Reads the file of a run folder.
@@ -60,23 +62,64 @@ impl ResultSummary {
     }
 
     /// Returns true when nothing speaks against the run but that its accuracy target was not judged. The official
-    /// script can still score its log.
+    /// script can still score its log. Results of earlier versions have sentences and no codes.
     pub(crate) fn lacks_only_a_score(&self) -> bool {
-        !self.interrupted && !self.reasons.is_empty() && self.reasons.iter().all(|why| ScoreError::is_no_truths(why))
+        let is_it = match self.reason_codes.is_empty() {
+            false => self.reason_codes.iter().all(|code| code == NO_TRUTHS),
+            true => self.reasons.iter().all(|why| ScoreError::is_no_truths(why)),
+        };
+        !self.interrupted && !self.reasons.is_empty() && is_it
     }
 
     /// The same, unless it contradicts itself: whoever reads VALID has to be able to rely on it.
     ///
     /// # Errors
-    /// It is VALID with reasons against that, or of a run that was broken off; or its form is of a later version.
+    /// It is VALID with reasons against that, or of a run that was broken off; its reasons have other codes than
+    /// sentences; or its form is of a later version.
     pub(crate) fn consistent(self) -> anyhow::Result<ResultSummary> {
         if self.schema > SCHEMA {
             bail!("{FILE} has form {}, and this program knows {SCHEMA}: a later version wrote it", self.schema);
         }
         let against = self.interrupted.then_some("the run was broken off").or(self.reasons.first().map(|why| &**why));
+        let (reasons, codes) = (self.reasons.len(), self.reason_codes.len());
+        if codes > 0 && codes != reasons {
+            bail!("{FILE} contradicts itself, so no run has written it like this: {reasons} reasons, {codes} codes");
+        }
         if let (Validity::Valid, Some(why)) = (self.result, against) {
             bail!("{FILE} contradicts itself, so no run has written it like this: VALID, but {}", on_one_line(why));
         }
         Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn invalid(reasons: &[&str], codes: &[&str]) -> ResultSummary {
+        let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
+        ResultSummary { reasons: texts(reasons), reason_codes: texts(codes), ..ResultSummary::default() }
+    }
+
+    #[test]
+    fn a_run_that_lacks_a_score_is_known_by_codes_and_in_old_results_by_words() {
+        let words = "the accuracy target top1 was not judged: the dataset has no labels";
+        for (reasons, codes, lacks) in [
+            (&["any words"][..], &[NO_TRUTHS][..], true),
+            (&["any words", "others"], &[NO_TRUTHS, "stall"], false),
+            (&[words], &["accuracy"], false),
+            (&[words], &[], true),
+            (&["any words"], &[], false),
+            (&[], &[], false),
+        ] {
+            assert_eq!(invalid(reasons, codes).lacks_only_a_score(), lacks, "{reasons:?} {codes:?}");
+        }
+    }
+
+    #[test]
+    fn codes_stand_beside_all_reasons_or_none() {
+        assert!(invalid(&["a", "b"], &["x", "y"]).consistent().is_ok() && invalid(&["a"], &[]).consistent().is_ok());
+        let told = invalid(&["a", "b"], &["x"]).consistent().unwrap_err().to_string();
+        assert!(told.contains("2 reasons, 1 codes"), "{told}");
     }
 }

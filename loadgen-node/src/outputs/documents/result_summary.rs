@@ -7,39 +7,51 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use lon_shell::documents::HostDocument;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::accuracy::AccuracyDocument;
+use super::arrivals::ArrivalsDocument;
 use super::baseline::BaselineDocument;
 use super::bound::BoundDocument;
+use super::bursts::{BurstsDocument, UsersDocument};
 use super::counts::CountsDocument;
 use super::division::DivisionDocument;
 use super::find_peak::FindPeakDocument;
+use super::intervals::IntervalsDocument;
 use super::lag::{LagCourseDocument, LagDocument};
 use super::limits::LimitDocument;
 use super::made::MadeDocument;
+pub use super::metric::{MetricDocument, PerformanceMetric};
 use super::network_summary::NetworkSummary;
 use super::parts::LatencySpread;
 use super::saturation::SaturationDocument;
+use super::stall::StallDocument;
 use super::sut_setup::SutNode;
+pub use super::token_figures::TokensDocument;
+use super::within::WithinDocument;
 use crate::division::{self, AccuracyRun, Findings, identity};
 use crate::outputs::folder::Written;
-use crate::outputs::tokens;
 use crate::test_run::finished::{Finished, Setup};
 use loadgen::conf::rules::Rules;
-use loadgen::judge::{Summary, Verdict};
+use loadgen::judge::{Reason, Summary, Verdict};
+use loadgen::plan::Effective;
 use loadgen::recorder::StoredTimeline;
 use loadgen::run::{End, SearchRecord};
 use loadgen::settings::{IntegerRule, Profile, TestSettings};
+use loadgen::v05::settings::Settings;
 use loadgen::vectors::Rejudged;
-use lon_world::stall::Stall;
 
 /// Name in the run folder.
 pub const FILE: &str = "result_summary.json";
 
 /// The version of [`ResultSummary`].
 pub(super) const SCHEMA: u32 = 1;
+
+/// Code of the reason against a run that has not ended.
+const NOT_ENDED: &str = "not_ended";
+/// Code of the reason against a run whose program was killed before anything was measured.
+const KILLED: &str = "interrupted";
 
 /// The whole file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -52,8 +64,9 @@ pub struct ResultSummary {
     /// The verdict: the official rules, every sample answered once, and this program's own rules.
     #[serde(default)]
     pub result: Validity,
-    /// Verdict of the log files in the official formats: the official rules, and every sample answered once; null where
-    /// they judge nothing, as in accuracy runs.
+    /// Verdict of the log files in the official formats: the official rules, and every sample answered once. Rules of
+    /// this program alone, such as those on stalls, lag and accuracy, do not count. Null where LoadGen judges nothing,
+    /// as in accuracy runs.
     pub official_result: Option<Validity>,
     /// True when a signal ended the run early.
     #[serde(default)]
@@ -97,6 +110,11 @@ pub struct ResultSummary {
     pub sut_name: String,
     /// The number that counts; null where nothing was measured.
     pub metric: Option<MetricDocument>,
+    /// Rate of the answered samples over the time in which queries were due, samples/s: the rate of the schedule beside
+    /// the completed one in `metric`. Null in scenarios without a schedule, and where nothing was measured.
+    pub scheduled_samples_per_s: Option<f64>,
+    /// Queries within all limits of `--within`; null without the flag. The verdict does not depend on them.
+    pub within: Option<WithinDocument>,
     /// The search for the peak; null in runs of other modes.
     pub find_peak: Option<FindPeakDocument>,
     /// Accuracy of the answers; null where nothing was scored.
@@ -108,8 +126,25 @@ pub struct ResultSummary {
     /// Latencies beside the limits that the official rules judge them by; empty where the scenario has none.
     #[serde(default)]
     pub latency_limits: Vec<LimitDocument>,
+    /// Arrival process of the performance phase; null where no query has a due time, and in results of earlier
+    /// versions.
+    #[serde(default)]
+    pub arrivals: Option<ArrivalsDocument>,
+    /// Whole bursts; null in other scenarios than Burst.
+    #[serde(default)]
+    pub bursts: Option<BurstsDocument>,
+    /// Users and their queries in flight; null in other scenarios than Closed.
+    #[serde(default)]
+    pub users: Option<UsersDocument>,
+    /// Intervals between queries. The key is there in MultiStream of round v0.5 alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intervals: Option<IntervalsDocument>,
     /// Lateness of samples; null of a run that was killed, whose folder does not have it.
     pub schedule_lag_ns: Option<LagDocument>,
+    /// Time for which samples waited behind others that were due at the same moment. It is no lateness of the LoadGen
+    /// node. Null where no two are due at once.
+    #[serde(default)]
+    pub behind_others_ns: Option<LagDocument>,
     /// The largest lags over time, of the performance phase.
     #[serde(default)]
     pub schedule_lag_course: LagCourseDocument,
@@ -129,13 +164,20 @@ pub struct ResultSummary {
     /// Why the verdict is INVALID, in words; empty: it is VALID.
     #[serde(default)]
     pub reasons: Vec<String>,
+    /// Code of each reason, in the same order: a word for programs, such as `failed_samples`. Empty in results of
+    /// earlier versions.
+    #[serde(default)]
+    pub reason_codes: Vec<String>,
     /// Settings to use instead where the run was too short or its rate too high, as `--set KEY=VALUE` with words around
     /// it.
     #[serde(default)]
     pub hints: Vec<String>,
-    /// The settings as requested.
+    /// The settings as requested; those of round v0.5 by the names of today, as far as there are such.
     #[serde(default)]
     pub settings: TestSettings,
+    /// The settings as requested by the names of round v0.5. The key is there in runs of that round alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings_v0_5: Option<Settings>,
     /// Provenance of the run: its time, command and conditions.
     #[serde(default)]
     pub made: MadeDocument,
@@ -182,62 +224,6 @@ pub enum Validity {
     Invalid,
 }
 
-/// The number that counts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(untagged)]
-pub enum MetricDocument {
-    /// Of an accuracy run: its score.
-    Accuracy(AccuracyDocument),
-    /// Of a performance run.
-    Performance(PerformanceMetric),
-}
-
-/// The metric of a performance run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct PerformanceMetric {
-    /// Its key in the official detail log, in performance runs; accuracy runs have the metric of accuracy.
-    pub name: String,
-    /// The number, in `unit`; null when too little was answered, or the latency that it is was never measured.
-    pub value: Option<f64>,
-    /// `ns` or `samples/s`.
-    pub unit: String,
-}
-
-/// A stretch in which one end of the run stood still.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct StallDocument {
-    /// `loadgen`, or the name of the SUT node; of a node it can have been the way to it, too.
-    pub end: String,
-    /// When it began, ns from the start of the run.
-    pub start_ns: u64,
-    /// Length of the stall, ns.
-    pub duration_ns: u64,
-}
-
-/// Measurements of token runs besides latencies.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct TokensDocument {
-    /// Time to first token; null where none was measured.
-    #[serde(deserialize_with = "there_or_null")]
-    pub ttft_ns: Option<LatencySpread>,
-    /// Time per output token after the first; null where none was measured.
-    #[serde(deserialize_with = "there_or_null")]
-    pub tpot_ns: Option<LatencySpread>,
-    /// Tokens per second; null where none came.
-    #[serde(deserialize_with = "there_or_null")]
-    pub tokens_per_s: Option<f64>,
-}
-
-/// Reads a key that must be there, but may be null. A missing key is an error, so that a run without tokens is told
-/// apart from a token run that measured nothing.
-fn there_or_null<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
-    Option::deserialize(from)
-}
-
 impl From<&Finished> for ResultSummary {
     fn from(finished: &Finished) -> ResultSummary {
         let Finished { setup, outcome, nodes, judgement, .. } = finished;
@@ -250,16 +236,23 @@ impl From<&Finished> for ResultSummary {
             interrupted: outcome.end == End::Interrupted,
             division: DivisionDocument::new(setup.division, &judgement.findings),
             marks: judgement.marks(),
-            reasons: verdict.reasons().iter().map(|reason| reason.text.clone()).collect(),
+            reasons: texts(verdict.reasons()),
+            reason_codes: codes(verdict.reasons()),
             sut_name: nodes.last_name.text.clone(),
             metric: metric(finished, accuracy.as_ref()),
+            scheduled_samples_per_s: summary.and_then(|summary| scheduled_rate(summary, plan)),
+            within: judgement.within.as_ref().map(WithinDocument::from).or_else(|| unmeasured(setup)),
             find_peak: outcome.find_peak.as_ref().map(FindPeakDocument::from),
             accuracy,
             accuracy_note: finished.not_scored(),
             latency_ns: summary.map(|summary| LatencySpread::from(summary.judged_latency())),
             latency_limits: summary.map_or(Vec::new(), |summary| LimitDocument::all(summary, plan)),
+            intervals: finished.v05.as_ref().and_then(IntervalsDocument::of),
             hints: finished.hints(),
             schedule_lag_ns: Some(LagDocument::from(outcome.lag())),
+            bursts: summary.and_then(|summary| summary.bursts.as_ref()).map(BurstsDocument::from),
+            users: summary.and_then(|summary| summary.users.as_ref()).map(UsersDocument::from),
+            behind_others_ns: outcome.behind().map(LagDocument::from),
             schedule_lag_course: LagCourseDocument::from(outcome.lag_course()),
             stalls: judgement.stalls.iter().map(StallDocument::from).collect(),
             saturation: Some(SaturationDocument::new(&judgement.saturation, outcome, nodes.tally.refused())),
@@ -287,7 +280,8 @@ impl ResultSummary {
         let reason = "the run has not ended: it is going on, or this program was killed (a kernel that runs out of \
                       memory does so, too) or could not write its results; loadgen-node recover makes a result of \
                       what there is";
-        ResultSummary { interrupted: true, reasons: vec![reason.to_owned()], ..ResultSummary::asked(setup) }
+        let (reasons, reason_codes) = (vec![reason.to_owned()], vec![NOT_ENDED.to_owned()]);
+        ResultSummary { interrupted: true, reasons, reason_codes, ..ResultSummary::asked(setup) }
     }
 
     /// Returns a result with the request alone. Everything else is as of a run that has measured nothing.
@@ -307,7 +301,10 @@ impl ResultSummary {
             preprocess: setup.planned.preprocess.clone(),
             scenario: setup.scenario().name().to_owned(),
             mode: plan.requested().mode.name().to_owned(),
+            arrivals: ArrivalsDocument::of(plan),
+            within: unmeasured(setup),
             settings: plan.requested().clone(),
+            settings_v0_5: setup.v05.as_ref().map(|test| test.settings.clone()),
             made: MadeDocument::new(setup, SystemTime::now(), Duration::ZERO),
             ..ResultSummary::default()
         }
@@ -358,16 +355,25 @@ impl ResultSummary {
         why: &str,
     ) -> ResultSummary {
         let verdict = judged.map(|judged| &judged.verdict);
-        let reasons = verdict.map(|verdict| verdict.reasons().iter().map(|reason| reason.text.clone()).collect());
+        let reasons = verdict.map(Verdict::reasons);
         let summary = judged.map(|judged| &judged.summary);
+        let counted = |within: WithinDocument| {
+            let (stored, judged) = stored.zip(judged)?;
+            Some(WithinDocument::from(&within.limits().count(&stored.timeline, &judged.effective)))
+        };
         ResultSummary {
             official_result: verdict.and_then(Verdict::official).map(Validity::of),
-            reasons: reasons.unwrap_or_else(|| vec![why.to_owned()]),
+            reasons: reasons.map_or_else(|| vec![why.to_owned()], texts),
+            reason_codes: reasons.map_or_else(|| vec![KILLED.to_owned()], codes),
             sut_name: stored.map_or(String::new(), |stored| stored.about.sut_name.clone()),
             metric: summary.map(MetricDocument::of),
+            scheduled_samples_per_s: judged.and_then(|judged| scheduled_rate(&judged.summary, &judged.effective)),
+            within: self.within.map(|within| counted(within).unwrap_or(within)),
             find_peak: search.map(FindPeakDocument::from),
             latency_ns: summary.map(|summary| LatencySpread::from(summary.judged_latency())),
             latency_limits: judged.map_or(Vec::new(), |judged| LimitDocument::all(&judged.summary, &judged.effective)),
+            bursts: summary.and_then(|summary| summary.bursts.as_ref()).map(BurstsDocument::from),
+            users: summary.and_then(|summary| summary.users.as_ref()).map(UsersDocument::from),
             counts: stored.map_or(self.counts, |stored| CountsDocument::of(&stored.timeline.counts)),
             tokens: summary.and_then(TokensDocument::of),
             ..self
@@ -391,6 +397,29 @@ impl FileDocument {
     }
 }
 
+/// The sentences of these reasons.
+pub(super) fn texts(reasons: &[Reason]) -> Vec<String> {
+    reasons.iter().map(|reason| reason.text.clone()).collect()
+}
+
+/// The codes of these reasons.
+pub(super) fn codes(reasons: &[Reason]) -> Vec<String> {
+    reasons.iter().map(|reason| reason.code.clone()).collect()
+}
+
+/// The rate of the schedule, where the scenario has one and something was answered.
+pub(crate) fn scheduled_rate(summary: &Summary, effective: &Effective) -> Option<f64> {
+    let rate = summary.rates.scheduled_samples_per_s;
+    // Of bursts the offered rate is told apart.
+    let has_rate = effective.shape.has_schedule() && effective.shape.burst_size().is_none();
+    (has_rate && rate.is_finite() && rate > 0.0).then_some(rate)
+}
+
+/// The limits of `--within`, before anything is measured.
+fn unmeasured(setup: &Setup) -> Option<WithinDocument> {
+    setup.within.as_ref().map(WithinDocument::unmeasured)
+}
+
 /// Returns the identity of a node's machine. `None` in results of earlier versions, which do not have it.
 fn machine(host: &HostDocument) -> Option<String> {
     let devices = host.accelerators.iter().map(|accelerator| accelerator.device.as_str());
@@ -411,39 +440,8 @@ fn accuracy(finished: &Finished) -> Option<AccuracyDocument> {
     Some(AccuracyDocument::new(score, finished.setup.benchmark.accuracy?))
 }
 
-impl MetricDocument {
-    fn of(summary: &Summary) -> MetricDocument {
-        let metric = summary.metric;
-        MetricDocument::Performance(PerformanceMetric {
-            name: metric.name.to_owned(),
-            value: metric.value,
-            unit: metric.unit.to_owned(),
-        })
-    }
-}
-
 impl Validity {
     pub(crate) fn of(valid: bool) -> Validity {
         if valid { Validity::Valid } else { Validity::Invalid }
-    }
-}
-
-impl From<&Stall> for StallDocument {
-    fn from(stall: &Stall) -> StallDocument {
-        let Stall { end, start_ns, duration_ns } = stall.clone();
-        StallDocument { end, start_ns, duration_ns }
-    }
-}
-
-impl TokensDocument {
-    /// Returns the token measurements. `None` unless the run is judged by its tokens.
-    fn of(summary: &Summary) -> Option<TokensDocument> {
-        let tokens = summary.tokens.as_ref()?;
-        let spread = |stats| Some(LatencySpread::from(stats));
-        Some(TokensDocument {
-            ttft_ns: spread(&tokens.first_token).filter(|_| tokens.first_token.count > 0),
-            tpot_ns: spread(&tokens.per_token).filter(|_| tokens.per_token.count > 0),
-            tokens_per_s: tokens::rate(summary),
-        })
     }
 }

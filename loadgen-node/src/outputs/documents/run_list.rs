@@ -1,5 +1,7 @@
 //! Document that `list --json` prints: the runs below a folder.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::accuracy::AccuracyDocument;
@@ -63,6 +65,13 @@ pub struct ListedRun {
     pub sut_name: String,
     /// Note of the user on the run; null when there is none.
     pub note: Option<String>,
+    /// Labels of the user on the run: each value by its key.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    /// Share of the queries within the limits of `--within`, from 0 to 1; null without the flag.
+    pub within_share: Option<f64>,
+    /// Rate of the queries within the limits of `--within`, queries/s; null without the flag.
+    pub within_per_s: Option<f64>,
     /// True when the folder has a page, report.html.
     pub has_page: bool,
 }
@@ -90,6 +99,9 @@ impl ListedRun {
             response_codec: result.network.response_codec,
             sut_name: result.sut_name,
             note: result.made.note,
+            labels: result.made.labels,
+            within_share: result.within.and_then(|within| within.share),
+            within_per_s: result.within.and_then(|within| within.queries_per_s),
             has_page,
         }
     }

@@ -28,7 +28,7 @@ macro_rules! kind {
 }
 
 /// Every kind of document: files of the run folder first, then what commands print.
-pub const KINDS: [Kind; 30] = [
+pub const KINDS: [Kind; 35] = [
     kind!("result_summary", "result_summary.json; run, show and recover with --json print the same"),
     kind!("network_report", "network_report.json"),
     kind!("system_desc", "system_desc.json"),
@@ -37,6 +37,10 @@ pub const KINDS: [Kind; 30] = [
     kind!("submission_step", "submission_step.json of a run of a submission"),
     kind!("audit_result", "audit_result.json; audit --json prints the same"),
     kind!("repeats", "NAME-repeats.json beside the folders of run --repeat; with --json it prints the same"),
+    kind!("campaign", "campaign.json in the folder of a campaign; campaign plan --json prints the same"),
+    kind!("campaign_run", "NUMBER.json beside a run folder of a campaign; campaign run --json prints each on a line"),
+    kind!("campaign_table", "campaign table --json"),
+    kind!("campaign_doctor", "campaign doctor --json"),
     kind!("codec_advice", "run --compression auto with --json"),
     kind!("conf", "conf --json"),
     kind!("config_cases", "conf --config-vector FILE.json"),
@@ -54,6 +58,7 @@ pub const KINDS: [Kind; 30] = [
     kind!("official_replay", "replay --official with --json"),
     kind!("comparison", "compare --json"),
     kind!("run_list", "list --json"),
+    kind!("inferred", "infer --json"),
     kind!("schema_list", "schema --json"),
     kind!("submission_plan", "submission plan --json"),
     kind!("submission_check", "submission check --json"),

@@ -113,13 +113,18 @@ impl SubmissionPlan {
                 let _ = writeln!(text, "         not as it is: {why}");
             }
         }
-        let missing: usize = self.faults.iter().map(|fault| fault.runs.len()).sum();
-        if missing > 0 {
-            let _ = writeln!(text, "  {missing} runs cannot be made yet");
-        }
+        let (missing, all) = (self.missing(), self.missing() + self.runs.len());
         let open: Vec<&PlannedRun> = self.runs.iter().filter(|run| !run.done).collect();
         let left_s = open.iter().map(|run| run.duration_s).sum();
-        let _ = writeln!(text, "\n{} of {} runs to do, about {}", open.len(), self.runs.len(), minutes(left_s));
+        let _ = match (open.len(), missing) {
+            (to_do, 0) => writeln!(text, "\n{to_do} of {all} runs to do, about {}", minutes(left_s)),
+            (0, missing) => writeln!(text, "{all} runs; {missing} cannot be made yet"),
+            (to_do, missing) => writeln!(
+                text,
+                "\n{to_do} of {all} runs to do, about {}; {missing} more cannot be made yet",
+                minutes(left_s)
+            ),
+        };
         for open in &self.fill_in {
             let _ = writeln!(text, "FILL IN {open}");
         }
@@ -135,9 +140,14 @@ impl SubmissionPlan {
         text
     }
 
+    /// The number of runs that cannot be made.
+    pub(crate) fn missing(&self) -> usize {
+        self.faults.iter().map(|fault| fault.runs.len()).sum()
+    }
+
     /// Runs in a sentence.
     fn named(&self, runs: &[String]) -> String {
-        let all = self.runs.len() + self.faults.iter().map(|fault| fault.runs.len()).sum::<usize>();
+        let all = self.runs.len() + self.missing();
         match runs.len() {
             count if count == all && count > 1 => format!("all {count} runs"),
             _ => runs.join(", "),
@@ -146,7 +156,7 @@ impl SubmissionPlan {
 }
 
 /// A duration for people.
-fn minutes(duration_s: f64) -> String {
+pub(crate) fn minutes(duration_s: f64) -> String {
     let whole_s = duration_s.round() as u64;
     match whole_s {
         0..60 => format!("{whole_s} s"),
@@ -188,13 +198,19 @@ mod tests {
             fill_in: vec!["line 12, system: its name".to_owned()],
         };
         let text = plan.text();
-        assert!(text.contains("2 of 3 runs to do, about 1 h 01 min") && text.contains("a rehearsal"), "{text}");
+        assert!(
+            text.contains("2 of 4 runs to do, about 1 h 01 min; 1 more cannot be made yet\n")
+                && text.contains("a rehearsal"),
+            "{text}"
+        );
         assert!(text.contains("10 min 00 s     24576 samples  b\n"), "{text}");
         let end = "FILL IN line 12, system: its name\nMISSING no file [d]\n\
                    BROKEN qsl_size (section 4.1 of the division's rules): too few [all 4 runs]\n\
                    TO BE SCORED a cannot be scored here\n";
         assert!(text.ends_with(end), "{text}");
         assert_eq!(reads_back(&plan)["runs"][1]["duration_s"], 600.0);
+        let none = SubmissionPlan { runs: Vec::new(), ..plan.clone() }.text();
+        assert!(none.contains("\n1 runs; 1 cannot be made yet\n") && !none.contains("to do"), "{none}");
         assert_eq!((minutes(59.6), minutes(605.0)), ("1 min 00 s".to_owned(), "10 min 05 s".to_owned()));
     }
 }

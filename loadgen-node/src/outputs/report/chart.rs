@@ -1,5 +1,6 @@
 //! Curves as an SVG. Values are shown where the pointer is, without a script; a table has them, too.
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::fmt::Write as _;
 
@@ -27,8 +28,10 @@ const UP: f64 = 8.0;
 const DOTTED: usize = 40;
 /// Radius of a dot, pixels.
 const DOT: i32 = 4;
+/// The most curves of a chart: further ones have no colour.
+pub(crate) const MOST_CURVES: usize = 5;
 /// Colours that people with any kind of sight can tell apart (Okabe and Ito, 2008).
-const COLOURS: [RGBColor; 5] = [
+const COLOURS: [RGBColor; MOST_CURVES] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
@@ -46,7 +49,7 @@ const LIMITS: [RGBColor; 5] = [
 
 /// An axis: what it shows, and how its values are written.
 pub(crate) struct Axis {
-    pub(crate) title: &'static str,
+    pub(crate) title: Cow<'static, str>,
     pub(crate) is_log: bool,
     /// True when values are whole numbers.
     pub(crate) is_whole: bool,
@@ -167,7 +170,7 @@ impl Chart {
                     thead { tr { th { (self.x.title) } @for curve in &self.curves { th { (curve.name) } } } }
                     tbody { @for (at, place) in self.places.iter().enumerate() {
                         tr {
-                            th { ((self.x.text)(*place)) }
+                            th { (self.place_name(*place)) }
                             @for curve in &self.curves { td { (self.value(curve, at)) } }
                         }
                     } }
@@ -201,7 +204,7 @@ impl Chart {
             .disable_x_mesh()
             .x_labels(40)
             .y_labels(40)
-            .x_desc(self.x.title)
+            .x_desc(self.x.title.as_ref())
             .label_style(("sans-serif", TEXT))
             .axis_desc_style(("sans-serif", TEXT))
             .x_label_formatter(&|scaled| self.place_text(*scaled))
@@ -238,7 +241,7 @@ impl Chart {
             let after = pixels.get(at + 1).map_or(*pixel + 4, |after| (after + pixel) / 2);
             let values: Vec<String> =
                 self.curves.iter().map(|curve| format!("{}: {}", curve.name, self.value(curve, at))).collect();
-            let text = html! { ((self.x.text)(self.places[at])) "\n" (values.join("\n")) }.into_string();
+            let text = html! { (self.place_name(self.places[at])) "\n" (values.join("\n")) }.into_string();
             // Writing to a String cannot fail.
             let _ = write!(
                 zones,
@@ -248,6 +251,12 @@ impl Chart {
             );
         }
         zones
+    }
+
+    /// The name of a place: that of its mark, else its value.
+    fn place_name(&self, place: f64) -> String {
+        let own = self.marks.iter().find(|(marked, _)| *marked == place);
+        own.map_or_else(|| (self.x.text)(place), |(_, text)| text.clone())
     }
 
     fn place_text(&self, scaled: f64) -> String {
@@ -305,7 +314,7 @@ impl Axis {
         }
         let between = |ticks: Vec<f64>| ticks.into_iter().filter(|tick| (low..=high).contains(tick)).collect();
         if self.is_log && high - low < NARROW {
-            let straight = Axis { is_log: false, ..*self };
+            let straight = Axis { is_log: false, title: self.title.clone(), ..*self };
             let ticks = straight.round(self.unscaled(low), self.unscaled(high), most);
             return ticks.into_iter().map(|tick| self.scaled(tick)).collect();
         }
@@ -333,7 +342,7 @@ mod tests {
     }
 
     fn axis(is_log: bool) -> Axis {
-        Axis { title: "an axis", is_log, is_whole: false, text: number }
+        Axis { title: "an axis".into(), is_log, is_whole: false, text: number }
     }
 
     fn chart(values: Vec<Option<f64>>) -> String {

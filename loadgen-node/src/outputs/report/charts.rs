@@ -44,7 +44,7 @@ pub(crate) fn seconds(title: &'static str, step_s: f64) -> Axis {
         step_s if step_s >= 1e-5 => |value| format!("{:.2} ms", value * 1e3),
         _ => |value| format!("{:.2} µs", value * 1e6),
     };
-    Axis { title, is_log: false, is_whole: false, text }
+    Axis { title: title.into(), is_log: false, is_whole: false, text }
 }
 
 /// Of answers per second.
@@ -54,17 +54,17 @@ pub(crate) fn rate() -> Axis {
         rate if rate >= 10.0 => format!("{rate:.1}/s"),
         _ => format!("{rate:.3}/s"),
     };
-    Axis { title: "samples per second", is_log: false, is_whole: false, text }
+    Axis { title: "samples per second".into(), is_log: false, is_whole: false, text }
 }
 
 pub(crate) fn latency() -> Axis {
-    Axis { title: "latency", is_log: true, is_whole: false, text: |ns| duration_ns(ns.round() as i64) }
+    Axis { title: "latency".into(), is_log: true, is_whole: false, text: |ns| duration_ns(ns.round() as i64) }
 }
 
 /// Percentiles, each at the number of samples that one slower one stands for: see [`rest`].
 fn percentile() -> Axis {
     let text = |rest| percentile_text(100.0 - 100.0 / rest);
-    Axis { title: "percentile", is_log: true, is_whole: false, text }
+    Axis { title: "percentile".into(), is_log: true, is_whole: false, text }
 }
 
 /// The limits that the official rules judge these quantities by.
@@ -79,7 +79,7 @@ fn limits(source: &Source, of: &[&str]) -> Vec<(String, f64)> {
 
 fn distribution(series: &Series, source: &Source) -> Chart {
     let about = format!(
-        "Of {} answered samples: how slow the slowest ones are. To the right stand ever fewer of them.",
+        "Latency by percentile, of {} answered samples. The axis stretches the slowest of them.",
         series.latencies.len()
     );
     let name = if source.result.counts.unanswered() > 0 { "latency of what was answered" } else { "latency" };
@@ -190,7 +190,7 @@ fn outstanding(series: &Series) -> Chart {
         title: "Samples without an answer over time",
         about: "Samples that had begun and were not answered at the end of each step of time.".to_owned(),
         x: seconds("time since the first sample", series.step_s),
-        y: Axis { title: "samples", is_log: false, is_whole: true, text: |count| format!("{count:.0}") },
+        y: Axis { title: "samples".into(), is_log: false, is_whole: true, text: |count| format!("{count:.0}") },
         places: ends(series),
         curves: vec![Curve {
             name: "outstanding".to_owned(),
@@ -216,7 +216,7 @@ fn lag(source: &Source) -> Option<Chart> {
                 all is held to the line."
             .to_owned(),
         x: seconds("time since the first sample", step_s),
-        y: Axis { title: "lag", ..latency() },
+        y: Axis { title: "lag".into(), ..latency() },
         places: (1..=course.largest_ns.len()).map(|step| step as f64 * step_s).collect(),
         curves: vec![Curve {
             name: "largest lag".to_owned(),
@@ -265,7 +265,7 @@ fn bytes(source: &Source) -> Option<Chart> {
                 are far from it are not drawn; the table of the network has them."
             .to_owned(),
         x: seconds("time since the first look", shortest_s),
-        y: Axis { title: "bits per second", is_log: false, is_whole: false, text: bits_text },
+        y: Axis { title: "bits per second".into(), is_log: false, is_whole: false, text: bits_text },
         places: ends,
         curves,
         limits: lines.filter(is_near).collect(),

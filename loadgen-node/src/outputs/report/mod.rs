@@ -9,6 +9,7 @@
 //! | `chart` | curves as an SVG, and as a table |
 //! | `charts` | the curves of a run |
 //! | `tables` | what stands in tables |
+//! | `load` | arrivals, bursts, users, and the trials of a search for the peak |
 //! | `page` | the whole page |
 //! | `picture` | the first screen as one SVG |
 
@@ -17,16 +18,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 mod chart;
 mod charts;
+mod load;
 mod page;
 mod picture;
 mod series;
 mod source;
 mod tables;
 
-pub(crate) use chart::{Axis, Chart, Curve};
+pub(crate) use chart::{Axis, Chart, Curve, MOST_CURVES};
 pub(crate) use charts::seconds as seconds_axis;
 pub(crate) use charts::{bits_text, latency as latency_axis, of_percentiles, rate as rate_axis};
-pub(crate) use page::{framed, page};
+pub(crate) use page::{framed, page, scripted};
 pub(crate) use picture::picture;
 #[cfg(test)]
 pub(crate) use series::series_of;

@@ -1,14 +1,17 @@
 //! The whole page: the answer first, then why, then everything else.
 
+use base64::Engine as _;
 use lon_shell::figures::{duration_ns, length_ns};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use sha2::{Digest as _, Sha256};
 
 use super::source::Source;
-use super::{charts, tables};
+use super::{charts, load, tables};
 use crate::outputs::documents::bound::BoundDocument;
 use crate::outputs::documents::parts::ByDirection;
 use crate::outputs::documents::qdl_result::QdlState;
 use crate::outputs::documents::result_summary::{MetricDocument, ResultSummary, Validity};
+use crate::outputs::documents::within::WithinDocument;
 use crate::outputs::latencies::latency_text;
 
 /// Reasons that are shown; of many nodes each may have its own.
@@ -19,7 +22,7 @@ const STYLE: &str = include_str!("style.css");
 /// The page as HTML. It has everything in itself, and no script.
 pub(crate) fn page(source: &Source) -> String {
     let result = &source.result;
-    let charts = charts::all(source);
+    let charts: Vec<_> = load::chart(source).into_iter().chain(charts::all(source)).collect();
     let main = html! {
         @if !source.never_written.is_empty() {
             p { "The run has not come to write: " (source.never_written.join(", ")) "." }
@@ -27,6 +30,7 @@ pub(crate) fn page(source: &Source) -> String {
         @for why in &source.missing { p class="bad" { "Not shown: " (why) } }
         @if let Some(why) = without_curves(source) { p { (why) } }
         div class="charts" { @for chart in &charts { (chart.markup()) } }
+        (load::trials(source))
         (tables::latencies(source))
         (tables::split(source))
         (tables::split_by_node(source))
@@ -45,8 +49,18 @@ pub(crate) fn page(source: &Source) -> String {
     framed(&title(source), &answer(source), &main, &result.unofficial)
 }
 
-/// A page of this header and these contents.
+/// A page of this header and these contents, without a script.
 pub(crate) fn framed(title: &str, header: &Markup, main: &Markup, unofficial: &str) -> String {
+    scripted(title, header, main, unofficial, None)
+}
+
+/// A page with this script, if any. A browser runs no other one, since the page names the checksum of its own.
+pub(crate) fn scripted(title: &str, header: &Markup, main: &Markup, unofficial: &str, script: Option<&str>) -> String {
+    let allowed = script.map_or_else(String::new, |script| {
+        let sum = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(script));
+        format!("; script-src 'sha256-{sum}'")
+    });
+    let policy = format!("default-src 'none'; style-src 'unsafe-inline'{allowed}");
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -54,7 +68,7 @@ pub(crate) fn framed(title: &str, header: &Markup, main: &Markup, unofficial: &s
                 meta charset="utf-8";
                 meta name="generator" content="loadgen-node";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'";
+                meta http-equiv="Content-Security-Policy" content=(policy);
                 title { (title) }
                 style { (PreEscaped(STYLE)) }
             }
@@ -62,6 +76,7 @@ pub(crate) fn framed(title: &str, header: &Markup, main: &Markup, unofficial: &s
                 header { (header) }
                 main { (main) }
                 footer { p { (unofficial) } }
+                @if let Some(script) = script { script { (PreEscaped(script)) } }
             }
         }
     }
@@ -146,6 +161,7 @@ pub(super) fn answers(source: &Source) -> Vec<(&'static str, String)> {
     let all = [
         ("Speed", speed(result)),
         ("Limit", limit(result)),
+        ("Within the limits of --within", result.within.as_ref().map(WithinDocument::words)),
         ("Why not faster", slow(source)),
         ("Network traffic", carried(source)),
         ("Is the network the limit", is_limit(source)),
@@ -153,7 +169,9 @@ pub(super) fn answers(source: &Source) -> Vec<(&'static str, String)> {
         ("Samples", samples(result)),
         ("Accuracy", accuracy(result)),
     ];
-    all.into_iter().filter_map(|(question, answer)| Some((question, answer?))).collect()
+    let [speed, rest @ ..] = all;
+    let all = std::iter::once(speed).chain(load::answers(result)).chain(rest);
+    all.filter_map(|(question, answer)| Some((question, answer?))).collect()
 }
 
 fn speed(result: &ResultSummary) -> Option<String> {
@@ -163,7 +181,8 @@ fn speed(result: &ResultSummary) -> Option<String> {
         (Some(value), "ns") => duration_ns(value as i64),
         (Some(value), unit) => format!("{value:.2} {unit}"),
     };
-    Some(format!("{value} ({})", metric.name))
+    let scheduled = result.scheduled_samples_per_s.map(|rate| format!("; scheduled {rate:.2} samples/s"));
+    Some(format!("{value} ({}){}", metric.name, scheduled.unwrap_or_default()))
 }
 
 fn limit(result: &ResultSummary) -> Option<String> {
@@ -180,7 +199,11 @@ fn slow(source: &Source) -> Option<String> {
     let (name, p50_ns, share) = tables::largest_part(split)?;
     let most = format!("{:.0} % of the latency at the median is {name} ({})", share * 100.0, length_ns(p50_ns));
     let parts = format!("{most}; p99 {}", split.sum(|at| at.p99));
-    let bound = source.result.bound.as_ref().and_then(BoundDocument::words);
+    let as_asked = || {
+        let is_scheduled = source.result.scheduled_samples_per_s.is_some();
+        is_scheduled.then(|| "the rate is that of target_qps, which a shorter latency does not raise".to_owned())
+    };
+    let bound = source.result.bound.as_ref().and_then(BoundDocument::words).or_else(as_asked);
     Some(bound.map_or_else(|| parts.clone(), |bound| format!("{bound}. {parts}")))
 }
 
@@ -198,11 +221,19 @@ fn carried(source: &Source) -> Option<String> {
     })
 }
 
+/// Sockets that are full for this share of the time show what the links carry.
+const SOMETIMES: f64 = 0.1;
+
 /// Of the run as it was, codecs included.
 fn is_limit(source: &Source) -> Option<String> {
     let limit = &source.network.as_ref()?.bandwidth_gbit_s.limit;
     // Results of earlier versions do not say.
-    (!limit.is_empty()).then(|| limit.clone())
+    let has_probe = source.network.as_ref().is_some_and(|network| network.probe.is_some());
+    // Sockets that always had room show what was sent, and not what would fit.
+    let bound = source.result.bound.as_ref().filter(|bound| has_probe || bound.sockets_full >= SOMETIMES);
+    let fits = bound.and_then(|bound| bound.links_fit_per_s);
+    let fits = fits.map(|per_s| format!("; the links would carry {per_s:.0} samples/s like these"));
+    (!limit.is_empty()).then(|| format!("{limit}{}", fits.unwrap_or_default()))
 }
 
 /// Returns the verdict on the network by the rules for this rate, whatever was sent.

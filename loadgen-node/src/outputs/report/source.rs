@@ -63,7 +63,8 @@ impl Source {
 
     /// Of a run whose program was killed: what its folder has, with this result and these samples.
     pub(crate) fn recovered(folder: &Path, result: ResultSummary, stored: Option<&StoredTimeline>) -> Source {
-        let curves = stored.map(|stored| curves(&stored_timeline::plan(&stored.about, &result)?, &stored.timeline));
+        let curves =
+            stored.map(|stored| curves(&stored_timeline::plan(folder, &stored.about, &result)?, &stored.timeline));
         Source::with(folder, result, None, curves.transpose())
     }
 
@@ -142,12 +143,12 @@ fn stored_curves(folder: &Path, result: &ResultSummary) -> Result<Option<Series>
         return Ok(None);
     }
     let stored = stored_timeline::read(&path)?;
-    curves(&stored_timeline::plan(&stored.about, result)?, &stored.timeline).map(Some)
+    curves(&stored_timeline::plan(folder, &stored.about, result)?, &stored.timeline).map(Some)
 }
 
 /// The curves of what was measured by a plan.
 fn curves(plan: &Plan, timeline: &Timeline) -> Result<Series> {
     let phase = plan.phases().iter().find(|phase| !phase.is_accuracy()).context("the plan measures nothing")?;
-    let starts_ns = timeline.starts(phase, plan.effective().shape.latency_start);
+    let starts_ns = timeline.starts(phase, plan.effective().shape);
     Series::of(timeline, starts_ns).context("the latencies cannot be counted")
 }

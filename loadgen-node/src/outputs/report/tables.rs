@@ -14,6 +14,7 @@ use crate::outputs::documents::parts::{
     BandwidthDocument, ByDirection, LatencySplit, LatencySpread, LinkDocument, Percentiles,
 };
 use crate::outputs::documents::result_summary::TokensDocument;
+use crate::outputs::labels::labels_text;
 use crate::outputs::latencies::latency_text;
 
 /// Nodes that are shown one by one; the documents have all.
@@ -26,7 +27,7 @@ const SLOWEST: usize = 8;
 const LATENCIES: [&str; 10] = ["what", "min", "mean", "p50", "p90", "p95", "p97", "p99", "p99.9", "max"];
 
 /// A table with a heading in each row.
-fn table(id: &str, title: &str, head: &[&str], rows: &[(String, Vec<Markup>)]) -> Markup {
+pub(super) fn table(id: &str, title: &str, head: &[&str], rows: &[(String, Vec<Markup>)]) -> Markup {
     html! {
         section id=(id) {
             h2 { (title) }
@@ -296,7 +297,10 @@ pub(super) fn rules(source: &Source) -> Markup {
 pub(super) fn made(source: &Source) -> Markup {
     let result = &source.result;
     let made = &result.made;
-    let settings = serde_json::to_value(&result.settings).unwrap_or_default();
+    let settings = match &result.settings_v0_5 {
+        Some(settings) => serde_json::to_value(settings).unwrap_or_default(),
+        None => serde_json::to_value(&result.settings).unwrap_or_default(),
+    };
     let settings = settings.as_object().into_iter().flatten();
     let settings = settings.map(|(key, value)| (key.clone(), vec![text(value)])).collect::<Vec<_>>();
     let row = |name: &str, value: &str| (name.to_owned(), vec![text(value)]);
@@ -315,6 +319,7 @@ pub(super) fn made(source: &Source) -> Markup {
     let lag = || format!("{} ({})", length_ns(made.max_lag_ns), made.max_lag_origin);
     rows.extend(is_own.then(|| row("largest lag allowed", &lag())));
     rows.extend(made.note.as_deref().map(|note| row("note", note)));
+    rows.extend((!made.labels.is_empty()).then(|| row("labels", &labels_text(&made.labels))));
     html! {
         (table("made", "Origin of the run", &["what", "value"], &rows))
         @if is_own {

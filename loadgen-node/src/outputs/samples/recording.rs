@@ -80,7 +80,7 @@ impl Recording {
             bail!("{} has no {}: {why}", folder.display(), logs::TIMELINE);
         }
         let timeline = stored_timeline::check(&path)?;
-        let plan = stored_timeline::plan(timeline.about(), &result)?;
+        let plan = stored_timeline::plan(folder, timeline.about(), &result)?;
         let stages = recorded_stages(folder, &result, timeline.samples())?;
         Ok(Recording { path, plan, is_drawn: result.profile().is_some(), timeline, stages })
     }
@@ -104,7 +104,7 @@ impl Recording {
         let phase: Option<&PhasePlan> = plan.phases().iter().find(|phase| !phase.is_accuracy());
         let phase = phase.ok_or_else(|| io::Error::other("the plan measures nothing"))?;
         let (queries, each) = (timeline.queries(), timeline.samples_per_query());
-        let mut starts = Starts::new(phase, plan.effective().shape.latency_start, queries, each);
+        let mut starts = Starts::new(phase, plan.effective().shape, queries, each);
         let mut indices = is_drawn.then(|| Indices::new(phase, queries));
         let rows =
             timeline.rows(|| files::open(path, Limit::DATA).map(|file| BufReader::with_capacity(1 << 20, file)))?;
@@ -140,6 +140,8 @@ fn recorded_stages(folder: &Path, result: &ResultSummary, samples: u64) -> Resul
     if !path.exists() {
         if result.files.contains_key(stages::FILE) {
             tracing::warn!(file = %path.display(), "a file is gone: node and stages of the samples are left out");
+        } else {
+            tracing::info!("the run has no stages of its samples: run --record-stages writes node and stages");
         }
         return Ok(None);
     }

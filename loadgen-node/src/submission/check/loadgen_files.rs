@@ -15,6 +15,8 @@ const RELEASE: &str = "/VERSION.txt";
 const GENERATED: &str = "/mlperf_conf.h";
 /// Ends of names of files that become part of LoadGen.
 const SOURCES: [&str; 3] = [".cc", ".h", "/mlperf.conf"];
+/// The version in logs of this program begins with it.
+const OWN: &str = "lon ";
 /// The status in the log of a LoadGen that was built outside a clone.
 const NO_CLONE: &str = "NA";
 
@@ -23,6 +25,8 @@ const NO_CLONE: &str = "NA";
 pub(super) enum Built {
     /// Every file is one of an official commit.
     Unmodified,
+    /// It is this program, as the log says.
+    Own,
     /// Why it is not the official one.
     Modified(Vec<String>),
     /// Why the log does not show which it is.
@@ -36,6 +40,9 @@ static KNOWN: LazyLock<BTreeSet<(&str, &str)>> = LazyLock::new(|| {
 
 /// Looks at the sums and the status of the clone in a log.
 pub(super) fn built(detail: &Detail) -> Built {
+    if detail.text("loadgen_version").is_some_and(|version| version.starts_with(OWN)) {
+        return Built::Own;
+    }
     let status = detail.text("loadgen_git_status_message").unwrap_or_default().trim();
     let is_changed = !status.is_empty() && status != NO_CLONE;
     let mut faults: Vec<String> =
@@ -114,6 +121,8 @@ mod tests {
             let found = format!("{:?}", built(&log(changed, status)));
             assert!(found.contains(wanted), "{changed:?} {status}: {found}");
         }
+        let own = ":::MLLOG {\"key\": \"loadgen_version\", \"value\": \"lon 0.1.0, unofficial\"}\n";
+        assert_eq!(built(&Detail::read(own).unwrap()), Built::Own);
         let silent = Detail::read(":::MLLOG {\"key\": \"sut_name\", \"value\": \"a\"}\n").unwrap();
         assert_eq!(built(&silent), Built::NotSeen("the log has no sums of them".to_owned()));
         let empty = Detail::read(":::MLLOG {\"key\": \"loadgen_file_sha1\", \"value\": {}}\n").unwrap();

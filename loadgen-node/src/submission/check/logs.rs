@@ -20,6 +20,8 @@ const SHOWN: usize = 3;
 const NETWORK_SUT: &str = "Network SUT";
 /// The scenario whose query has a least number of samples.
 const ONE_QUERY: &str = "Offline";
+/// Fault of a log of this program.
+const OWN_LOG: &str = "is of loadgen-node: a submission needs logs of the official LoadGen (engine = \"official\")";
 /// The words of a mark that says so.
 const NO_RESULT: &str = "not a Network result";
 
@@ -59,6 +61,9 @@ fn check(tree: &mut Tree, place: &Place, kind: Kind, run: &AuditedRun) {
     }
     match built(&run.detail) {
         Built::Unmodified => {}
+        // A rehearsal is not to be submitted.
+        Built::Own if place.is_rehearsal => tree.advise(&path, OWN_LOG),
+        Built::Own => faults.push(OWN_LOG.to_owned()),
         Built::Modified(of_files) => faults.extend(of_files),
         Built::NotSeen(why) => tree.unchecked(format!("files of the LoadGen that led the runs: {why}")),
     }

@@ -60,7 +60,7 @@ impl Subject {
             let has_it = scenarios.has(scenario.name());
             return has_it.then_some(Subject { name: INTERACTIVE, scenario, benchmark, official });
         }
-        let scenario = Scenario::ALL.into_iter().find(|known| known.name().eq_ignore_ascii_case(word))?;
+        let scenario = Scenario::OFFICIAL.into_iter().find(|known| known.name().eq_ignore_ascii_case(word))?;
         Some(Subject { name: scenario.name(), scenario, benchmark, official: checker })
     }
 }
@@ -101,7 +101,7 @@ impl Place {
     /// The scenario of a run here: that of the folder, unless its result may follow from a run of another.
     pub(super) fn scenario_of(&self, detail: &Detail) -> Scenario {
         let name = detail.text("effective_scenario").unwrap_or_default();
-        let logged = Scenario::ALL.into_iter().find(|known| known.name() == name);
+        let logged = Scenario::OFFICIAL.into_iter().find(|known| known.name() == name);
         let other = logged.filter(|logged| self.is_edge && inferred::is_allowed(self.scenario, *logged));
         other.unwrap_or(self.scenario)
     }

@@ -1,6 +1,6 @@
 //! The divisions that a tree has folders for, and in what the rules for their results differ.
 
-use crate::division::Division;
+use super::super::division::SubmissionDivision;
 
 /// A folder at the top of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,8 +21,8 @@ impl TreeDivision {
     pub(super) fn name(self) -> &'static str {
         match self {
             TreeDivision::Closed => "closed",
-            TreeDivision::Network => Division::Network.name(),
-            TreeDivision::Open => Division::Open.name(),
+            TreeDivision::Network => SubmissionDivision::Network.name(),
+            TreeDivision::Open => SubmissionDivision::Open.name(),
         }
     }
 

@@ -194,6 +194,7 @@ impl Guided {
         let saturation = watch.end(self.pacing, false, held.run.capacity());
         let seen = Seen {
             outcome: self.outcome(),
+            v05: None,
             tally: self.ears.take_tally(),
             stalls: Vec::new(),
             judges_stalls: false,
@@ -221,6 +222,7 @@ impl Guided {
             counts,
             lag: Default::default(),
             lag_course: Default::default(),
+            behind: None,
             max_pending: 0,
             timeline: None,
         };

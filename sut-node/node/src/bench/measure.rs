@@ -1,8 +1,9 @@
 //! The two phases of `bench`, of so many seconds each.
 //!
 //! *Saturation*: as many samples in flight as keep the workers busy, which is what Offline does. *One at a time*: the
-//! next sample goes in when the answer to the last one is out, which is what SingleStream does. Samples pass the same
-//! stages as those of a run: decoding, pre-processing, queue, batch, backend, lane.
+//! next request goes in when the answers to the last one are out. A request is a sample, which is what SingleStream
+//! does, or a batch, as in DLI's latency mode. Samples pass the same stages as those of a run: decoding,
+//! pre-processing, queue, batch, backend, lane.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -59,6 +60,28 @@ pub struct Saturation {
     pub in_flight: u64,
 }
 
+/// A request that was answered whole.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// From the request to its last answer.
+    pub time: Duration,
+    /// Tokens of its answers; 0 unless the backend answers token by token.
+    pub tokens: u64,
+}
+
+/// Results of both phases where the requests of the second one are batches.
+#[derive(Debug)]
+pub struct MeasuredBatches {
+    /// The first phase.
+    pub saturation: Saturation,
+    /// The requests of the second phase that were answered whole.
+    pub requests: Vec<Request>,
+    /// Requests of the second phase with a sample that failed.
+    pub failed_requests: u64,
+    /// The first reason why a sample failed.
+    pub failure: Option<String>,
+}
+
 /// Runs both phases.
 ///
 /// # Errors
@@ -69,14 +92,57 @@ pub fn run(
     samples: &Samples,
     phase: Duration,
 ) -> Result<Measured, ServeError> {
+    // 1 ns to an hour with three significant digits.
+    let latency_ns = Histogram::new_with_bounds(1, 3_600_000_000_000, 3);
+    let mut latency_ns = latency_ns.unwrap_or_else(|_| unreachable!("the bounds are constants"));
+    let record = |request: Request| {
+        latency_ns.saturating_record(u64::try_from(request.time.as_nanos()).unwrap_or(u64::MAX));
+    };
+    let Phases { saturation, failed, nan, failure } = phases((config, backend, samples), phase, 1, record)?;
+    Ok(Measured { saturation, latency_ns, nan, failed_alone: failed, failure })
+}
+
+/// Runs both phases, the second one with batches of the largest size.
+///
+/// # Errors
+/// The backend cannot be brought up.
+pub fn run_batches(
+    config: &ServeConfig,
+    backend: &dyn Backend,
+    samples: &Samples,
+    phase: Duration,
+) -> Result<MeasuredBatches, ServeError> {
+    let mut requests = Vec::new();
+    let size = config.max_batch.get() as u64;
+    let Phases { saturation, failed, failure, .. } =
+        phases((config, backend, samples), phase, size, |request| requests.push(request))?;
+    Ok(MeasuredBatches { saturation, requests, failed_requests: failed, failure })
+}
+
+/// Results of both phases, without the requests that were answered.
+struct Phases {
+    saturation: Saturation,
+    /// Requests of the second phase with a sample that failed.
+    failed: u64,
+    nan: u64,
+    failure: Option<String>,
+}
+
+/// Runs both phases. Requests of the second one have `size` samples, and `answered` gets those that were answered.
+fn phases(
+    (config, backend, samples): (&ServeConfig, &dyn Backend, &Samples),
+    phase: Duration,
+    size: u64,
+    answered: impl FnMut(Request),
+) -> Result<Phases, ServeError> {
     let threads = ComputeThreads::start(config, backend)?;
     let in_flight = busy_samples(config, backend).saturating_mul(2);
     let mut client = Client::new(config, backend, &threads, samples)?;
     let saturation = client.saturate(phase, in_flight);
-    let (latency_ns, failed_alone) = client.one_at_a_time(phase);
+    let failed = client.one_at_a_time(phase, size, answered);
     let (nan, failure) = (client.lane.run.counters.nan.load(Relaxed), client.failure);
     threads.finish();
-    Ok(Measured { saturation, latency_ns, nan, failed_alone, failure })
+    Ok(Phases { saturation, failed, nan, failure })
 }
 
 /// Asks and is answered, in place of a connection.
@@ -148,25 +214,26 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Latencies in ns of the samples that were answered, and how many samples failed.
-    fn one_at_a_time(&mut self, phase: Duration) -> (Histogram<u64>, u64) {
+    /// Sends requests of so many samples, each when the one before is answered. Returns the number of requests with a
+    /// sample that failed; `answered` has the others.
+    fn one_at_a_time(&mut self, phase: Duration, samples: u64, mut answered: impl FnMut(Request)) -> u64 {
         let began = Instant::now();
-        // 1 ns to an hour with three significant digits.
-        let latency_ns = Histogram::new_with_bounds(1, 3_600_000_000_000, 3);
-        let mut latency_ns = latency_ns.unwrap_or_else(|_| unreachable!("the bounds are constants"));
         let (mut answers, mut failed) = (Vec::new(), 0);
         while began.elapsed() < phase {
             let sent = Instant::now();
-            self.submit(1, &mut answers);
-            self.wait(&mut answers);
-            let took = sent.elapsed();
-            if answers.drain(..).all(|answer| self.is_answered(answer)) {
-                latency_ns.saturating_record(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
-            } else {
-                failed += 1;
+            self.submit(samples, &mut answers);
+            let (mut left, mut tokens, mut is_whole) = (samples, 0, true);
+            while left > 0 {
+                tokens += self.wait(&mut answers);
+                left -= answers.len() as u64;
+                for answer in answers.drain(..) {
+                    is_whole &= self.is_answered(answer);
+                }
             }
+            let time = sent.elapsed();
+            if is_whole { answered(Request { time, tokens }) } else { failed += 1 }
         }
-        (latency_ns, failed)
+        failed
     }
 
     fn is_answered(&mut self, answer: Answer) -> bool {
@@ -268,6 +335,19 @@ mod tests {
     fn a_backend_without_workers_is_measured_too() {
         let measured = measured("null", 1, None);
         assert!(measured.saturation.samples > 256 && measured.latency_ns.len() > 1);
+    }
+
+    #[test]
+    fn a_request_of_a_batch_ends_with_its_last_answer() {
+        let options = BackendOptions { max_batch: NonZeroUsize::new(4).unwrap(), ..BackendOptions::default() };
+        let backend = Backends::new().open("synthetic:base=2ms,per_sample=1ms", &options).unwrap();
+        let mut config = ServeConfig::new("n1".parse().unwrap());
+        config.max_batch = options.max_batch;
+        let samples = Samples::for_backend(backend.as_ref(), None).unwrap();
+        let measured = run_batches(&config, backend.as_ref(), &samples, Duration::from_millis(100)).unwrap();
+        assert_eq!((measured.failed_requests, measured.failure), (0, None));
+        let shortest = measured.requests.iter().map(|request| request.time).min().unwrap();
+        assert!(shortest >= Duration::from_millis(6) && measured.requests.len() <= 17, "{shortest:?}");
     }
 
     #[test]

@@ -173,7 +173,10 @@ fn sizes_that_are_given_let_a_model_be_tried(engine: OnnxEngine) {
         assert!(backend.info().settings.iter().any(|it| it.name == "dims" && it.value == given && it.shapes_answers));
     }
     let error = open(&["length=37"]).err().unwrap().to_string();
-    assert!(error.contains("no free dimension 'length' (--dims); its free dimensions are: N, width"), "{error}");
+    assert!(
+        error.contains("no free dimension 'length' (--dims); the free dimensions of its inputs are: N, width"),
+        "{error}"
+    );
 }
 
 /// No zero is a divisor, and a node that warms up on zeros must not fail on them.

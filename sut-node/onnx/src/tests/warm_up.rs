@@ -74,6 +74,19 @@ fn an_empty_answer_is_one_where_that_is_said(engine: OnnxEngine) {
     assert_eq!(worker.infer(&[nothing()]), [Ok(Bytes::new())]);
 }
 
+/// As many zeros as the input says, which are five by the file; of zeros and of ones come other numbers.
+#[test]
+#[ignore = ".ci/run models"]
+fn a_size_that_follows_from_an_input_is_no_fault_of_the_file() {
+    let (n, y) = (value("n", DType::I64, &["1"]), value("y", DType::F32, &["5"]));
+    let model = model(vec![n], vec![y], vec![node("ConstantOfShape", &["n"], "y")]);
+    let mut worker = opened(model, &options(OnnxEngine::OnnxRuntime, 1)).unwrap();
+    let count = |count: i64| sample(&[(DType::I64, &[], &count.to_le_bytes())]);
+    assert_eq!(worker.infer(&[count(5)]), [Ok(Bytes::from(vec![0; 20]))]);
+    let error = worker.infer(&[count(4)]).remove(0).unwrap_err().to_string();
+    assert!(error.contains("came with shape [4]"), "{error}");
+}
+
 for_both_engines! {
     a_model_that_cannot_divide_by_zero_is_served,
     a_model_that_nothing_made_up_fits_is_served,

@@ -307,8 +307,8 @@ pub(super) static FAULTS: &[Fault] = &[
         name: "packets of rubbish both ways",
         sut: Sut::Relayed(STEADY),
         during: |scene| {
-            scene.relays[1].spoil(Heading::Node);
-            scene.relays[1].spoil(Heading::LoadGen);
+            scene.relays[1].spoil_packets(Heading::Node);
+            scene.relays[1].spoil_packets(Heading::LoadGen);
         },
         over: Over::Routes("Offline", QUIC),
         ..QUIET

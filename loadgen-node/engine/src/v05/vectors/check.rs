@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
+use super::super::assign::fields;
 use super::facts::{Difference, Fact};
 use super::form::{Input, Kind, VectorError, parts};
-use super::ran::{Ran, fields};
+use super::ran::Ran;
 use super::{accuracy_log, config, intervals, judging, official, search, traffic};
 
 /// Checks a case, the text of a vector file; returns the first difference, if there is one.

@@ -2,12 +2,12 @@
 
 use serde_json::Map;
 
+use super::super::assign::fields;
 use super::super::conf::apply;
 use super::super::scenario::Scenario;
 use super::super::settings::Settings;
 use super::facts::Fact;
 use super::form::Input;
-use super::ran::fields;
 
 /// Return codes of the reader: as a number, and as text.
 const DONE: (i32, &str) = (0, "0");

@@ -8,7 +8,8 @@ use thiserror::Error;
 use super::super::conf;
 use super::super::script::Script;
 use super::super::settings::Settings;
-use super::super::test::{TestError, TestInput};
+use super::super::test::TestInput;
+use crate::run::End;
 use crate::settings::{IntegerRule, Qsl};
 use crate::traffic::PlanError;
 
@@ -26,15 +27,12 @@ pub enum VectorError {
         /// The fault of its value.
         why: &'static str,
     },
-    /// The test has no result.
-    #[error(transparent)]
-    Test(#[from] TestError),
-}
-
-impl From<PlanError> for VectorError {
-    fn from(error: PlanError) -> Self {
-        Self::Test(error.into())
-    }
+    /// The settings cannot be run.
+    #[error("the settings cannot be run: {0}")]
+    Plan(#[from] PlanError),
+    /// The test was not run to its end.
+    #[error("the test was not run to its end: {0:?}")]
+    Ended(End),
 }
 
 /// The subject of a case.

@@ -11,7 +11,7 @@ use super::super::effective::Effective;
 use super::super::scenario::{LatencyRule, Pacing};
 use super::super::summary::{scheduled_rate, verdict};
 use super::super::test::TestInput;
-use super::super::traffic::{First, Trace, phase, sets};
+use super::super::traffic::{Trace, phases};
 use super::accuracy_log::log;
 use super::facts::{Difference, Fact};
 use super::form::{Input, Kind, VectorError};
@@ -26,7 +26,7 @@ const RESULT: &str = "summary_result_is";
 pub(super) fn facts(input: &Input) -> Result<Fact, VectorError> {
     let test = input.test()?;
     let effective = Effective::new(&test.settings, test.qsl, &mut Vec::new())?;
-    let phases = phases(&test, &effective)?;
+    let phases = phases(&effective, test.qsl, test.integers)?;
     let loaded: Vec<List> = phases.iter().map(loaded).collect();
     let generated = phases.iter().map(|phase| {
         Fact::Some(vec![
@@ -49,22 +49,6 @@ pub(super) fn facts(input: &Input) -> Result<Fact, VectorError> {
         facts.extend(results(&effective, phase));
     }
     Ok(Fact::Some(facts))
-}
-
-/// The series of the test, one after another.
-fn phases(test: &TestInput, effective: &Effective) -> Result<Vec<PhasePlan>, VectorError> {
-    let mode = test.settings.mode;
-    let sets = sets(effective, test.qsl, test.integers)?;
-    let accuracy = sets.iter().filter(|_| mode.has_accuracy()).map(|set| (set, true));
-    let performance = sets.iter().take(usize::from(mode.has_performance())).map(|set| (set, false));
-    let mut first = First::default();
-    let mut phases = Vec::new();
-    for (set, is_accuracy) in accuracy.chain(performance) {
-        let phase = phase(effective, is_accuracy, set.clone(), test.integers, first)?;
-        first = First { query: phase.end_query(), sample: phase.end_sample() };
-        phases.push(phase);
-    }
-    Ok(phases)
 }
 
 fn loaded(phase: &PhasePlan) -> List {

@@ -1,11 +1,9 @@
 //! A test that was run with a scripted SUT.
 
-use serde_json::{Map, Value};
-
 use super::super::script::ScriptedWorld;
-use super::super::settings::Settings;
 use super::super::test::{Reported, SeriesOutcome, TestInput, TestOutcome, run_test};
 use super::form::{Input, VectorError};
+use crate::run::{End, RunOptions};
 
 /// The name of the scripted SUT.
 pub(super) const SUT: &str = "VectorSUT";
@@ -22,7 +20,10 @@ impl Ran {
     pub(super) fn new(input: &Input) -> Result<Self, VectorError> {
         let test = input.test()?;
         let mut world = ScriptedWorld::new(input.sut.clone());
-        let outcome = run_test(&test, &mut world)?;
+        let outcome = run_test(&test, &RunOptions::default(), &mut world, &mut ())?;
+        if outcome.end != End::Completed {
+            return Err(VectorError::Ended(outcome.end));
+        }
         Ok(Self { input: test, outcome, world })
     }
 
@@ -30,14 +31,5 @@ impl Ran {
     pub(super) fn reported(&self) -> Option<(&SeriesOutcome, &Reported)> {
         let reported = self.outcome.reported.as_ref()?;
         Some((self.outcome.series.get(reported.series)?, reported))
-    }
-}
-
-/// The settings, field by field.
-pub(super) fn fields(settings: &Settings) -> Map<String, Value> {
-    match serde_json::to_value(settings) {
-        Ok(Value::Object(fields)) => fields,
-        // A record of numbers and words is always an object.
-        _ => Map::new(),
     }
 }

@@ -55,6 +55,7 @@ fn of_trial(trial: &Trial, series: &SeriesOutcome, samples: &SeriesSamples) -> F
         Part::Base => "base",
         Part::Widen => "widen",
         Part::Bisect => "bisect",
+        Part::Verify => "verify",
     };
     let mut facts = vec![
         ("phase", Fact::is(part)),

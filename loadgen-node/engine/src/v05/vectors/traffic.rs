@@ -7,7 +7,6 @@ use super::super::test::SeriesOutcome;
 use super::facts::Fact;
 use super::lists::List;
 use super::ran::Ran;
-use crate::traffic::Gap;
 
 pub(super) fn facts(ran: &Ran) -> Fact {
     let world = &ran.world;
@@ -54,7 +53,7 @@ fn of_series(series: &SeriesOutcome, samples: &SeriesSamples) -> Fact {
         ("first_query_len", Fact::is(first.len())),
         ("first_query_first_indices", Fact::Begins(Rc::new(List::of(first)))),
     ];
-    if series.effective.shape.gap == Gap::Poisson {
+    if series.effective.shape.has_random_gaps {
         let due = Rc::new(List::Numbers(record.queries().iter().map(|query| query.scheduled_ns).collect()));
         facts.push(("due_ns_sha256", Fact::is(due.sha256())));
         facts.push(("due_ns_first", Fact::Begins(due)));

@@ -79,7 +79,7 @@ struct Folder {
 
 /// The file of labels of a folder with a file for each sample, in words.
 pub(crate) const LABELS: &str =
-    "labels.txt in this folder: a line for each file in the order of names, with a whole number from 0";
+    "labels.txt or labels.npy in this folder: a whole number from 0 for each file, in the order of names";
 
 /// Returns the names of the samples' files, sorted. Empty when the folder has none or cannot be read.
 fn names(folder: &Path) -> Vec<String> {
@@ -96,10 +96,24 @@ pub(crate) fn is_folder(folder: &Path) -> bool {
     !names(folder).is_empty()
 }
 
+/// The error about right answers, with a tip where the folder has one array: it may be all samples.
+fn of_one_array(error: DatasetError, folder: &Path, names: &[String]) -> DatasetError {
+    match (error, names) {
+        (DatasetError::Content { file, reason }, [only]) => DatasetError::Content {
+            file,
+            reason: format!(
+                "{reason}; in a folder each .npy is one sample: give {} where it is an array of samples",
+                folder.join(only).display()
+            ),
+        },
+        (error, _) => error,
+    }
+}
+
 /// Opens a folder with a `.npy` file for each sample.
 pub(crate) fn open_folder(folder: &Path) -> Result<Opened, DatasetError> {
     let names = names(folder);
-    let truths = truths::beside(folder, names.len())?;
+    let truths = truths::beside(folder, names.len()).map_err(|error| of_one_array(error, folder, &names))?;
     let told = |source| SumError::Read { file: folder.to_owned(), source };
     let inside = folder::Folder::open(folder).map_err(told)?;
     for name in &names {

@@ -5,6 +5,7 @@
 //! | [`synthetic`] | `synthetic:...`, no path | generated | none |
 //! | [`digits`] | none, or a folder with `images.npy` and `labels.npy` | the digits benchmark's | in `labels.npy` |
 //! | [`images`] | folder with `val_map.txt` | JPEGs, decoded and preprocessed, or unchanged | in `val_map.txt` |
+//! | [`images`] | folder with `val2017` and `annotations/instances_val2017.json` (COCO) | the same | boxes |
 //! | [`squad`] | folder with `dev-v1.1.json` and `vocab.txt` | windows of passages | in `dev-v1.1.json` |
 //! | [`arrays`] | `FILE.npy` | one array, whose first axis counts samples | beside it |
 //! | [`arrays`] | folder of `.npy` files | a file each, in the order of their names | in the folder |

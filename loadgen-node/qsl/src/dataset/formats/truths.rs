@@ -6,10 +6,13 @@
 //! | `answers.jsonl` | a line `{"answers": ["..."]}` for each sample: the right texts; maybe a `part`, as JSON lines |
 //! | `tokenizer.json` | what makes texts of answers that are token ids; beside texts only |
 //! | `punkt_tab` | NLTK's folder of this name, whose `english` finds the sentences of texts; beside texts only |
-//! | `annotations.json` | the boxes in images, in the form of COCO; the image of sample i is the i-th of the file |
+//! | `annotations.json`, `annotations/instances_val2017.json` | the boxes in images, in the form of COCO |
 //! | `masks` | a folder of files `*.bin`, by name in the order of samples: the class of each voxel, a byte each |
 //!
 //! The first of them that is there is read. Each must have its sum when there is a list of sums.
+//!
+//! Images are found in a file of boxes by the names of their files. The image of sample i is the i-th of the file where
+//! samples have no such names.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,6 +33,8 @@ const TOKENIZER: &str = "tokenizer.json";
 const SENTENCES: &str = "punkt_tab/english";
 /// The name of the file of boxes.
 const ANNOTATIONS: &str = "annotations.json";
+/// The name of COCO's own.
+pub(super) const COCO: &str = "annotations/instances_val2017.json";
 /// The name of the folder of segmentations.
 const MASKS: &str = "masks";
 
@@ -56,15 +61,37 @@ pub(super) fn beside(folder: &Path, count: usize) -> Result<Option<Truths>, Data
     }
 }
 
-/// Reads the boxes in the images of a folder; none when it has no file of them.
-pub(super) fn boxes(folder: &Path, count: usize) -> Result<Option<Truths>, DatasetError> {
-    let file = folder.join(ANNOTATIONS);
-    if !file.exists() {
-        return Ok(None);
-    }
-    let boxes = Boxes::from_json(&verified(folder, ANNOTATIONS)?).map_err(|reason| content(&file, reason))?;
-    counted(&file, boxes.len(), count)?;
+/// Reads the boxes in `count` images of a folder; none when it has no file of them.
+fn boxes(folder: &Path, count: usize) -> Result<Option<Truths>, DatasetError> {
+    let Some(name) = annotations(folder) else { return Ok(None) };
+    let boxes = read_boxes(folder, name)?;
+    counted(&folder.join(name), boxes.len(), count)?;
     Ok(Some(Truths::Boxes(Arc::new(boxes))))
+}
+
+/// Reads the boxes in these images of a folder, which are found by the names of their files, or else by their places.
+/// None when the folder has no file of boxes.
+pub(super) fn boxes_of(folder: &Path, images: &[Box<str>]) -> Result<Option<Truths>, DatasetError> {
+    let Some(name) = annotations(folder) else { return Ok(None) };
+    let (boxes, file) = (read_boxes(folder, name)?, folder.join(name));
+    let boxes = match boxes.of_files(images).map_err(|reason| content(&file, reason))? {
+        Some(boxes) => boxes,
+        None => {
+            counted(&file, boxes.len(), images.len())?;
+            boxes
+        }
+    };
+    Ok(Some(Truths::Boxes(Arc::new(boxes))))
+}
+
+/// The file of boxes in a folder.
+fn annotations(folder: &Path) -> Option<&'static str> {
+    [ANNOTATIONS, COCO].into_iter().find(|name| folder.join(name).exists())
+}
+
+/// Reads a file of boxes.
+pub(super) fn read_boxes(folder: &Path, name: &str) -> Result<Boxes, DatasetError> {
+    Boxes::from_json(&verified(folder, name)?).map_err(|reason| content(&folder.join(name), reason))
 }
 
 /// Joins right texts with the tokenizer and the model of sentences beside them, when they are there. Other right
@@ -231,5 +258,8 @@ mod tests {
         fs::write(folder.path().join(ANNOTATIONS), images).unwrap();
         assert!(matches!(beside(folder.path(), 1).unwrap(), Some(Truths::Boxes(_))));
         assert!(fault(folder.path(), 2).contains("right answers to 1 samples"));
+        fs::create_dir(folder.path().join("annotations")).unwrap();
+        fs::rename(folder.path().join(ANNOTATIONS), folder.path().join(COCO)).unwrap();
+        assert!(matches!(beside(folder.path(), 1).unwrap(), Some(Truths::Boxes(_))));
     }
 }

@@ -1,3 +1,5 @@
+//! Every kind of dataset, opened by its path: the samples in it, and the fault that is named.
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -7,10 +9,11 @@ use lon_proto::sample::{self, DType, Signature, Tensor, TensorSpec};
 use tempfile::TempDir;
 
 use super::*;
-use crate::accuracy::{Metric, Target, Truth};
+use crate::accuracy::{Metric, Target, Truth, Truths};
 use crate::benchmark::Benchmark;
 use crate::dataset::Dataset;
 
+mod images;
 mod own_models;
 
 fn folder() -> (TempDir, PathBuf) {
@@ -83,73 +86,6 @@ fn image_folder() -> (TempDir, PathBuf) {
 }
 
 #[test]
-fn a_folder_of_images_becomes_tensors_and_labels() {
-    let (_guard, path) = image_folder();
-    let mut dataset = opened("resnet50", &path).unwrap();
-    assert_eq!(dataset.total_count(), 4);
-    let labels: Vec<_> = [3, 7, 0, 999].map(|label| Some(Truth::Class(label))).to_vec();
-    assert_eq!(dataset.truths().unwrap().samples(), labels);
-    for index in 0..4 {
-        assert_eq!(shown(&mut dataset, index), "f32[3,224,224]", "{index}");
-    }
-    let red = tensors(&mut dataset, 1)[0].data()[..4].try_into().unwrap();
-    assert!((f32::from_le_bytes(red) - (90.0 - 123.68)).abs() < 2.0);
-    let spec = "resize=32,crop=16,dtype=u8,layout=nhwc".parse().unwrap();
-    let options = OpenOptions { preprocess: Some(spec), ..OpenOptions::default() };
-    let mut small = Benchmark::find("synthetic").unwrap().open_with(path.to_str(), &options).unwrap();
-    assert_eq!(shown(&mut small, 3), "u8[16,16,3]");
-    // White: no ink at all.
-    assert!(tensors(&mut small, 2)[0].data().iter().all(|&value| value > 250));
-    assert!(fault("synthetic", &path).contains("--preprocess"));
-    assert!(fault("bert", &path).contains("no dataset of bert"));
-}
-
-#[test]
-fn images_may_be_sent_as_they_are() {
-    let (_guard, path) = image_folder();
-    let options = OpenOptions { original: true, ..OpenOptions::default() };
-    let mut dataset = Benchmark::find("synthetic").unwrap().open_with(path.to_str(), &options).unwrap();
-    dataset.fits_codec(Codec::Original).unwrap();
-    dataset.set_codec(Codec::Original);
-    let file = fs::read(path.join("val/rgb.jpg")).unwrap();
-    let sent = tensors(&mut dataset, 0);
-    assert_eq!((sent[0].to_string(), &sent[0].data()[..]), (format!("u8[{}]", file.len()), &file[..]));
-    assert_eq!(dataset.tensor_bytes(0), dataset.payload(0).len() as u64);
-    let plain = Dataset::open("synthetic:u8[3]x2", &OpenOptions::default()).unwrap();
-    assert!(plain.fits_codec(Codec::Original).unwrap_err().to_string().contains("--compression original"));
-}
-
-#[test]
-fn what_is_wrong_with_images_is_named() {
-    let (_guard, path) = image_folder();
-    let mut dataset = opened("resnet50", &path).unwrap();
-    let ink = path.join("val/ink.jpg");
-    let whole = fs::read(&ink).unwrap();
-    fs::write(&ink, &whole[..whole.len() / 2]).unwrap();
-    let error = dataset.load(0..4).unwrap_err().to_string();
-    assert!(error.contains("sample 2") && error.contains("ink.jpg") && error.contains("truncated"), "{error}");
-    fs::remove_file(&ink).unwrap();
-    let error = dataset.load([2].into_iter()).unwrap_err().to_string();
-    assert!(error.contains("cannot read") && error.contains("ink.jpg"), "{error}");
-    let map = |text: &str| fs::write(path.join("val_map.txt"), text).unwrap();
-    map("val/rgb.jpg 3\nval/dot.jpg\n");
-    let error = opened("resnet50", &path).unwrap().fits_metric(Metric::Top1).unwrap_err().to_string();
-    assert!(error.contains("sample 1 ") && error.contains("no label"), "{error}");
-    map("val/rgb.jpg 3\nval/dot.jpg seven\n");
-    assert!(fault("resnet50", &path).contains("line 2: 'val/dot.jpg seven'"));
-    map("val/rgb.jpg -3\n");
-    assert!(fault("resnet50", &path).contains("line 1: the label -3"));
-    map("val/rgb.jpg 3\nval/gone.jpg 4\n");
-    let told = fault("resnet50", &path);
-    assert!(told.contains("line 2") && told.contains("gone.jpg") && told.contains("val_map.txt"), "{told}");
-    let options = OpenOptions { original: true, labels_only: true, ..OpenOptions::default() };
-    let labels = Benchmark::find("resnet50").unwrap().open_with(path.to_str(), &options).unwrap();
-    assert_eq!(labels.truths().unwrap().samples()[1], Some(Truth::Class(4)));
-    map("\n");
-    assert!(fault("resnet50", &path).contains("names no images"));
-}
-
-#[test]
 fn files_are_compared_with_their_sums() {
     let (_guard, path) = image_folder();
     let names = ["val/rgb.jpg", "val/grey one.JPEG", "val/ink.jpg", "val/dot.jpg"];
@@ -209,6 +145,9 @@ fn arrays_are_read_sample_by_sample() {
     fs::write(path.join("labels.txt"), "5\n6\n").unwrap();
     let error = opened("synthetic", &file).unwrap().fits_metric(Metric::Top1).unwrap_err().to_string();
     assert!(error.contains("sample 2 ") && error.contains("samples.npy"), "{error}");
+    assert!(error.ends_with(", and there are 2 labels for 3 samples"), "{error}");
+    let told = fault("synthetic", &path);
+    assert!(told.contains("2 labels for 1 samples") && told.ends_with("samples.npy where it is an array of samples"));
     for (labels, part) in [("1\nx\n", "line 2: 'x'"), ("1\n2\n3\n4\n", "4 labels for 3 samples")] {
         fs::write(path.join("labels.txt"), labels).unwrap();
         assert!(fault("synthetic", &file).contains(part), "{part}");

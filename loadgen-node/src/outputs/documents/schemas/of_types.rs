@@ -15,12 +15,17 @@ use super::KINDS;
 use crate::outputs::documents::accuracy::AccuracyDocument;
 use crate::outputs::documents::accuracy_subset::AccuracySubset;
 use crate::outputs::documents::audit_result::AuditResult;
+use crate::outputs::documents::campaign::CampaignPlan;
+use crate::outputs::documents::campaign_doctor::CampaignDoctor;
+use crate::outputs::documents::campaign_run::CampaignRun;
+use crate::outputs::documents::campaign_table::CampaignTable;
 use crate::outputs::documents::codec_advice::CodecAdvice;
 use crate::outputs::documents::comparison::Comparison;
 use crate::outputs::documents::conf::ConfDocument;
 use crate::outputs::documents::conformance::ConformanceDocument;
 use crate::outputs::documents::dataset_verified::DatasetVerified;
 use crate::outputs::documents::fleet::FleetReport;
+use crate::outputs::documents::inferred::InferredResults;
 use crate::outputs::documents::network_report::NetworkReport;
 use crate::outputs::documents::official_replay::OfficialReplay;
 use crate::outputs::documents::probe::ProbeDocument;
@@ -49,6 +54,10 @@ const MADE: [(&str, Make); KINDS.len()] = [
     ("submission_step", written::<StepRecord>),
     ("audit_result", written::<AuditResult>),
     ("repeats", written::<Repeats>),
+    ("campaign", written::<CampaignPlan>),
+    ("campaign_run", written::<CampaignRun>),
+    ("campaign_table", written::<CampaignTable>),
+    ("campaign_doctor", written::<CampaignDoctor>),
     ("codec_advice", written::<CodecAdvice>),
     ("conf", written::<ConfDocument>),
     ("config_cases", written::<Vec<ConfigCase>>),
@@ -66,6 +75,7 @@ const MADE: [(&str, Make); KINDS.len()] = [
     ("official_replay", written::<OfficialReplay>),
     ("comparison", written::<Comparison>),
     ("run_list", written::<RunList>),
+    ("inferred", written::<InferredResults>),
     ("schema_list", written::<SchemaList>),
     ("submission_plan", written::<SubmissionPlan>),
     ("submission_check", written::<SubmissionCheck>),

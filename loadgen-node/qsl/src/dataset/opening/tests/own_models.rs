@@ -73,3 +73,18 @@ fn token_ids_become_the_inputs_of_the_model() {
     let told = opened("synthetic", &file).unwrap().fit_to(&image).unwrap_err().to_string();
     assert!(told.contains("token ids do not make an input like image f32[N,3]"), "{told}");
 }
+
+#[test]
+fn a_sample_of_another_type_or_shape_comes_with_the_remedy() {
+    let (_guard, path) = folder();
+    let file = path.join("x.npy");
+    fs::write(&file, npy("<f8", "False", "(2, 3)", &[0; 48])).unwrap();
+    let dataset = opened("synthetic", &file).unwrap();
+    let told = |dtype, size| {
+        let model = Signature::new(vec![TensorSpec::new("x", dtype, vec![None, Some(size)])]);
+        dataset.fits_model(&model).unwrap_err().to_string()
+    };
+    let convert = "the sample is f64[3], the model takes x f32[N,3]: convert x from f64 to f32";
+    assert_eq!(told(DType::F32, 3), convert);
+    assert_eq!(told(DType::F64, 4), "the sample is f64[3], the model takes x f64[N,4]: each sample must be f64[4]");
+}

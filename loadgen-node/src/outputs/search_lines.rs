@@ -1,0 +1,71 @@
+//! A search for the highest load, as lines for people.
+
+use loadgen::run::{Bracket, Trial};
+use loadgen::settings::TestSettings;
+use lon_shell::figures::{duration_ns as human, number};
+
+/// A trial of a search: its load, and the limit that it kept or missed.
+pub(crate) fn trial(trial: &Trial) -> String {
+    let is = match (trial.passed, trial.is_verification) {
+        (true, false) => "keeps the limit",
+        (false, false) => "misses the limit",
+        (true, true) => "verified by a whole run",
+        (false, true) => "failed in a whole run",
+    };
+    let (load, p99, queries) = (number(trial.load), human(trial.p99_ns), trial.queries);
+    let known = if trial.known { ", known before" } else { "" };
+    format!("{load}: {is} (p99 {p99}, {queries} queries{known})")
+}
+
+/// The highest load that keeps its limit. A load that kept it in a trial alone is named as such: the search ended
+/// before a whole run verified it.
+pub(crate) fn peak(settings: &TestSettings, bracket: Bracket, trials: &[Trial]) -> String {
+    let load = settings.scenario.traffic().load(settings);
+    let (setting, unit) = load.map_or(("load", ""), |load| (load.setting, load.unit));
+    let in_trials = trials.iter().filter(|trial| trial.passed && !trial.is_verification).map(|trial| trial.load);
+    let in_trials = in_trials.filter(|load| bracket.high.is_none_or(|high| *load < high)).reduce(f64::max);
+    let highest = match (bracket.low, in_trials) {
+        (Some(low), _) => format!("{} {unit} keeps the limit", number(low)),
+        (None, Some(load)) => {
+            format!("{} {unit} keeps the limit in a trial, which no whole run verified", number(load))
+        }
+        (None, None) => "no load tried keeps the limit".to_owned(),
+    };
+    let above = match bracket.high {
+        Some(high) => format!("{} does not", number(high)),
+        None => "no load failed yet (--find-peak-resume continues)".to_owned(),
+    };
+    format!("{setting} {highest}, {above}; trials: {}", trials.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(load: f64, passed: bool, is_verification: bool) -> Trial {
+        Trial {
+            load,
+            passed,
+            is_verification,
+            official_valid: passed,
+            reason: String::new(),
+            queries: 100,
+            p99_ns: 1_000_000,
+            target_percentile_ns: 1_000_000,
+            lag_p99_ns: 0,
+            known: false,
+        }
+    }
+
+    #[test]
+    fn a_load_that_no_whole_run_verified_is_named_as_such() {
+        let settings = TestSettings { scenario: loadgen::settings::Scenario::SERVER, ..TestSettings::default() };
+        let peak = |low, trials: &[Trial]| super::peak(&settings, Bracket { low, high: Some(2_883.0) }, trials);
+        let trials = [of(1_500.0, true, false), of(2_859.0, true, false), of(2_883.0, false, false)];
+        let text = peak(None, &trials);
+        assert!(text.starts_with("target_qps 2859 "), "{text}");
+        assert!(text.contains(" in a trial, which no whole run verified, 2883 does not"), "{text}");
+        assert!(peak(Some(2_859.0), &trials).contains(" keeps the limit, 2883 does not; trials: 3"));
+        assert!(peak(None, &trials[2..]).contains("no load tried keeps the limit, 2883"));
+    }
+}

@@ -1,0 +1,174 @@
+//! The command line that serves with a setup, for `bench --tune`.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use lon_sut::pipeline::post::Postprocess;
+
+use super::args::{BenchArgs, ComputeArgs};
+use super::backend_args::{BackendArgs, OpenAiArgs, PipelineArgs, TokenArgs, TrustArgs};
+
+/// One setup of workers, threads and batches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Setup {
+    pub(super) workers: NonZeroUsize,
+    pub(super) threads: NonZeroUsize,
+    pub(super) max_batch: NonZeroUsize,
+    pub(super) max_delay: Duration,
+}
+
+/// The address of the line: on loopback, where plain text needs no permission.
+const LISTEN: &str = "127.0.0.1:8000";
+
+/// The line that serves with `setup`, and with the other flags of the measurement.
+pub(super) fn line(setup: &Setup, args: &BenchArgs) -> String {
+    let Setup { workers, threads, max_batch, max_delay } = setup;
+    let delay = if max_delay.is_zero() { String::new() } else { format!(" --max-delay {max_delay:?}") };
+    format!(
+        "sut-node serve --backend {}{} --workers {workers} --threads {threads} --max-batch {max_batch}{delay} --listen \
+         {LISTEN}",
+        quoted(&args.backend.backend),
+        other_flags(&args.backend, &args.compute)
+    )
+}
+
+/// The flags that were given beside those of the setup, each with a blank before it.
+fn other_flags(backend: &BackendArgs, compute: &ComputeArgs) -> String {
+    let BackendArgs { backend: _, threads: _, tokens, openai, pipeline, trust } = backend;
+    let values = [of_pipeline(pipeline), of_tokens(tokens), of_openai(openai), of_compute(compute)];
+    let PipelineArgs { allow_empty, .. } = pipeline;
+    let TrustArgs { insecure, allow_open_key_files } = trust;
+    let switches =
+        [("--allow-empty", allow_empty), ("--insecure", insecure), ("--allow-open-key-files", allow_open_key_files)];
+    let values = values.into_iter().flatten().map(|(flag, value)| format!(" {flag} {}", quoted(&value)));
+    let switches = switches.into_iter().filter(|(_, given)| **given).map(|(flag, _)| format!(" {flag}"));
+    values.chain(switches).collect()
+}
+
+/// Flags with their values, as far as they were given.
+type Given = Vec<(&'static str, String)>;
+
+fn given<const N: usize>(flags: [(&'static str, Option<String>); N]) -> Given {
+    flags.into_iter().filter_map(|(flag, value)| Some((flag, value?))).collect()
+}
+
+fn of_pipeline(args: &PipelineArgs) -> Given {
+    let PipelineArgs { ep, inputs, outputs, allow_empty: _, batch_dim, dims, preprocess, postprocess } = args;
+    let list = |names: &[String]| (!names.is_empty()).then(|| names.join(","));
+    let dims: Vec<String> = dims.iter().map(ToString::to_string).collect();
+    let postprocess = Some(postprocess).filter(|postprocess| **postprocess != Postprocess::None);
+    given([
+        ("--ep", ep.map(|ep| ep.to_string())),
+        ("--inputs", list(inputs)),
+        ("--outputs", list(outputs)),
+        ("--batch-dim", batch_dim.as_ref().map(ToString::to_string)),
+        ("--dims", list(&dims)),
+        ("--preprocess", preprocess.as_ref().map(ToString::to_string)),
+        ("--postprocess", postprocess.map(ToString::to_string)),
+    ])
+}
+
+// The numbers below are the defaults of the flags (a test compares).
+fn of_tokens(args: &TokenArgs) -> Given {
+    let TokenArgs { slots, max_tokens, min_tokens, beams, eos, max_context } = args;
+    let unless = |value: usize, usual: usize| (value != usual).then(|| value.to_string());
+    given([
+        ("--slots", unless(slots.get(), 8)),
+        ("--max-tokens", unless(max_tokens.get(), 128)),
+        ("--min-tokens", unless(*min_tokens, 0)),
+        ("--beams", unless(beams.get(), 1)),
+        ("--eos", eos.map(|id| id.to_string())),
+        ("--max-context", unless(max_context.get(), 2048)),
+    ])
+}
+
+fn of_openai(args: &OpenAiArgs) -> Given {
+    let OpenAiArgs { server_timeout, api_key_file, server_ca } = args;
+    let file = |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    given([
+        ("--server-timeout", (*server_timeout != Duration::from_secs(60)).then(|| format!("{server_timeout:?}"))),
+        ("--api-key-file", file(api_key_file)),
+        ("--server-ca", file(server_ca)),
+    ])
+}
+
+fn of_compute(args: &ComputeArgs) -> Given {
+    let ComputeArgs { max_batch: _, max_delay: _, workers: _, memory, decode_threads } = args;
+    given([
+        ("--memory", memory.map(|memory| memory.to_string().replace(' ', ""))),
+        ("--decode-threads", decode_threads.map(|threads| threads.to_string())),
+    ])
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,".contains(c);
+    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::super::args::ServeArgs;
+    use super::*;
+
+    #[derive(Parser, Debug)]
+    struct Bench {
+        #[command(flatten)]
+        args: BenchArgs,
+    }
+
+    #[derive(Parser, Debug)]
+    struct Serve {
+        #[command(flatten)]
+        args: ServeArgs,
+    }
+
+    const SETUP: Setup = Setup {
+        workers: NonZeroUsize::MIN,
+        threads: NonZeroUsize::MIN,
+        max_batch: NonZeroUsize::MIN,
+        max_delay: Duration::from_millis(1),
+    };
+
+    fn line_of(flags: &[&str]) -> String {
+        let words = ["bench", "--backend", "null"].iter().chain(flags);
+        line(&SETUP, &Bench::try_parse_from(words).unwrap().args)
+    }
+
+    #[test]
+    fn the_line_serves_as_it_is() {
+        let line = line_of(&[]);
+        assert_eq!(
+            line,
+            "sut-node serve --backend null --workers 1 --threads 1 --max-batch 1 --max-delay 1ms \
+             --listen 127.0.0.1:8000"
+        );
+        let Serve { args } = Serve::try_parse_from(line.split(' ').skip(1)).unwrap();
+        let address = args.listen.parse().unwrap();
+        assert!(args.security.tls(address, args.backend.trust).unwrap().is_none());
+    }
+
+    #[test]
+    fn the_line_has_every_flag_of_the_measurement() {
+        for flags in [
+            "--slots 4 --max-tokens 9 --min-tokens 2 --beams 2 --eos 7 --max-context 64",
+            "--server-timeout 1.5s --api-key-file k --server-ca c",
+            "--memory 8GiB --decode-threads 2",
+            "--postprocess argmax --allow-empty --insecure --allow-open-key-files",
+        ] {
+            let words: Vec<&str> = flags.split(' ').collect();
+            let line = line_of(&words);
+            let shown = flags.replace("8GiB", "8192MiB");
+            assert!(line.contains(&format!(" {shown} --workers")), "{line}");
+            Serve::try_parse_from(line.split(' ').skip(1)).unwrap();
+        }
+    }
+
+    #[test]
+    fn words_are_quoted_for_a_shell_where_they_have_to_be() {
+        assert_eq!(quoted("onnx:/m/a-b_1.onnx"), "onnx:/m/a-b_1.onnx");
+        assert_eq!(quoted("onnx:my model's.onnx"), r"'onnx:my model'\''s.onnx'");
+    }
+}
