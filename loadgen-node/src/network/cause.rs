@@ -181,6 +181,8 @@ pub(crate) struct Evidence {
     pub(crate) ways: Vec<Way>,
     /// The processor time of this host. `None` where the system does not report it.
     pub(crate) host: Option<HostTime>,
+    /// Share of the time in which threads of a SUT node were ready to run and had no core: of the node with the most.
+    pub(crate) nodes_waited: f64,
     pub(crate) spent: Spent,
     /// Bits of a sample on the sockets; 0 where none was sent.
     pub(crate) sample_bits: f64,
@@ -205,7 +207,9 @@ impl Evidence {
         let (bytes, samples) =
             (sum(|report| report.traffic.socket_bytes_out), sum(|report| report.counts.samples_sent));
         let sample_bits = if samples > 0.0 { 8.0 * bytes / samples } else { 0.0 };
-        Evidence { ways: ways.collect(), host: from.host, spent: from.spent, sample_bits }
+        let times = from.reports.iter().filter_map(|report| report.sut.as_ref().ok()?.processor_time);
+        let nodes_waited = times.map(ThreadTime::waited_share).fold(0.0, f64::max);
+        Evidence { ways: ways.collect(), host: from.host, nodes_waited, spent: from.spent, sample_bits }
     }
 
     /// The mean over the ways to all nodes, since all of them get samples.
@@ -334,6 +338,11 @@ impl Evidence {
             Cause::Node if self.mean(|way| way.receiver) >= HALF => {
                 "they did not take what was sent: their receive windows were full".to_owned()
             }
+            Cause::Node if self.nodes_waited >= OFTEN => format!(
+                "most of a round trip is time in their own stages, and their threads waited {} of the time for a core: \
+                 other programs run on their hosts, or they have more threads than cores",
+                percent(self.nodes_waited)
+            ),
             Cause::Node => "most of a round trip is time in their own stages".to_owned(),
             Cause::Window if self.mean(|way| way.http2_window_full) >= LEAST => format!(
                 "over HTTP/2 no more bytes may be on the way at once, for {} of the time (--transport tcp has no such \
@@ -398,6 +407,17 @@ mod tests {
         assert_eq!(evidence(held, 0.01, 0.1).of_lateness(), Cause::Window);
         let stopped = Way { receiver: 0.9, ..way(0.9, 0.9) };
         assert_eq!(evidence(stopped, 0.0, 0.1).of_lateness(), Cause::Node, "it does not read");
+    }
+
+    #[test]
+    fn nodes_that_wait_for_cores_are_named_as_such() {
+        let of = |nodes_waited| {
+            let evidence = Evidence { nodes_waited, spent: spent(0, 100, 800), ..evidence(way(0.0, 0.0), 0.0, 0.1) };
+            assert_eq!(evidence.of_throughput(), Cause::Node);
+            evidence.explain(Cause::Node, None, false)
+        };
+        assert!(of(0.45).contains("waited 45 % of the time for a core"), "{}", of(0.45));
+        assert!(!of(0.05).contains("core"), "{}", of(0.05));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use lon_shell::figures::bytes;
 use qdl::{Comparable, NodeReport, comparable};
 
 use super::documents::network_report::ratio;
-use super::documents::parts::LatencySplit;
+use super::documents::parts::{LatencySplit, WAITING};
 use crate::division::notes;
 use crate::network::bandwidth::PerDirection;
 use crate::network::fabric::rate;
@@ -18,8 +18,11 @@ use loadgen::run::End;
 pub(crate) fn lines(finished: &Finished) -> Vec<(&'static str, String)> {
     let mut lines = vec![("Network", codecs(finished)), ("", ends(finished))];
     let layers = |of: [fn(&qdl::NodeReport) -> u64; 4]| {
-        let [tensors, encoded, messages, sockets] = of.map(|of| bytes(finished.nodes.reports.iter().map(of).sum()));
-        format!("tensors {tensors}, encoded {encoded}, messages {messages}, sockets {sockets}")
+        let sum = |of: fn(&qdl::NodeReport) -> u64| finished.nodes.reports.iter().map(of).sum::<u64>();
+        let [tensors, encoded, messages, sockets] = of.map(|of| bytes(sum(of)));
+        let each = sum(of[3]).checked_div(sum(|report| report.counts.samples_sent));
+        let each = each.map_or(String::new(), |each| format!(" ({} a sample)", bytes(each)));
+        format!("tensors {tensors}, encoded {encoded}, messages {messages}, sockets {sockets}{each}")
     };
     lines.push((
         " to SUT",
@@ -28,7 +31,7 @@ pub(crate) fn lines(finished: &Finished) -> Vec<(&'static str, String)> {
             |r| r.counts.payload_bytes_out,
             |r| r.counts.message_bytes_out,
             |r| r.traffic.socket_bytes_out,
-        ]) + " (ingress)",
+        ]) + ", ingress",
     ));
     lines.push((
         " from SUT",
@@ -37,7 +40,7 @@ pub(crate) fn lines(finished: &Finished) -> Vec<(&'static str, String)> {
             |r| r.counts.payload_bytes_in,
             |r| r.counts.message_bytes_in,
             |r| r.traffic.socket_bytes_in,
-        ]) + " (egress)",
+        ]) + ", egress",
     ));
     let bandwidth = &finished.network.bandwidth;
     lines.push((" carried", both(&bandwidth.carried)));
@@ -100,6 +103,9 @@ fn codecs(finished: &Finished) -> String {
     text
 }
 
+/// Name of the time before a sample is sent where all of them are due at the start.
+const TURN: &str = "until its turn (all samples are due at the start)";
+
 /// Describes whether both ends counted the same.
 fn ends(finished: &Finished) -> String {
     let asked = finished.nodes.reports.iter().filter(|report| report.sut.is_ok()).count();
@@ -144,10 +150,13 @@ fn both(of: &PerDirection) -> String {
     format!("ingress {}, egress {}", shown(of.ingress), shown(of.egress))
 }
 
-/// Returns the parts of the latency at its median and at its 99th percentile.
+/// Returns the parts of the latency at its median and at its 99th percentile. All samples of Offline are due at the
+/// start, so that most of their latency is the time in which others were sent.
 fn split(finished: &Finished) -> [(&'static str, String); 2] {
     let split = LatencySplit::from(finished.nodes.tally.all_nodes());
     let counts = finished.outcome.counts();
     let of = if counts.issued > counts.completed { " (of answered samples)" } else { "" };
-    [(" p50", split.sum(|at| at.p50) + of), (" p99", split.sum(|at| at.p99) + of)]
+    let is_pulled = finished.setup.plan.effective().shape.is_pulled();
+    let text = |parts: String| if is_pulled { parts.replace(WAITING, TURN) } else { parts };
+    [(" p50", text(split.sum(|at| at.p50)) + of), (" p99", text(split.sum(|at| at.p99)) + of)]
 }

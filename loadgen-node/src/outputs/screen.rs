@@ -390,7 +390,10 @@ fn samples(finished: &Finished) -> String {
     let reports = finished.nodes.reports.iter();
     let share: Vec<(&str, u64)> = reports.map(|report| (report.name.as_str(), report.counts.samples_sent)).collect();
     let issued = finished.outcome.phases.iter().map(|phase| phase.counts.issued).sum();
-    let whose = if finished.outcome.find_peak.is_some() { " in all trials" } else { "" };
+    let whose = match finished.outcome.find_peak {
+        Some(_) => " in all trials, those above the peak included",
+        None => "",
+    };
     format!("{}{whose} ({})", ended(&finished.outcome.phases), sent(&share, issued))
 }
 

@@ -6,6 +6,8 @@ use std::fs;
 use std::iter::Sum;
 use std::time::Duration;
 
+use lon_proto::v1::ProcessorTime;
+
 /// Time that a thread has had on the processors, and time that it waited for them, until now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadTime {
@@ -28,11 +30,29 @@ impl ThreadTime {
         (!times.is_empty()).then(|| times.into_iter().sum())
     }
 
+    /// Share of the time in which threads were ready to run and had no core; 0 where none was ready.
+    pub fn waited_share(self) -> f64 {
+        let (ran, waited) = (self.ran.as_secs_f64(), self.waited.as_secs_f64());
+        if waited > 0.0 { waited / (ran + waited) } else { 0.0 }
+    }
+
     /// Returns the time since `before`.
     #[must_use]
     pub fn since(self, before: ThreadTime) -> ThreadTime {
         let ThreadTime { ran, waited } = self;
         ThreadTime { ran: ran.saturating_sub(before.ran), waited: waited.saturating_sub(before.waited) }
+    }
+}
+
+impl From<ThreadTime> for ProcessorTime {
+    fn from(ThreadTime { ran, waited }: ThreadTime) -> ProcessorTime {
+        ProcessorTime { ran_ns: ran.as_nanos() as u64, waited_ns: waited.as_nanos() as u64 }
+    }
+}
+
+impl From<ProcessorTime> for ThreadTime {
+    fn from(ProcessorTime { ran_ns, waited_ns }: ProcessorTime) -> ThreadTime {
+        ThreadTime { ran: Duration::from_nanos(ran_ns), waited: Duration::from_nanos(waited_ns) }
     }
 }
 
@@ -61,6 +81,8 @@ mod tests {
         let five = ThreadTime { ran: ms(5), waited: ms(7) };
         assert_eq!(parse("5000000 7000000 3\n"), Some(five));
         assert_eq!((parse(""), parse("1 x 2")), (None, None));
+        assert_eq!(ThreadTime::from(ProcessorTime::from(five)), five);
+        assert_eq!((ThreadTime::default().waited_share(), parse("9 3 1").unwrap().waited_share()), (0.0, 0.25));
         let (later, before) = (parse("9 9 9").unwrap(), parse("4 2 1").unwrap());
         assert_eq!(later.since(before), parse("5 7").unwrap());
         assert_eq!([five, five].into_iter().sum::<ThreadTime>(), ThreadTime { ran: ms(10), waited: ms(14) });

@@ -443,6 +443,19 @@ pub struct EndRunResponse {
     /// Heartbeats that came from the client.
     #[prost(uint64, tag = "16")]
     pub client_heartbeats: u64,
+    /// Processor time of the node's process from StartRun to EndRun; absent when the system does not report it.
+    #[prost(message, optional, tag = "17")]
+    pub processor_time: ::core::option::Option<ProcessorTime>,
+}
+/// Time of all threads of a process together.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ProcessorTime {
+    /// Threads ran.
+    #[prost(uint64, tag = "1")]
+    pub ran_ns: u64,
+    /// Threads were ready to run while others had the cores.
+    #[prost(uint64, tag = "2")]
+    pub waited_ns: u64,
 }
 /// Traffic of an interface from StartRun to EndRun, that of other programs included.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

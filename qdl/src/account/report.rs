@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use lon_net::nic::Interface;
+use lon_net::thread_time::ThreadTime;
 use lon_proto::v1::{self, EndRunResponse};
 
 use super::counters::NodeCounts;
@@ -75,6 +76,8 @@ pub struct SutCounts {
     pub retransmits: Option<u64>,
     /// The interface at the node that the run came through; `None` on loopback.
     pub nic: Option<NicTraffic>,
+    /// Processor time of the node's threads during the run; `None` when its system does not report it.
+    pub processor_time: Option<ThreadTime>,
 }
 
 /// Traffic of an interface during the run, for this run and for others.
@@ -107,6 +110,7 @@ impl From<EndRunResponse> for SutCounts {
             socket_bytes_out: response.socket_bytes_out,
             retransmits: response.retransmits,
             nic: response.nic.map(NicTraffic::from),
+            processor_time: response.processor_time.map(ThreadTime::from),
         }
     }
 }

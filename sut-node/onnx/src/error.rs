@@ -61,7 +61,7 @@ pub enum OnnxError {
         actual: String,
     },
     /// The file is no model, or one that cannot be served.
-    #[error("{place} (SHA-256 {sha256}) cannot be used as a model: {reason}")]
+    #[error("{place} (SHA-256 {sha256:.12}...) cannot be used as a model: {reason}")]
     Model {
         /// The path of the model, or its name when it is not a file.
         place: String,
@@ -71,7 +71,7 @@ pub enum OnnxError {
         reason: String,
     },
     /// The engine refuses the model, or does not answer as the file says.
-    #[error("{engine} cannot run {model} (SHA-256 {sha256}) with a batch of {batch}: {reason}")]
+    #[error("{engine} cannot run {model} (SHA-256 {sha256:.12}...) with a batch of {batch}: {reason}")]
     CannotRun {
         /// The engine that should have run it.
         engine: String,

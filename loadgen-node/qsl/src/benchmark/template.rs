@@ -123,11 +123,11 @@ impl Template<'_> {
              example = {}\n\
              \n\
              # To have answers scored: lay the right ones beside the samples (labels.txt, a whole number a line, or\n\
-             # labels.npy of int32 or int64), and take the # away. The first output is scored: scores of classes, or\n\
-             # the number of a class, of: {outputs}\n\
+             # labels.npy of int32 or int64), and take the # from the last three lines. The first output is scored:\n\
+             # scores of classes, or the number of a class, of: {outputs}\n\
              # [accuracy]\n\
              # metric = \"top1\"\n\
-             # target = 90.0 # percent\n",
+             # target = 90.0\n",
             quoted(name),
             quoted(&model),
             quoted(&self.example()),
@@ -214,14 +214,9 @@ mod tests {
             assert!(text.contains("of: y f32[N,10]"), "{text}");
             let error = template.write(&path).unwrap_err().to_string();
             assert!(error.contains("mine.toml"), "{error}");
-            // With the accuracy that is commented out.
-            let scored: String = text
-                .lines()
-                .map(|line| match line.strip_prefix("# ") {
-                    Some(key) if key.starts_with(['[', 'm', 't']) && !key.starts_with("take") => format!("{key}\n"),
-                    _ => format!("{line}\n"),
-                })
-                .collect();
+            // With the accuracy, the last three lines.
+            let accuracy = text.find("# [accuracy]").unwrap();
+            let scored = format!("{}{}", &text[..accuracy], text[accuracy..].replace("# ", ""));
             fs::write(&path, &scored).unwrap();
             assert!(Benchmark::named(path.to_str().unwrap()).unwrap().accuracy.is_some(), "{scored}");
         }

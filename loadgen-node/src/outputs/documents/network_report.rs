@@ -15,6 +15,7 @@ use super::probe::FabricDocument;
 use crate::network::nics::NicUse;
 use crate::network::traffic::{Bytes, Look};
 use crate::test_run::finished::Finished;
+use lon_net::thread_time::ThreadTime;
 use lon_world::tally::Split;
 
 /// Name in the run folder.
@@ -86,6 +87,10 @@ pub struct NodeTrafficDocument {
     pub retransmits: Retransmits,
     /// The node's interface; null on loopback and where the node did not tell.
     pub nic: Option<NicDocument>,
+    /// Processor time of the node's threads during the run, and their wait for cores; null where the node did not
+    /// report it.
+    #[serde(default)]
+    pub processor_time_s: Option<ProcessorTime>,
     /// Bytes of messages besides those of samples and answers.
     pub other_bytes: OtherBytes,
     /// From a sample's last byte sent to its answer whole, ns; null when the node answered nothing.
@@ -118,6 +123,16 @@ pub struct Retransmits {
     pub loadgen: Option<u64>,
     /// By the SUT node; null where it could not be asked or its system does not say.
     pub sut: Option<u64>,
+}
+
+/// Time of all threads of a SUT node together, s.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ProcessorTime {
+    /// Threads ran.
+    pub ran: f64,
+    /// Threads were ready to run while others had the cores.
+    pub waited: f64,
 }
 
 /// Bytes of messages that carry no answer.
@@ -188,10 +203,17 @@ impl NodeTrafficDocument {
             layers: LayerBytes::of(std::slice::from_ref(report)),
             retransmits: Retransmits { loadgen: report.traffic.retransmits, sut: sut.and_then(|sut| sut.retransmits) },
             nic: sut.and_then(node_nic).as_ref().map(NicDocument::from),
+            processor_time_s: sut.and_then(|sut| sut.processor_time).map(ProcessorTime::from),
             other_bytes: OtherBytes { egress: report.counts.other_bytes_in },
             round_trip_ns: split.map(|split| Percentiles::from(split.round_trip_ns)),
             latency_split_ns: split.map(LatencySplit::from),
         }
+    }
+}
+
+impl From<ThreadTime> for ProcessorTime {
+    fn from(ThreadTime { ran, waited }: ThreadTime) -> ProcessorTime {
+        ProcessorTime { ran: to_thousandths(ran.as_secs_f64()), waited: to_thousandths(waited.as_secs_f64()) }
     }
 }
 

@@ -106,6 +106,9 @@ pub struct LatencySplit {
     pub inflate: Percentiles,
 }
 
+/// Name for people of the time before a sample is sent.
+pub(crate) const WAITING: &str = "waiting to be sent";
+
 /// One round trip for a node's name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -227,7 +230,7 @@ impl LatencySplit {
     /// Each part by the words for it, in the order in which a sample goes through them.
     pub(crate) fn parts(&self) -> [(&'static str, Percentiles); 10] {
         [
-            ("waiting to be sent", self.before_sending),
+            (WAITING, self.before_sending),
             ("network and both ends", self.outside_sut),
             ("decode", self.decode),
             ("preprocess", self.preprocess),

@@ -18,10 +18,11 @@ pub(crate) fn report(run: &Run) -> v1::EndRunResponse {
         let Traffic { bytes_in, bytes_out } = nic::traffic(&interface.name)?.since(*before);
         Some(v1::NicTraffic { nic: Some(host::nic(interface.clone())), bytes_in, bytes_out })
     });
-    v1::EndRunResponse { nic, ..counted(run) }
+    let processor_time = run.processor_time().map(v1::ProcessorTime::from);
+    v1::EndRunResponse { nic, processor_time, ..counted(run) }
 }
 
-/// Returns the node's counts of the run until now, without its network interface.
+/// Returns the node's counts of the run until now, without its network interface and processors.
 pub(crate) fn counted(run: &Run) -> v1::EndRunResponse {
     let counters = &run.counters;
     let traffic = run.socket_traffic();
@@ -46,6 +47,7 @@ pub(crate) fn counted(run: &Run) -> v1::EndRunResponse {
         socket_bytes_out: Some(traffic.bytes_out),
         retransmits: traffic.retransmits,
         nic: None,
+        processor_time: None,
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use lon_net::nic::{self, Interface, Traffic};
 use lon_net::path::Path;
+use lon_net::thread_time::ThreadTime;
 use lon_proto::run_pass::RunPass;
 use tokio::sync::Notify;
 use tonic::Status;
@@ -46,6 +47,8 @@ pub(crate) struct Run {
     local: Option<IpAddr>,
     /// The interface that the run was claimed through, and what it had carried before.
     nic: Option<(Interface, Traffic)>,
+    /// Processor time of this process before the run.
+    time_before: Option<ThreadTime>,
     /// Signal for each change in the number of streams, and for the end of the run.
     pub(crate) streams_changed: Notify,
     streams: AtomicUsize,
@@ -79,6 +82,7 @@ impl Run {
             connections: Mutex::default(),
             local,
             nic: local.and_then(nic::routed).and_then(|found| nic::traffic(&found.name).map(|now| (found, now))),
+            time_before: ThreadTime::of_process(),
             streams_changed: Notify::new(),
             streams: AtomicUsize::new(0),
             had_stream: AtomicBool::new(false),
@@ -126,6 +130,11 @@ impl Run {
     /// The interface that the run was claimed through, and what it had carried before; `None` when that is not known.
     pub(crate) fn nic(&self) -> Option<&(Interface, Traffic)> {
         self.nic.as_ref()
+    }
+
+    /// Processor time of this process since the run began; `None` when the system does not report it.
+    pub(crate) fn processor_time(&self) -> Option<ThreadTime> {
+        Some(ThreadTime::of_process()?.since(self.time_before?))
     }
 
     /// Counts a stream that was opened.
