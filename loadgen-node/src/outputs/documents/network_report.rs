@@ -129,7 +129,7 @@ pub struct Retransmits {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProcessorTime {
-    /// Threads ran.
+    /// Threads had a core and ran.
     pub ran: f64,
     /// Threads were ready to run while others had the cores.
     pub waited: f64,
