@@ -153,7 +153,10 @@ fn a_model_that_is_not_what_it_should_be_is_named() {
     for len in [0, 1, 100, model.len() / 2, model.len() - 1] {
         fs::write(&place, &model[..len]).unwrap();
         let (error, sum) = (load_error(&place), sums::sha256(&model[..len]));
-        assert!(error.contains("m.onnx") && error.contains(&sum) && error.contains("not an ONNX model"), "{error}");
+        assert!(
+            error.contains("m.onnx") && error.contains(&sum[..12]) && error.contains("not an ONNX model"),
+            "{error}"
+        );
     }
     fs::write(&place, b"<html>404</html>").unwrap();
     assert!(load_error(&place).contains("not an ONNX model"));
