@@ -86,7 +86,9 @@ fn starved_host(suffers: &Suffers<'_>, at: usize) -> Option<(String, String)> {
     });
     let wait = |end: &Option<EndDocument>| of_way(&end.as_ref()?.core_wait_s_per_s, at);
     let waits = waits.filter_map(|(name, before, now)| Some((name, wait(before), wait(now)?)));
-    let (name, was, is) = waits.max_by(|a, b| a.2.total_cmp(&b.2)).filter(|(.., is)| *is >= STARVED)?;
+    // A wait that was as long before has not made it slower.
+    let longer = waits.filter(|(_, was, is)| *is >= STARVED && was.is_none_or(|was| *is > was));
+    let (name, was, is) = longer.max_by(|a, b| a.2.total_cmp(&b.2))?;
     let was = was.map(|was| format!("; it was {was:.2} s")).unwrap_or_default();
     Some((name.to_owned(), format!("its threads waited {is:.2} s a second for a core that others had{was}")))
 }

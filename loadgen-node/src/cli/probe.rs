@@ -147,13 +147,13 @@ pub(crate) struct AcceptArgs {
     pub(crate) save: Option<PathBuf>,
     /// Compare with this file of an earlier --save: exit code 3 when it is worse, 2 when the repeats do not decide.
     ///
-    /// Worse (3): a goodput fell by more than --tolerance, or an end has another configuration. The likely place of the
-    /// cause stands beside it. Undecided (2): the 95 % interval of the change includes the tolerance. Passed (0): the
-    /// whole interval is above it. Use the same --transport, nodes and --matrix as with --save; other --connections or
+    /// Passed (0): the 95 % interval of each change stays above minus --tolerance. Worse (3): a mean change is below
+    /// minus --tolerance and its interval below 0, or an end has another configuration. The likely place of the cause
+    /// stands beside it. Undecided (2): all else. Use the same --transport, nodes and --matrix as with --save; other --connections or
     /// --duration change the goodput.
     #[arg(long, value_name = "FILE", env = "LON_PROBE_AGAINST", help_heading = OUTPUT)]
     pub(crate) against: Option<PathBuf>,
-    /// Tolerance for a drop in goodput, percent; with --matrix, below the median of all links.
+    /// Tolerance for a drop in goodput, percent, whatever it was with --save; with --matrix, below the median of all links.
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = percent, env = "LON_PROBE_TOLERANCE",
           help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) tolerance: f64,

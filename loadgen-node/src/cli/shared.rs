@@ -65,7 +65,7 @@ pub(crate) struct TestArgs {
 /// Mode FindPeakPerformance.
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct FindPeakArgs {
-    /// FindPeakPerformance: most trials to run; 64 unless given.
+    /// FindPeakPerformance: most runs of this call, verifications included; 64 unless given.
     #[arg(long = "find-peak-max-trials", value_name = "COUNT", env = "LON_FIND_PEAK_MAX_TRIALS",
           help_heading = WHAT, hide_short_help = true,
           value_parser = clap::value_parser!(u64).range(1..))]

@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn a_block_says_whether_it_is_carried_and_what_limits_it_first() {
         let both = ByDirection { ingress: 24.08, egress: 0.0 };
-        let what = "decompression needs 5.2 processors, the SUT has 2".to_owned();
+        let what = "decompression needs 5.2 decode threads, the SUT has 2".to_owned();
         let limits = vec![NeedLimit { kind: NeedLimitKind::Codec, what, share: 0.38 }];
         let need = NeedDocument {
             codec: "none".to_owned(),
@@ -84,7 +84,7 @@ mod tests {
             "without a codec: NOT carried",
             "needs 24.1 Gbit/s up and negligible down of payload, a link of 24.1 Gbit/s up and negligible down (TCP",
             "as measured, that is 3 links like this one, an unknown number of connections",
-            "first limit: decompression needs 5.2 processors, the SUT has 2",
+            "first limit: decompression needs 5.2 decode threads, the SUT has 2",
         ] {
             assert!(text.contains(part), "no '{part}' in {text}");
         }

@@ -56,11 +56,11 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
     let Some((first, others)) = fabrics.split_first() else { return Ok(Exit::Ok) };
     let best = fabrics.iter().max_by(|a, b| a.narrower().total_cmp(&b.narrower())).unwrap_or(first);
     warn_of_missing(&fabrics);
-    let cores = best.sut_cores();
-    if !asked.selection.codecs.is_empty() && cores > 0 {
+    let decoders = best.decoders();
+    if !asked.selection.codecs.is_empty() && decoders > 0 {
         tracing::info!("measuring codecs, for the capacity with each of them");
     }
-    let carried = carries::table(best.together.up, best.together.down, cores, &asked.selection);
+    let carried = carries::table(best.together.up, best.together.down, decoders, &asked.selection);
     let needs = needed(&args.carries.require, &asked.selection, best)?;
     let mut document = ProbeDocument {
         fabric: FabricDocument::from(first),
@@ -92,7 +92,7 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
         if fabrics.len() > 1 && !carried.is_empty() {
             of.push_str(", the transport with the highest goodput");
         }
-        text.push_str(&carries::text(&carried, &of, cores, &asked.selection));
+        text.push_str(&carries::text(&carried, &of, decoders, &asked.selection));
         text.extend(document.needs.as_ref().map(|needs| need_lines::text(needs, best.transport)));
         text.extend(document.matrix.iter().map(matrix_lines::text));
         text.extend(document.against.as_ref().map(acceptance::text));

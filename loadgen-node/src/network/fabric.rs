@@ -1,6 +1,6 @@
 //! The findings of a probe on a fabric.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -67,6 +67,12 @@ pub(crate) struct NodeFabric {
     pub(crate) loadgen: Option<End>,
     /// The node's end; none when it does not tell.
     pub(crate) sut: Option<End>,
+    /// The threads with which the node decompresses; none where it does not report them.
+    pub(crate) decode_threads: Option<u32>,
+    /// The id of the start of the node's host; empty where it is not known.
+    pub(crate) boot_id: String,
+    /// Cores of the host, whoever may use them; 0 where they are not known.
+    pub(crate) host_cores: u32,
 }
 
 /// The findings on all nodes.
@@ -159,9 +165,18 @@ impl Fabric {
         self.together.up.unwrap_or(0.0).min(self.together.down.unwrap_or(0.0))
     }
 
-    /// Processors of all SUT nodes together; 0 where none of them reports its own.
-    pub(crate) fn sut_cores(&self) -> u32 {
-        self.nodes.iter().filter_map(|node| node.sut.as_ref()).map(|end| end.cores).sum()
+    /// Threads of all SUT nodes that can decompress at the same time; 0 where no node reports its cores. Nodes on one
+    /// host share the cores of that host.
+    pub(crate) fn decoders(&self) -> u32 {
+        let mut hosts: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
+        for node in &self.nodes {
+            let cores = node.sut.as_ref().map_or(0, |end| end.cores);
+            let id = if node.boot_id.is_empty() { &node.name } else { &node.boot_id };
+            let (decoders, most) = hosts.entry(id).or_default();
+            *decoders += node.decode_threads.map_or(cores, |threads| threads.min(cores));
+            *most = cores.max(node.host_cores).max(*most);
+        }
+        hosts.into_values().map(|(decoders, most)| decoders.min(most)).sum()
     }
 
     /// The measured fabric as text for people.
@@ -303,6 +318,26 @@ pub(crate) fn rate(bits_per_s: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nodes_on_one_host_share_its_cores() {
+        let node = |name: &str, boot_id: &str, decode_threads| NodeFabric {
+            name: name.to_owned(),
+            sut: Some(End { cores: 2, ..End::default() }),
+            decode_threads,
+            boot_id: boot_id.to_owned(),
+            ..NodeFabric::default()
+        };
+        let decoders = |nodes: &[NodeFabric]| Fabric { nodes: nodes.to_vec(), ..Fabric::default() }.decoders();
+        assert_eq!(decoders(&[node("N1", "a", None)]), 2);
+        assert_eq!(decoders(&[node("N1", "a", Some(1))]), 1);
+        assert_eq!(decoders(&[node("N1", "a", None), node("N2", "a", None)]), 2, "both are on one host");
+        assert_eq!(decoders(&[node("N1", "a", None), node("N2", "b", None)]), 4);
+        assert_eq!(decoders(&[node("N1", "", None), node("N2", "", None)]), 4, "the hosts are not known");
+        let larger = NodeFabric { host_cores: 64, ..node("N1", "a", None) };
+        assert_eq!(decoders(&[larger.clone(), larger]), 4, "each may use two of many");
+        assert_eq!(decoders(&[NodeFabric::default()]), 0);
+    }
 
     #[test]
     fn rates_have_six_digits_in_files_and_units_on_screen() {

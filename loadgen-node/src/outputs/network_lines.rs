@@ -7,7 +7,7 @@ use lon_shell::figures::bytes;
 use qdl::{Comparable, NodeReport, comparable};
 
 use super::documents::network_report::ratio;
-use super::documents::parts::{LatencySplit, WAITING};
+use super::documents::parts::LatencySplit;
 use crate::division::notes;
 use crate::network::bandwidth::PerDirection;
 use crate::network::fabric::rate;
@@ -20,7 +20,8 @@ pub(crate) fn lines(finished: &Finished) -> Vec<(&'static str, String)> {
     let layers = |of: [fn(&qdl::NodeReport) -> u64; 4]| {
         let sum = |of: fn(&qdl::NodeReport) -> u64| finished.nodes.reports.iter().map(of).sum::<u64>();
         let [tensors, encoded, messages, sockets] = of.map(|of| bytes(sum(of)));
-        let each = sum(of[3]).checked_div(sum(|report| report.counts.samples_sent));
+        let (whole, samples) = (sum(of[3]), sum(|report| report.counts.samples_sent));
+        let each = (whole + samples / 2).checked_div(samples);
         let each = each.map_or(String::new(), |each| format!(" ({} a sample)", bytes(each)));
         format!("tensors {tensors}, encoded {encoded}, messages {messages}, sockets {sockets}{each}")
     };
@@ -103,9 +104,6 @@ fn codecs(finished: &Finished) -> String {
     text
 }
 
-/// Name of the time before a sample is sent where all of them are due at the start.
-const TURN: &str = "until its turn (all samples are due at the start)";
-
 /// Describes whether both ends counted the same.
 fn ends(finished: &Finished) -> String {
     let asked = finished.nodes.reports.iter().filter(|report| report.sut.is_ok()).count();
@@ -155,8 +153,14 @@ fn both(of: &PerDirection) -> String {
 fn split(finished: &Finished) -> [(&'static str, String); 2] {
     let split = LatencySplit::from(finished.nodes.tally.all_nodes());
     let counts = finished.outcome.counts();
-    let of = if counts.issued > counts.completed { " (of answered samples)" } else { "" };
-    let is_pulled = finished.setup.plan.effective().shape.is_pulled();
-    let text = |parts: String| if is_pulled { parts.replace(WAITING, TURN) } else { parts };
-    [(" p50", text(split.sum(|at| at.p50)) + of), (" p99", text(split.sum(|at| at.p99)) + of)]
+    let shape = finished.setup.plan.effective().shape;
+    let of = match () {
+        () if counts.issued > counts.completed => " (of answered samples)",
+        // Its latencies are of whole queries.
+        () if shape.has_query_latencies() => " (of samples)",
+        () if shape.is_pulled() => " (all samples are due at the start)",
+        () => "",
+    };
+    let split = |at| split.sum(shape.is_pulled(), at);
+    [(" p50", split(|at| at.p50) + of), (" p99", split(|at| at.p99) + of)]
 }

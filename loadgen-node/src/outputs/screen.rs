@@ -24,7 +24,7 @@ use crate::test_run::finished::{Finished, Judgement};
 use crate::verdict::limits::{LatencyLimit, Limited};
 use crate::verdict::stalls;
 use loadgen::judge::{Counts, Reason, Summary, UsersSummary, Verdict};
-use loadgen::run::{End, PhaseOutcome};
+use loadgen::run::{Bracket, End, PhaseOutcome, SearchEnd};
 use loadgen::trace::PhaseMode;
 
 /// Name in the run folder of what the screen shows.
@@ -87,7 +87,9 @@ pub(crate) fn of_document(result: &ResultSummary, folder: &Path) -> String {
         line("Within", within.words());
     }
     if let Some(search) = &result.find_peak {
-        line("Peak", search_lines::peak(&result.settings, search.bracket, &search.trials));
+        // Of a search that was killed no load is known to be verified.
+        let low = search.bracket.low.filter(|_| search.end != SearchEnd::Stopped);
+        line("Peak", search_lines::peak(&result.settings, Bracket { low, ..search.bracket }, &search.trials));
         for trial in &search.trials {
             line("", search_lines::trial(trial));
         }

@@ -22,20 +22,29 @@ pub(crate) fn trial(trial: &Trial) -> String {
 pub(crate) fn peak(settings: &TestSettings, bracket: Bracket, trials: &[Trial]) -> String {
     let load = settings.scenario.traffic().load(settings);
     let (setting, unit) = load.map_or(("load", ""), |load| (load.setting, load.unit));
+    let failed = |load: f64| trials.iter().any(|trial| !trial.passed && trial.load <= load);
     let in_trials = trials.iter().filter(|trial| trial.passed && !trial.is_verification).map(|trial| trial.load);
-    let in_trials = in_trials.filter(|load| bracket.high.is_none_or(|high| *load < high)).reduce(f64::max);
+    let in_trials = in_trials.filter(|load| !failed(*load)).reduce(f64::max);
     let highest = match (bracket.low, in_trials) {
         (Some(low), _) => format!("{} {unit} keeps the limit", number(low)),
         (None, Some(load)) => {
             format!("{} {unit} keeps the limit in a trial, which no whole run verified", number(load))
         }
-        (None, None) => "no load tried keeps the limit".to_owned(),
+        (None, None) => {
+            return format!("no {setting} tried keeps the limit{}; trials: {}", lowest(trials), trials.len());
+        }
     };
     let above = match bracket.high {
         Some(high) => format!("{} does not", number(high)),
         None => "no load failed yet (--find-peak-resume continues)".to_owned(),
     };
     format!("{setting} {highest}, {above}; trials: {}", trials.len())
+}
+
+/// The lowest load that was tried, which is the one to begin below.
+fn lowest(trials: &[Trial]) -> String {
+    let lowest = trials.iter().map(|trial| trial.load).reduce(f64::min);
+    lowest.map_or(String::new(), |load| format!(": {} does not, so begin with a lower one", number(load)))
 }
 
 #[cfg(test)]
@@ -66,6 +75,10 @@ mod tests {
         assert!(text.starts_with("target_qps 2859 "), "{text}");
         assert!(text.contains(" in a trial, which no whole run verified, 2883 does not"), "{text}");
         assert!(peak(Some(2_859.0), &trials).contains(" keeps the limit, 2883 does not; trials: 3"));
-        assert!(peak(None, &trials[2..]).contains("no load tried keeps the limit, 2883"));
+        let none = peak(None, &trials[2..]);
+        assert_eq!(none, "no target_qps tried keeps the limit: 2883 does not, so begin with a lower one; trials: 1");
+        let refuted = [trials[0].clone(), trials[1].clone(), of(2_859.0, false, true)];
+        let text = peak(None, &refuted);
+        assert!(text.starts_with("target_qps 1500 "), "a whole run refuted 2859: {text}");
     }
 }

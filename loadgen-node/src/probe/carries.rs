@@ -54,11 +54,11 @@ pub(crate) struct Row {
 }
 
 /// All rows of a fabric with this goodput towards the SUT and back; none where it is not known both ways. With a codec,
-/// a row is also bounded by what the SUT's processors decompress; without known processors (0) it has no such rows.
+/// a row is also bounded by what the SUT's decode threads decompress; without known ones (0) it has no such rows.
 pub(crate) fn table(
     up_bits_per_s: Option<f64>,
     down_bits_per_s: Option<f64>,
-    sut_cores: u32,
+    decoders: u32,
     selection: &Selection,
 ) -> Vec<Row> {
     let (Some(up), Some(down)) = (up_bits_per_s, down_bits_per_s) else { return Vec::new() };
@@ -70,13 +70,13 @@ pub(crate) fn table(
         let typed = move |(dtype, formula): (Option<DType>, Formula)| {
             let row = move |Figures { codec, ratio, inflate_bytes_per_s, .. }: Figures| {
                 let sample_bytes = formula.sample_bytes(Direction::Ingress) as f64;
-                let decompressed = f64::from(sut_cores) * inflate_bytes_per_s / sample_bytes;
+                let decompressed = f64::from(decoders) * inflate_bytes_per_s / sample_bytes;
                 let carried = formula.samples_per_s(up, down, ratio);
                 let samples_per_s = if codec.is_none() { carried } else { carried.min(decompressed) };
                 let row = Row { benchmark: benchmark.name, dtype, codec, ratio, samples_per_s, last_round };
                 samples_per_s.is_finite().then_some(row)
             };
-            ways(benchmark, dtype, sut_cores, selection).into_iter().filter_map(row)
+            ways(benchmark, dtype, decoders, selection).into_iter().filter_map(row)
         };
         formulas(benchmark, selection).into_iter().flat_map(typed)
     };
@@ -113,11 +113,11 @@ fn formulas(benchmark: &'static Benchmark, selection: &Selection) -> Vec<(Option
 }
 
 /// `none`, and what the rules allow beside it where there is data of this type to try it on, and processors for it.
-fn ways(benchmark: &Benchmark, dtype: Option<DType>, sut_cores: u32, selection: &Selection) -> Vec<Figures> {
+fn ways(benchmark: &Benchmark, dtype: Option<DType>, decoders: u32, selection: &Selection) -> Vec<Figures> {
     let infinite = f64::INFINITY;
     let none = Figures { codec: Codec::None, ratio: 1.0, encode_bytes_per_s: infinite, inflate_bytes_per_s: infinite };
     let mut ways = vec![none];
-    if dtype.is_none() && sut_cores > 0 {
+    if dtype.is_none() && decoders > 0 {
         let gained = figures(benchmark, &selection.codecs, selection.round).into_iter();
         ways.extend(gained.filter(|figures| figures.ratio > 1.0));
     }
@@ -158,7 +158,7 @@ pub(crate) fn left_out(selection: &Selection, rows: &[Row]) -> Vec<String> {
 
 /// A line for each benchmark, codecs beside each other. The codecs are those that the rules allow. `of` names the
 /// fabric, with processors of its SUT.
-pub(crate) fn text(rows: &[Row], of: &str, sut_cores: u32, selection: &Selection) -> String {
+pub(crate) fn text(rows: &[Row], of: &str, decoders: u32, selection: &Selection) -> String {
     let round = selection.round;
     let suite = match selection.suite {
         Suite::Datacenter => "datacenter",
@@ -194,12 +194,12 @@ pub(crate) fn text(rows: &[Row], of: &str, sut_cores: u32, selection: &Selection
         let _ = writeln!(text, "  {line}");
     });
     if !selection.codecs.is_empty() {
-        text.push_str(&match sut_cores {
-            0 => "  The columns of codecs are blank: the SUT does not report how many processors decompress.\n"
+        text.push_str(&match decoders {
+            0 => "  The columns of codecs are blank: the SUT does not report its cores.\n"
                 .to_owned(),
-            cores => format!(
-                "  The column of a codec is the lower of two rates: what the link carries, and what the SUT's {cores} \
-                 processors decompress.\n  This host measures decompression for a moment, on generated data like the \
+            threads => format!(
+                "  The column of a codec is the lower of two rates: what the link carries, and what decode threads \
+                 of the SUT decompress ({threads} at one time).\n  This host measures decompression for a moment, on generated data like the \
                  benchmark's: other programs make it lower.\n  Blank: the rules forbid the codec, it makes the data no \
                  smaller, or there is no data to try it on.\n"
             ),

@@ -29,7 +29,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 pub(crate) use lon_probe::ProbeError;
 use lon_probe::{Direction, Load};
-use qdl::{NodeIndex, NodeReport, Qdl};
+use qdl::{NodeIndex, NodeReport, Qdl, Setting};
 
 use self::floods::{Floods, Measured};
 use self::plan::ProbePlan;
@@ -83,9 +83,17 @@ fn unmeasured(qdl: &Qdl, transport: &'static str) -> Fabric {
     let nodes = qdl.nodes().iter().map(|node| NodeFabric {
         name: node.name.clone(),
         address: node.address.to_string(),
+        decode_threads: decode_threads(&node.settings),
+        boot_id: node.host.boot_id.clone(),
+        host_cores: node.host.processors.sockets.saturating_mul(node.host.processors.cores_each),
         ..NodeFabric::default()
     });
     Fabric { transport, nodes: nodes.collect(), ..Fabric::default() }
+}
+
+/// The threads that decompress, by a node's own word.
+fn decode_threads(settings: &[Setting]) -> Option<u32> {
+    settings.iter().find(|setting| setting.name == "decode_threads")?.value.parse().ok()
 }
 
 /// The failure of a probe that ended early; `what` says what that means for the command.

@@ -129,10 +129,10 @@ pub(crate) fn need(demand: Demand, fabric: &Fabric) -> Need {
         limits.extend(cpu_limits(fabric, way, needed));
     }
     if demand.inflating_cores > 0.0 {
-        let cores = fabric.sut_cores();
-        let there = if cores > 0 { format!("has {cores}") } else { "reports none".to_owned() };
-        let what = format!("decompression needs {:.1} processors, the SUT {there}", demand.inflating_cores);
-        limits.push(Limit { kind: LimitKind::Codec, what, share: f64::from(cores) / demand.inflating_cores });
+        let decoders = fabric.decoders();
+        let there = if decoders > 0 { format!("has {decoders}") } else { "reports none".to_owned() };
+        let what = format!("decompression needs {:.1} decode threads, the SUT {there}", demand.inflating_cores);
+        limits.push(Limit { kind: LimitKind::Codec, what, share: f64::from(decoders) / demand.inflating_cores });
     }
     limits.sort_by(|a, b| a.share.total_cmp(&b.share));
     let connections = links.and_then(|links| connections(fabric, up / links as f64, down / links as f64));
@@ -388,7 +388,7 @@ mod tests {
         assert!((demands[1].inflating_cores - 30.1).abs() < 0.1, "{:?}", demands[1]);
         let need = need(demands[1], &fabric(100_000, 25e9, 90e9, 0.01));
         assert_eq!(need.limits[0].kind, LimitKind::Codec, "8 processors of 30: {:?}", need.limits);
-        assert_eq!(need.limits[0].what, "decompression needs 30.1 processors, the SUT has 8");
+        assert_eq!(need.limits[0].what, "decompression needs 30.1 decode threads, the SUT has 8");
     }
 
     #[test]

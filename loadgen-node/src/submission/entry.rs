@@ -191,6 +191,7 @@ fn user_conf(
     rehearsal: Option<Duration>,
 ) -> Result<String> {
     let line = |(key, value): (&String, &Value)| {
+        loadgen::conf::keys::check_key(key).map_err(|unknown| anyhow!(unknown))?;
         let value = match value {
             Value::Integer(number) => number.to_string(),
             Value::Float(number) => number.to_string(),

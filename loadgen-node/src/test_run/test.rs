@@ -115,7 +115,7 @@ impl Test {
         let (keep_issue_times, extend) = (spec.trace_log, spec.extend);
         let options = RunOptions { keep_issue_times, extend, find_peak, ..RunOptions::default() };
         let TestSpec { pacing, priority, probe, anyway, mixed_nodes, data: DataSpec { verify, .. }, .. } = spec;
-        let notes = Vec::new();
+        let notes = layered.sourced.warnings().iter().map(|warning| format!("settings: {warning}")).collect();
         Ok(Test { setup, dataset, target, pacing, priority, options, probe, anyway, mixed_nodes, verify, notes })
     }
 

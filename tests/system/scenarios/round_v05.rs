@@ -129,7 +129,10 @@ fn a_search_that_begins_too_high_says_so() {
     let result = folder.result();
     assert_eq!(result["find_peak"]["end"], "base_fails", "{result}");
     assert_eq!(result["find_peak"]["bracket"]["high"], 2.0, "{result}");
-    assert!(finished.stdout.contains("no load tried keeps the limit, 2 does not; trials: 1"), "{finished:?}");
+    assert!(
+        finished.stdout.contains("tried keeps the limit: 2 does not, so begin with a lower one; trials: 1"),
+        "{finished:?}"
+    );
     assert!(finished.stdout.contains("a query caused "), "{finished:?}");
 }
 

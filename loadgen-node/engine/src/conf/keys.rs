@@ -139,6 +139,19 @@ fn misread_whole(text: &str, factor: u64) -> Option<String> {
     (number.base == 8 && value > 7).then(|| format!("read as {value}: a leading 0 means octal"))
 }
 
+/// Checks that config files have a key of this name, without benchmark and scenario.
+///
+/// # Errors
+/// There is none, with the closest name that there is.
+pub fn check_key(key: &str) -> Result<(), String> {
+    let mut known = KEYS.iter().map(|known| known.name);
+    if known.any(|name| name == key) {
+        return Ok(());
+    }
+    let hint = keys::closest(key, KEYS.iter().map(|known| known.name)).map(|name| format!(" (did you mean {name}?)"));
+    Err(format!("'{key}' is no key{}", hint.unwrap_or_default()))
+}
+
 /// Why no line with this key is ever read, if so. Lines for other models and scenarios are read, just not now.
 fn never_read(name: &str, owner: Owner, model: &str, settings: &TestSettings) -> Option<String> {
     // The user commented this line out on purpose.
@@ -155,12 +168,10 @@ fn never_read(name: &str, owner: Owner, model: &str, settings: &TestSettings) ->
         let hint = keys::closest(scenario, known.into_iter()).map(|name| format!(" (did you mean {name}?)"));
         return Some(format!("'{scenario}' is no scenario{}", hint.unwrap_or_default()));
     }
-    let mut meanings = KEYS.iter().filter(|known| known.name == key).peekable();
-    if meanings.peek().is_none() {
-        let hint =
-            keys::closest(key, KEYS.iter().map(|known| known.name)).map(|name| format!(" (did you mean {name}?)"));
-        return Some(format!("'{key}' is no key{}", hint.unwrap_or_default()));
+    if let Err(unknown) = check_key(key) {
+        return Some(unknown);
     }
+    let mut meanings = KEYS.iter().filter(|known| known.name == key);
     let Some(meaning) = meanings.find(|known| known.only.is_none() || named.is_none() || known.only == named) else {
         return Some(format!("{scenario} has no {key}"));
     };

@@ -84,8 +84,10 @@ impl<'r, 'a, W: World, O: Observer + ?Sized> Hunt<'r, 'a, W, O> {
         let reported = self.best.take().map(|(plan, _)| Box::new(plan));
         let mut bracket = self.search.bracket();
         if self.run.options.find_peak.verifications > 0 && search_end != SearchEnd::BaseFails {
-            // A load that was not verified is no lower bound.
+            // A load that was not verified is no lower bound, and one that failed in a whole run is an upper one.
             bracket.low = self.found;
+            let failed = self.trials.iter().filter(|trial| !trial.passed).map(|trial| trial.load);
+            bracket.high = failed.filter(|load| self.found.is_none_or(|found| *load > found)).reduce(f64::min);
         }
         (end, FindPeakOutcome { end: search_end, trials: self.trials, bracket, reported })
     }

@@ -315,6 +315,8 @@ fn a_verified_search_finds_the_limit_under_noise_and_never_reports_what_failed()
             assert!(last.iter().all(|trial| trial.is_verification && trial.passed && trial.load == peak), "{case}");
             let failed = search.trials.iter().filter(|trial| trial.is_verification && !trial.passed);
             assert!(failed.clone().all(|trial| trial.load > peak), "{case}");
+            let high = search.bracket.high.unwrap();
+            assert!(high > peak && failed.clone().all(|trial| trial.load >= high), "{case}");
             assert!(outcome.verdict.is_valid(), "{case}: {:?}", outcome.verdict);
             assert_eq!(search.reported.as_ref().and_then(|plan| plan.load()).unwrap().value, peak, "{case}");
         }
@@ -330,6 +332,8 @@ fn a_load_that_no_whole_run_verifies_is_not_reported_as_the_peak() {
     let outcome = searched_in_noise(impossible, 777.0, 1, FindPeakOptions { max_trials: 12, ..options });
     let search = search_of(&outcome);
     assert_eq!((&search.end, search.bracket.low), (&SearchEnd::TooManyTrials, None));
+    let lowest = search.trials.iter().filter(|trial| !trial.passed).map(|trial| trial.load).reduce(f64::min);
+    assert_eq!(search.bracket.high, lowest, "{:?}", search.trials);
     assert!(!outcome.verdict.is_valid());
 }
 

@@ -81,8 +81,9 @@ impl Benchmark {
         if digits::is_folder_of_some(path) {
             return digits::from_folder(path).map(Dataset::from);
         }
+        let absent = if path.exists() { "" } else { "there is no such file or folder; " };
         let reason = format!(
-            "benchmark {} takes a folder with images.npy, labels.npy and SHA256SUMS, or no --dataset: its own is built \
+            "{absent}benchmark {} takes a folder with images.npy, labels.npy and SHA256SUMS, or no --dataset: its own is built \
              in (--benchmark synthetic takes samples of any shape)",
             self.name
         );

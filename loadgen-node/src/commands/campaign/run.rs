@@ -107,9 +107,10 @@ impl Maker<'_> {
         }
         self.nodes.end();
         match self.not_valid {
-            0 => self.progress.end("All runs are VALID. `loadgen-node campaign table` prints their table."),
+            0 => self.progress.end("All runs are VALID. `loadgen-node campaign table FILE` prints their table."),
             count => {
-                self.progress.end(&format!("{count} runs are not VALID. `loadgen-node campaign table` says why."))?;
+                self.progress
+                    .end(&format!("{count} runs are not VALID. `loadgen-node campaign table FILE` has the reasons."))?;
                 Ok(Exit::Invalid)
             }
         }

@@ -107,7 +107,10 @@ pub struct LatencySplit {
 }
 
 /// Name for people of the time before a sample is sent.
-pub(crate) const WAITING: &str = "waiting to be sent";
+const WAITING: &str = "waiting to be sent";
+
+/// Its name in Offline, whose samples are all due at the start.
+const TURN: &str = "until its turn";
 
 /// One round trip for a node's name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -228,9 +231,9 @@ impl From<Split> for LatencySplit {
 
 impl LatencySplit {
     /// Each part by the words for it, in the order in which a sample goes through them.
-    pub(crate) fn parts(&self) -> [(&'static str, Percentiles); 10] {
+    pub(crate) fn parts(&self, is_pulled: bool) -> [(&'static str, Percentiles); 10] {
         [
-            (WAITING, self.before_sending),
+            (if is_pulled { TURN } else { WAITING }, self.before_sending),
             ("network and both ends", self.outside_sut),
             ("decode", self.decode),
             ("preprocess", self.preprocess),
@@ -246,10 +249,10 @@ impl LatencySplit {
     /// The latency at a percentile as the sum of its parts: `1.6s = 1.5s waiting to be sent + 90.1ms network and both
     /// ends`.
     /// Parts below a thousandth are left out.
-    pub(crate) fn sum(&self, at: fn(&Percentiles) -> u64) -> String {
+    pub(crate) fn sum(&self, is_pulled: bool, at: fn(&Percentiles) -> u64) -> String {
         let whole = at(&self.latency);
         let is_shown = |part: &(&str, u64)| part.1 > whole / 1_000;
-        let parts = self.parts().map(|(name, part)| (name, at(&part)));
+        let parts = self.parts(is_pulled).map(|(name, part)| (name, at(&part)));
         let parts: Vec<String> =
             parts.into_iter().filter(is_shown).map(|(name, ns)| format!("{} {name}", length_ns(ns))).collect();
         match whole {

@@ -205,7 +205,7 @@ pub struct CarriedDocument {
     pub codec: String,
     /// Bytes before the codec over bytes after it, on generated data like the benchmark's, to a thousandth.
     pub ratio: f64,
-    /// Samples per second that the fabric allows; with a codec no more than the SUT's processors decompress.
+    /// Samples per second that the fabric allows; with a codec no more than the SUT's decode threads decompress.
     pub samples_per_s: f64,
     /// The last round whose suite has the benchmark; null: that of the selected round has it, or it is one of the
     /// user's.

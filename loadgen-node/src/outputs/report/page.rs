@@ -197,8 +197,15 @@ fn limit(result: &ResultSummary) -> Option<String> {
 fn slow(source: &Source) -> Option<String> {
     let split = &source.network.as_ref()?.latency_split_ns;
     let (name, p50_ns, share) = tables::largest_part(split)?;
-    let most = format!("{:.0} % of the latency at the median is {name} ({})", share * 100.0, length_ns(p50_ns));
-    let parts = format!("{most}; p99 {}", split.sum(|at| at.p99));
+    let parts = match tables::is_pulled(source) {
+        // All samples are due at the start: the time until its turn is most of any latency.
+        true => format!("p99 {}", split.sum(true, |at| at.p99)),
+        false => {
+            let share = share * 100.0;
+            let most = format!("{share:.0} % of the latency at the median is {name} ({})", length_ns(p50_ns));
+            format!("{most}; p99 {}", split.sum(false, |at| at.p99))
+        }
+    };
     let as_asked = || {
         let is_scheduled = source.result.scheduled_samples_per_s.is_some();
         is_scheduled.then(|| "the rate is that of target_qps, which a shorter latency does not raise".to_owned())

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use loadgen::traffic::Expected;
 use lon_proto::node_name::short_sut_name;
 use lon_shell::documents::HostDocument;
 use lon_shell::figures::{bytes, length_ns};
@@ -47,10 +48,15 @@ fn text(value: impl std::fmt::Display) -> Markup {
     html! { (value.to_string()) }
 }
 
+/// Returns true when all samples are due at the start, so that most of a latency is the time of others.
+pub(super) fn is_pulled(source: &Source) -> bool {
+    source.result.settings.scenario.traffic().expected() == Expected::SampleRate
+}
+
 /// The part of the latency at the median that is the largest.
 pub(super) fn largest_part(split: &LatencySplit) -> Option<(&'static str, u64, f64)> {
     let whole = split.latency.p50;
-    let (name, part) = split.parts().into_iter().max_by_key(|(_, part)| part.p50)?;
+    let (name, part) = split.parts(false).into_iter().max_by_key(|(_, part)| part.p50)?;
     (whole > 0).then(|| (name, part.p50, part.p50 as f64 / whole as f64))
 }
 
@@ -58,7 +64,7 @@ pub(super) fn largest_part(split: &LatencySplit) -> Option<(&'static str, u64, f
 pub(super) fn split(source: &Source) -> Markup {
     let Some(network) = &source.network else { return html! {} };
     let of = &network.latency_split_ns;
-    let all = of.parts();
+    let all = of.parts(is_pulled(source));
     let longest = all.iter().map(|(_, part)| part.p50).max().unwrap_or_default();
     let bar = |value: u64| {
         let width = 100.0 * value as f64 / longest as f64;
@@ -93,11 +99,11 @@ fn shown(nodes: &[NodeTrafficDocument]) -> Vec<&NodeTrafficDocument> {
 /// Where the time went at each node, at the median.
 pub(super) fn split_by_node(source: &Source) -> Markup {
     let Some(network) = source.network.as_ref().filter(|network| network.nodes.len() > 1) else { return html! {} };
-    let all = network.latency_split_ns.parts();
+    let all = network.latency_split_ns.parts(is_pulled(source));
     let used: Vec<usize> = (0..all.len()).filter(|part| all[*part].1.p99 > 0).collect();
     let head: Vec<&str> = std::iter::once("node").chain(used.iter().map(|part| all[*part].0)).collect();
     let row = |node: &NodeTrafficDocument| {
-        let own = node.latency_split_ns?.parts();
+        let own = node.latency_split_ns?.parts(false);
         let cell = |part: &usize| html! { (ns(own[*part].1.p50)) ", p99 " (ns(own[*part].1.p99)) };
         Some((node.name.clone(), used.iter().map(cell).collect()))
     };
