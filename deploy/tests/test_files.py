@@ -26,7 +26,7 @@ class Names(unittest.TestCase):
 
     # Variables that the files themselves ask for.
     OWN = {
-        *("LON_UID", "LON_GID", "LON_TAG", "LON_MTU", "LON_NODE_COUNT", "LON_TLS", "LON_RTPRIO"),
+        *("LON_UID", "LON_GID", "LON_TAG", "LON_MTU", "LON_NODE_COUNT", "LON_SUT_COUNT", "LON_TLS", "LON_RTPRIO"),
         *("LON_RATE", "LON_RATE_UP", "LON_RATE_DOWN", "LON_RATES", "LON_DELAY", "LON_JITTER", "LON_LOSS"),
         *("LON_MODELS", "LON_DATASETS", "LON_CONF", "LON_SUT_ENV", "LON_OTHER_ENV", "LON_LOADGEN_ENV"),
         *("LON_OTHER_CPUS", "LON_GPU_EP", "LON_GPU_DRIVER"),
