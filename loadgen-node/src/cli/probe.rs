@@ -149,11 +149,12 @@ pub(crate) struct AcceptArgs {
     ///
     /// Passed (0): the 95 % interval of each change stays above minus --tolerance. Worse (3): a mean change is below
     /// minus --tolerance and its interval below 0, or an end has another configuration. The likely place of the cause
-    /// stands beside it. Undecided (2): all else. Use the same --transport, nodes and --matrix as with --save; other --connections or
-    /// --duration change the goodput.
+    /// stands beside it. Undecided (2): all else. Use the same --transport, nodes and --matrix as with --save; other
+    /// --connections or --duration change the goodput.
     #[arg(long, value_name = "FILE", env = "LON_PROBE_AGAINST", help_heading = OUTPUT)]
     pub(crate) against: Option<PathBuf>,
-    /// Tolerance for a drop in goodput, percent, whatever it was with --save; with --matrix, below the median of all links.
+    /// Tolerance for a drop in goodput, percent, whatever it was with --save; with --matrix, below the median of all
+    /// links.
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = percent, env = "LON_PROBE_TOLERANCE",
           help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) tolerance: f64,

@@ -199,8 +199,8 @@ pub(crate) fn text(rows: &[Row], of: &str, decoders: u32, selection: &Selection)
                 .to_owned(),
             threads => format!(
                 "  The column of a codec is the lower of two rates: what the link carries, and what decode threads \
-                 of the SUT decompress ({threads} at one time).\n  This host measures decompression for a moment, on generated data like the \
-                 benchmark's: other programs make it lower.\n  Blank: the rules forbid the codec, it makes the data no \
+                 of the SUT decompress ({threads} at one time).\n  This host measures decompression for a moment, on \
+                 generated data like the benchmark's: other programs make it lower.\n  Blank: the rules forbid the codec, it makes the data no \
                  smaller, or there is no data to try it on.\n"
             ),
         });

@@ -83,8 +83,8 @@ impl Benchmark {
         }
         let absent = if path.exists() { "" } else { "there is no such file or folder; " };
         let reason = format!(
-            "{absent}benchmark {} takes a folder with images.npy, labels.npy and SHA256SUMS, or no --dataset: its own is built \
-             in (--benchmark synthetic takes samples of any shape)",
+            "{absent}benchmark {} takes a folder with images.npy, labels.npy and SHA256SUMS, or no --dataset: its own \
+             is built in (--benchmark synthetic takes samples of any shape)",
             self.name
         );
         Err(DatasetError::Form { path: path.to_owned(), reason })
