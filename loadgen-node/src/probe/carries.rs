@@ -195,13 +195,13 @@ pub(crate) fn text(rows: &[Row], of: &str, decoders: u32, selection: &Selection)
     });
     if !selection.codecs.is_empty() {
         text.push_str(&match decoders {
-            0 => "  The columns of codecs are blank: the SUT does not report its cores.\n"
-                .to_owned(),
+            0 => "  The columns of codecs are blank: the SUT does not report its cores.\n".to_owned(),
             threads => format!(
-                "  The column of a codec is the lower of two rates: what the link carries, and what decode threads \
-                 of the SUT decompress ({threads} at one time).\n  This host measures decompression for a moment, on \
-                 generated data like the benchmark's: other programs make it lower.\n  Blank: the rules forbid the codec, it makes the data no \
-                 smaller, or there is no data to try it on.\n"
+                "  The column of a codec is the lower of two rates: what the link carries, and what decode threads of \
+                 the SUT decompress ({threads} at one time).\n  \
+                 This host measures decompression for a moment, on generated data like the benchmark's: other \
+                 programs make it lower.\n  \
+                 Blank: the rules forbid the codec, it makes the data no smaller, or there is no data to try it on.\n"
             ),
         });
     }

@@ -12,8 +12,8 @@ const MORE: f64 = 1.2;
 const SHORT_NS: f64 = 1e9;
 
 /// The remedy for a search that ended before it had a load.
-pub(crate) const UNFINISHED: &str = "the same command with --find-peak-resume FOLDER/find_peak.json (goes on from here), or \
-     more runs with --find-peak-max-trials";
+pub(crate) const UNFINISHED: &str =
+    "the same command with --find-peak-resume FOLDER/find_peak.json, or a higher --find-peak-max-trials";
 
 /// The setting by which the next run becomes long enough; none where this one was. `offers_auto` is false where a look
 /// at the nodes has found the setting that was too low.
