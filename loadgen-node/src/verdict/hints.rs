@@ -8,8 +8,8 @@ use loadgen::traffic::Expected;
 /// Factor by which a hint exceeds the measured value, so that the next run is not too short again.
 const MORE: f64 = 1.2;
 
-/// A run that is shorter does not show the speed of a SUT.
-const SHORT_NS: f64 = 1e9;
+/// A run that is shorter does not show the rate of a SUT.
+const SHORT_NS: i64 = 1_000_000_000;
 
 /// The remedy for a search that ended before it had a load.
 pub(crate) const UNFINISHED: &str =
@@ -36,20 +36,12 @@ pub(crate) fn longer(summary: &Summary, effective: &Effective, offers_auto: bool
     };
     let key = set.split('=').next().unwrap_or_default();
     let can_be_found = offers_auto && effective.scenario.traffic().expected() != Expected::MostQps;
-    if can_be_found && length_ns(summary, effective) < SHORT_NS {
+    let is_of_rate = effective.scenario.traffic().expected() == Expected::SampleRate;
+    if can_be_found && is_of_rate && summary.latency.max_ns < SHORT_NS {
         return Some(format!("--set {key}=auto (so short a run does not show how fast the SUT is), or --set {set}"));
     }
     let or_auto = if can_be_found { format!(", or --set {key}=auto") } else { String::new() };
     Some(format!("--set {set} (the next run is then long enough at this speed){or_auto}"))
-}
-
-/// Length of the run, as far as a summary shows it, ns.
-fn length_ns(summary: &Summary, effective: &Effective) -> f64 {
-    let latency = summary.judged_latency();
-    match effective.scenario.traffic().expected() {
-        Expected::SampleRate => latency.max_ns as f64,
-        _ => latency.mean_ns as f64 * summary.queries as f64,
-    }
 }
 
 /// The limit that the run ended at before `min_duration`, raised; none where it ended at none.
