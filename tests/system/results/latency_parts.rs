@@ -49,7 +49,9 @@ fn the_parts_of_a_latency_add_up_in_every_scenario() {
             _ => assert!(before_sending < ns(&split["latency"], "p50"), "{split}"),
         }
         let page = fs::read_to_string(folder.path.join("report.html")).unwrap();
-        assert!(page.contains("of the latency at the median is"), "{scenario}");
+        // All samples of Offline are due at the start: most of a latency is the time of others.
+        let has_share = page.contains("of the latency at the median is");
+        assert_eq!(has_share, scenario != "Offline", "{scenario}");
         assert!(!page.contains("of the time at the median"), "{scenario}: shares that do not add up");
     }
 }
