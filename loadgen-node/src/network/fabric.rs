@@ -173,10 +173,11 @@ impl Fabric {
             let cores = node.sut.as_ref().map_or(0, |end| end.cores);
             let id = if node.boot_id.is_empty() { &node.name } else { &node.boot_id };
             let (decoders, most) = hosts.entry(id).or_default();
-            *decoders += node.decode_threads.map_or(cores, |threads| threads.min(cores));
+            let threads = node.decode_threads.map_or(cores, |threads| threads.min(cores));
+            *decoders = decoders.saturating_add(threads);
             *most = cores.max(node.host_cores).max(*most);
         }
-        hosts.into_values().map(|(decoders, most)| decoders.min(most)).sum()
+        hosts.into_values().map(|(decoders, most)| decoders.min(most)).fold(0, u32::saturating_add)
     }
 
     /// The measured fabric as text for people.
@@ -337,6 +338,9 @@ mod tests {
         let larger = NodeFabric { host_cores: 64, ..node("N1", "a", None) };
         assert_eq!(decoders(&[larger.clone(), larger]), 4, "each may use two of many");
         assert_eq!(decoders(&[NodeFabric::default()]), 0);
+        let boastful =
+            |name| NodeFabric { sut: Some(End { cores: u32::MAX, ..End::default() }), ..node(name, name, None) };
+        assert_eq!(decoders(&[boastful("N1"), boastful("N2")]), u32::MAX);
     }
 
     #[test]
