@@ -88,7 +88,8 @@ impl Cell {
     pub(super) fn settings(&self) -> String {
         let is_peak = self.mode == PEAK;
         let lasts = match self.fault.length {
-            // Of each trial.
+            // A fault of three seconds has to meet a trial: between two of them it does no harm. The first is this long.
+            Length::Medium if is_peak => Duration::from_secs(3),
             _ if is_peak => Duration::from_millis(400),
             Length::Short => Duration::from_millis(1_200),
             Length::Medium => Duration::from_secs(5),
@@ -117,7 +118,11 @@ impl Cell {
 
     /// Flags besides those of the fault.
     pub(super) fn flags(&self) -> &'static [&'static str] {
-        if self.mode == PEAK { &["--find-peak-max-trials", "8"] } else { &[] }
+        match (self.mode, self.fault.length) {
+            (PEAK, Length::Medium) => &["--find-peak-max-trials", "3", "--find-peak-trial", "100%"],
+            (PEAK, _) => &["--find-peak-max-trials", "8"],
+            _ => &[],
+        }
     }
 
     /// Samples for an accuracy phase of about the same length.
