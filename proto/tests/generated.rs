@@ -7,8 +7,9 @@ use std::path::Path;
 use protox::prost::Message as _;
 
 /// Messages that have a secret in them: `v1.rs` says how they are shown.
-const SECRET: [&str; 6] = [
+const SECRET: [&str; 7] = [
     "lon.v1.StartRunResponse",
+    "lon.v1.TenantTerms",
     "lon.v1.Open",
     "lon.v1.FlushRequest",
     "lon.v1.EndRunRequest",

@@ -41,6 +41,24 @@ pub struct DescribeResponse {
     /// Absent: the node does not tell.
     #[prost(message, optional, tag = "8")]
     pub build: ::core::option::Option<Build>,
+    /// Every model of the node, each with a name of its own; the first is that of `backend`. Empty: the node has one
+    /// model, and knows no tenants.
+    #[prost(message, repeated, tag = "9")]
+    pub models: ::prost::alloc::vec::Vec<Model>,
+}
+/// One model of a node: tenants of a run name it.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Model {
+    /// Letters, digits, '.', '_' and '-': 64 at most.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "2")]
+    pub backend: ::core::option::Option<Backend>,
+    #[prost(string, repeated, tag = "3")]
+    pub codecs: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// As in DescribeResponse, for this model alone.
+    #[prost(message, repeated, tag = "4")]
+    pub settings: ::prost::alloc::vec::Vec<Setting>,
 }
 /// One option of a node.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -200,7 +218,7 @@ pub struct TensorSpec {
     #[prost(bool, tag = "5")]
     pub optional: bool,
 }
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct StartRunRequest {
     /// 16 random bytes: the run's public name. Others are shown a hash of it.
     #[prost(bytes = "bytes", tag = "1")]
@@ -216,6 +234,22 @@ pub struct StartRunRequest {
     /// The codec of the answers, with its level, since the node is who applies it; "none" when empty.
     #[prost(string, tag = "5")]
     pub response_codec: ::prost::alloc::string::String,
+    /// Tenants of the run: each has a model, streams, limits and counters of its own. Not empty: the two codecs above are
+    /// not used. Empty: the run has one tenant, which asks the node's first model.
+    #[prost(message, repeated, tag = "6")]
+    pub tenants: ::prost::alloc::vec::Vec<Tenant>,
+}
+/// One tenant of a run. Several tenants may ask one model.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Tenant {
+    /// A name of DescribeResponse.models.
+    #[prost(string, tag = "1")]
+    pub model: ::prost::alloc::string::String,
+    /// As in StartRunRequest.
+    #[prost(string, tag = "2")]
+    pub codec: ::prost::alloc::string::String,
+    #[prost(string, tag = "3")]
+    pub response_codec: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ProbeRequest {
@@ -228,7 +262,7 @@ pub struct ProbeRequest {
     #[prost(string, tag = "3")]
     pub client: ::prost::alloc::string::String,
 }
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 #[prost(skip_debug)]
 pub struct StartRunResponse {
     /// Limits of what the node takes in before it stops reading.
@@ -243,6 +277,26 @@ pub struct StartRunResponse {
     pub busy_samples: u64,
     /// 32 random bytes of the node's, for this run alone: Open, Flush and EndRun must show them. A wrong secret is
     /// answered as an unknown run is, with NOT_FOUND.
+    #[prost(bytes = "bytes", tag = "5")]
+    pub secret: ::prost::bytes::Bytes,
+    /// Terms of each tenant, in the order of the request. The fields above are then those of the first.
+    #[prost(message, repeated, tag = "6")]
+    pub tenants: ::prost::alloc::vec::Vec<TenantTerms>,
+}
+/// Limits as in StartRunResponse, for the samples of one tenant. The secret tells the node which tenant a stream, a
+/// Flush or an EndRun is of: no sample carries a mark of its tenant. The node is free again when EndRun has ended every
+/// tenant.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[prost(skip_debug)]
+pub struct TenantTerms {
+    #[prost(uint64, tag = "1")]
+    pub max_samples_in_flight: u64,
+    #[prost(uint64, tag = "2")]
+    pub max_bytes_in_flight: u64,
+    #[prost(uint64, tag = "3")]
+    pub max_sample_bytes: u64,
+    #[prost(uint64, tag = "4")]
+    pub busy_samples: u64,
     #[prost(bytes = "bytes", tag = "5")]
     pub secret: ::prost::bytes::Bytes,
 }

@@ -80,7 +80,7 @@ impl Caller {
             wire_version: WIRE_VERSION,
             client: self.us.clone(),
             codec: codec.to_owned(),
-            response_codec: String::new(),
+            ..StartRunRequest::default()
         };
         let response = self.client.clone().start_run(request).await?.into_inner();
         Ok((RunPass::new(run_id, response.secret.clone()), response))

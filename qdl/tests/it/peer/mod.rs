@@ -89,6 +89,7 @@ fn claimed() -> Response<StartRunResponse> {
         max_sample_bytes: 1 << 30,
         busy_samples: 8,
         secret: Bytes::from_static(&[7; SECRET_BYTES]),
+        ..StartRunResponse::default()
     })
 }
 

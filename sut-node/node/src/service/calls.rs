@@ -163,6 +163,7 @@ impl Service {
             max_sample_bytes: limits.max_sample_bytes,
             busy_samples: if run.is_probe { INLINE_BUSY_SAMPLES } else { busy_samples(&self.config, &*self.backend) },
             secret: run.pass.secret().clone(),
+            tenants: Vec::new(),
         })
     }
 

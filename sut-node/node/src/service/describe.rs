@@ -86,6 +86,7 @@ pub(crate) fn describe(
         codecs: known_codecs(preprocess).map(str::to_owned).collect(),
         settings: settings(config, info).into_iter().chain(of_host.iter().cloned()).map(Into::into).collect(),
         build: Some(build(&config.features).into()),
+        models: Vec::new(),
     }
 }
 

@@ -111,6 +111,7 @@ impl Control {
             client: "there".to_owned(),
             codec: codec.to_owned(),
             response_codec: response_codec.to_owned(),
+            ..StartRunRequest::default()
         };
         let claimed = self.client.start_run(request).await;
         self.claimed(claimed)
