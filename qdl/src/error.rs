@@ -118,6 +118,18 @@ pub enum ConnectError {
         /// The node's own words.
         reason: String,
     },
+    /// A node does not have the model that a tenant names.
+    #[error("SUT node {name} ({address}) has no model '{model}'; {}", known_models(known))]
+    NoTenantModel {
+        /// The node's name.
+        name: String,
+        /// The node's address.
+        address: NodeAddress,
+        /// Name of the model, as the tenant gives it.
+        model: String,
+        /// Names of the node's models; empty where it knows no tenants.
+        known: Vec<String>,
+    },
     /// A node does not have the codec.
     #[error("SUT node {name} ({address}) does not know the codec '{codec}' {of}; it knows: {known}")]
     Codec {
@@ -228,6 +240,14 @@ impl ConnectError {
     pub(crate) fn may_pass(&self) -> bool {
         use ConnectError::{NotReady, Timeout, Unreachable};
         matches!(self, NotReady { .. } | Timeout { .. } | Unreachable { .. })
+    }
+}
+
+/// The models that a node has, for one who named another.
+fn known_models(known: &[String]) -> String {
+    match known {
+        [] => "it knows no tenants: it is of an earlier version, or no SUT node".to_owned(),
+        known => format!("it has: {} (sut-node serve --backend NAME=...)", known.join(", ")),
     }
 }
 

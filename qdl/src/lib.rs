@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The rooms, from the top down; each calls only those below it:
-//! - `qdl`, `run`, `config`: what callers use;
+//! - `qdl`, `run`, `config`: what callers use; `tenants`: several runs of one claim;
 //! - `control`: the control side of the nodes, one file for each kind of node;
 //! - `carry`: the threads that drive lanes, one file for each transport;
 //! - `dispatch`: the node and the lane of each sample, and what is in flight;
@@ -45,6 +45,7 @@ mod peer_kind;
 mod peer_probe;
 mod qdl;
 mod run;
+mod tenants;
 mod types;
 
 pub use account::counters::NodeCounts;
@@ -54,7 +55,7 @@ pub use account::report::{NicTraffic, NodeReport, SutCounts};
 pub use account::traffic::{Ends, NodeTraffic};
 pub use carry::{BareStream, Carry, Driver, Endpoint, LaneTask, Transport, Wait, shorten_slice};
 pub use config::{Config, RunConfig};
-pub use control::{AnswersChecked, KserveServer, NameTrip, NodeDescription, Peers, SutName};
+pub use control::{AnswersChecked, KserveServer, ModelDescription, NameTrip, NodeDescription, Peers, SutName};
 pub use dispatch::Policy;
 pub use error::ConnectError;
 pub use lon_net::address::{AddressError, DEFAULT_PORT, NodeAddress};
@@ -70,4 +71,5 @@ pub use peer_kind::{KSERVE_NO_COUNTERS, Payload, PeerKind};
 pub use peer_probe::{PeerFound, PeerOrder};
 pub use qdl::Qdl;
 pub use run::{Meter, Run};
+pub use tenants::TenantStart;
 pub use types::{Answer, Failure, NodeFailure, NodeIndex, Outcome, Reply, Sample, SampleId, Sink, Stall};

@@ -19,7 +19,8 @@ use crate::account::inflated::Inflated;
 use crate::carry::{Connection, Driver, Endpoint, IoDriver, Opened};
 use crate::config::{Config, RunConfig};
 use crate::control::{
-    Claim, Claimed, Control, Described, NodeDescription, Peer, Purpose, Reach, SutName, claim_all, many,
+    Claim, Claimed, Control, Described, NodeDescription, Peer, Purpose, Reach, RunCodecs, SutName, Tenant, Wanted,
+    claim_all, many,
 };
 use crate::dispatch::{AnswerRule, Dispatcher, Expected, Inflaters, Inflating, Node, warm};
 use crate::error::ConnectError;
@@ -33,14 +34,16 @@ const UNFINISHED_BYTES: u64 = 1 << 30;
 
 /// Many SUT nodes, shown as one.
 pub struct Qdl {
-    config: Config,
+    pub(crate) config: Config,
     control: Arc<Control>,
-    peers: Vec<Arc<dyn Peer>>,
+    pub(crate) peers: Vec<Arc<dyn Peer>>,
     /// Outputs that the servers have declared, which their answers are checked against, in the order of the nodes.
     promises: Vec<Arc<crate::carry::Promise>>,
     descriptions: Vec<NodeDescription>,
     /// The key of the ids of machines.
     nonce: HostNonce,
+    /// The model that runs ask; `None`: the first of each node.
+    pub(crate) model: Option<String>,
 }
 
 impl Qdl {
@@ -71,7 +74,27 @@ impl Qdl {
         let (peers, described) = reached.unwrap_or_else(no_control_thread)?;
         let describe = |Described { node, promise }| (node, promise);
         let (descriptions, promises) = described.into_iter().map(describe).unzip();
-        Ok(Qdl { config, control, peers, promises, descriptions, nonce })
+        Ok(Qdl { config, control, peers, promises, descriptions, nonce, model: None })
+    }
+
+    /// The same connections without any node.
+    pub(crate) fn none(&self) -> Qdl {
+        Qdl {
+            config: self.config.clone(),
+            control: Arc::clone(&self.control),
+            peers: Vec::new(),
+            promises: Vec::new(),
+            descriptions: Vec::new(),
+            nonce: HostNonce(self.nonce.0),
+            model: None,
+        }
+    }
+
+    /// Adds a node of another list, as it is described here.
+    pub(crate) fn add(&mut self, other: &Qdl, place: usize, description: NodeDescription) {
+        self.peers.extend(other.peers.get(place).cloned());
+        self.promises.extend(other.promises.get(place).cloned());
+        self.descriptions.push(description);
     }
 
     /// Returns the nodes' descriptions of themselves, in the order given.
@@ -101,12 +124,21 @@ impl Qdl {
     /// # Errors
     /// The first node that lacks a codec, is busy or cannot be used; the claims on the others end.
     pub fn start(&self, config: &RunConfig, sink: Arc<dyn Sink>) -> Result<Run, ConnectError> {
+        self.check_codecs(config)?;
+        let codecs = codecs_of(config);
+        let purpose = match &self.model {
+            None => Purpose::Run(codecs),
+            Some(model) => Purpose::Tenants(vec![Tenant { model: model.clone(), codecs }]),
+        };
+        self.begin(config, sink, purpose)
+    }
+
+    /// Checks that every node has the codecs of a run.
+    pub(crate) fn check_codecs(&self, config: &RunConfig) -> Result<(), ConnectError> {
         for (codec, of) in [(config.codec, "of the samples"), (config.response_codec, "for answers")] {
             check_codec(&self.descriptions, codec.name(), of)?;
         }
-        let codec = config.codec.name().to_owned();
-        let purpose = Purpose::Run { codec, response_codec: config.response_codec.to_string() };
-        self.begin(config, sink, purpose)
+        Ok(())
     }
 
     /// Claims every node to measure the fabric: like a run, except that the node answers each sample itself, with as
@@ -124,11 +156,39 @@ impl Qdl {
     }
 
     fn begin(&self, config: &RunConfig, sink: Arc<dyn Sink>, purpose: Purpose) -> Result<Run, ConnectError> {
-        let run_id = Bytes::copy_from_slice(&random_bytes::<{ limits::RUN_ID_BYTES }>("a run id")?);
-        let rules = self.rules(&purpose, config.max_answer_bytes);
-        let claimed = self.claim(&run_id, purpose)?;
-        let begun = self.begin_claimed(config, sink, &claimed, rules);
-        let (run, opened) = begun.inspect_err(|_| self.let_go(&claimed))?;
+        let run_id = new_run_id()?;
+        let is_probe = matches!(purpose, Purpose::Probe);
+        let claim = Claim { run_id: run_id.clone(), client: self.config.client.clone(), purpose };
+        let wanted = self.wanted(|_| claim.clone());
+        let terms = self.claim(&run_id, wanted)?;
+        self.open(config, sink, &terms.concat(), is_probe, 1)
+    }
+
+    /// Returns the nodes that are to be claimed, each with its claim, in their order.
+    pub(crate) fn wanted(&self, claim: impl Fn(usize) -> Claim) -> Vec<Wanted> {
+        let nodes = self.peers.iter().zip(&self.descriptions).enumerate();
+        let wanted = nodes.map(|(index, (peer, node))| Wanted {
+            peer: Arc::clone(peer),
+            name: node.name.clone(),
+            claim: claim(index),
+        });
+        wanted.collect()
+    }
+
+    /// Opens the streams of a run, of `tenants` in all, for which the nodes are claimed. When that fails, the claims
+    /// end.
+    pub(crate) fn open(
+        &self,
+        config: &RunConfig,
+        sink: Arc<dyn Sink>,
+        claimed: &[Claimed],
+        is_probe: bool,
+        tenants: usize,
+    ) -> Result<Run, ConnectError> {
+        let rules = self.rules(is_probe, config.max_answer_bytes);
+        let share_bytes = UNFINISHED_BYTES / (claimed.len() * tenants).max(1) as u64;
+        let begun = self.begin_claimed(config, sink, claimed, rules, share_bytes);
+        let (run, opened) = begun.inspect_err(|_| self.let_go(claimed))?;
         let outcomes = run.wait_open(opened);
         let mut failed = outcomes.into_iter().filter_map(|(node, outcome)| Some((node, outcome.err()?)));
         match failed.next() {
@@ -152,6 +212,7 @@ impl Qdl {
         sink: Arc<dyn Sink>,
         claimed: &[Claimed],
         rules: Vec<Arc<AnswerRule>>,
+        share_bytes: u64,
     ) -> Result<(Run, Vec<Opened>), ConnectError> {
         let delivered = Arc::new(Notify::new());
         let inline = config.driver == Driver::Inline;
@@ -160,7 +221,7 @@ impl Qdl {
         let has_codec = !config.response_codec.is_none();
         let inflated: Vec<Arc<Inflated>> =
             if has_codec { claimed.iter().map(|_| Arc::default()).collect() } else { Vec::new() };
-        let nodes = self.nodes_of_run(config, claimed, &rules, &inflated);
+        let nodes = self.nodes_of_run(config, claimed, &rules, &inflated, share_bytes);
         let (dispatcher, inflaters) = if has_codec {
             let inflating = Arc::new(Inflating::new(sink, config.response_codec, inflated, rules));
             let dispatcher = Arc::new(Dispatcher::new(config.policy, inline, nodes, Arc::clone(&inflating) as _));
@@ -189,30 +250,35 @@ impl Qdl {
     }
 
     /// Ends a run that never began at the nodes that it claimed, instead of when their claims lapse.
-    fn let_go(&self, claimed: &[Claimed]) {
+    pub(crate) fn let_go(&self, claimed: &[Claimed]) {
         let (peers, claimed) = (self.peers.clone(), claimed.to_vec());
         self.control.wait(async move {
             many::all(peers.iter().zip(&claimed).map(|(peer, node)| peer.end_run(&node.pass))).await;
         });
     }
 
-    /// Claims all nodes or none.
-    fn claim(&self, run_id: &Bytes, purpose: Purpose) -> Result<Vec<Claimed>, ConnectError> {
+    /// Claims all nodes or none; returns the terms of each for its tenants.
+    pub(crate) fn claim(&self, run_id: &Bytes, wanted: Vec<Wanted>) -> Result<Vec<Vec<Claimed>>, ConnectError> {
         let deadline = clock::now() + self.config.wait_ready;
-        let (peers, names) = (self.peers.clone(), self.names());
-        let claim = Claim { run_id: run_id.clone(), client: self.config.client.clone(), purpose };
-        let claimed = self.control.wait(async move { claim_all(&peers, &names, &claim, deadline).await });
+        let names: Vec<String> = wanted.iter().map(|node| node.name.clone()).collect();
+        let addresses: Vec<NodeAddress> = self.descriptions.iter().map(|node| node.address.clone()).collect();
+        let claimed = self.control.wait(async move {
+            let claimed = claim_all(&wanted, deadline).await?;
+            let nodes = wanted.iter().zip(&claimed).zip(addresses);
+            let unusable = |((node, terms), address): ((&Wanted, &Vec<Claimed>), NodeAddress)| {
+                let field = terms.iter().find_map(|tenant| tenant.zero)?;
+                Some(ConnectError::NoBound { name: node.name.clone(), address, field })
+            };
+            let unusable = { nodes }.find_map(unusable);
+            if let Some(error) = unusable {
+                many::all(wanted.iter().zip(&claimed).map(|(node, terms)| node.let_go(terms))).await;
+                return Err(error);
+            }
+            Ok(claimed)
+        });
         let claimed = claimed.unwrap_or_else(no_control_thread)?;
-        let unusable = |(node, claimed): (&NodeDescription, &Claimed)| {
-            let (name, address) = (node.name.clone(), node.address.clone());
-            claimed.zero.map(|field| ConnectError::NoBound { name, address, field })
-        };
-        if let Some(error) = self.descriptions.iter().zip(&claimed).find_map(unusable) {
-            self.let_go(&claimed);
-            return Err(error);
-        }
         // The nodes' own logs have the same name.
-        tracing::info!(run = run_name(run_id), nodes = few(&self.names(), ", "), "the run has its SUT nodes");
+        tracing::info!(run = run_name(run_id), nodes = few(&names, ", "), "the run has its SUT nodes");
         Ok(claimed)
     }
 
@@ -228,10 +294,10 @@ impl Qdl {
         claimed: &[Claimed],
         rules: &[Arc<AnswerRule>],
         inflated: &[Arc<Inflated>],
+        share_bytes: u64,
     ) -> Vec<Node> {
         let lanes = config.connections.get() * self.config.peers.transport().lanes_per_connection();
         let room = warm::room(claimed.len() * lanes);
-        let share_bytes = UNFINISHED_BYTES / claimed.len().max(1) as u64;
         let node = |(index, (Claimed { bounds, .. }, rule)): (usize, (&Claimed, &Arc<AnswerRule>))| {
             let (name, inflated) = (self.descriptions[index].name.clone(), inflated.get(index).cloned());
             let within = config.response_timeout;
@@ -243,11 +309,11 @@ impl Qdl {
 
     /// Returns the rules that the nodes' answers are checked against. A probe is answered as the wire contract has it.
     /// The transport checks the answers of KServe servers against their metadata.
-    fn rules(&self, purpose: &Purpose, max_bytes: u64) -> Vec<Arc<AnswerRule>> {
+    fn rules(&self, is_probe: bool, max_bytes: u64) -> Vec<Arc<AnswerRule>> {
         let is_described = self.config.peers.transport().peer_kind().payload == Payload::Sample;
-        let rule = |node: &NodeDescription| match purpose {
-            Purpose::Run { .. } if is_described => AnswerRule::new(&node.name, &node.outputs, max_bytes),
-            Purpose::Run { .. } | Purpose::Probe => AnswerRule::anything(&node.name, max_bytes),
+        let rule = |node: &NodeDescription| match is_described && !is_probe {
+            true => AnswerRule::new(&node.name, &node.outputs, max_bytes),
+            false => AnswerRule::anything(&node.name, max_bytes),
         };
         self.descriptions.iter().map(|node| Arc::new(rule(node))).collect()
     }
@@ -275,6 +341,16 @@ impl Qdl {
         }
         connections
     }
+}
+
+/// Codecs of a run, as the wire names them: nodes are told that of the samples without a level.
+pub(crate) fn codecs_of(config: &RunConfig) -> RunCodecs {
+    RunCodecs { samples: config.codec.name().to_owned(), answers: config.response_codec.to_string() }
+}
+
+/// Returns the id of a new run.
+pub(crate) fn new_run_id() -> Result<Bytes, ConnectError> {
+    Ok(Bytes::copy_from_slice(&random_bytes::<{ limits::RUN_ID_BYTES }>("a run id")?))
 }
 
 fn no_control_thread<T>() -> Result<T, ConnectError> {

@@ -128,6 +128,13 @@ pub trait World {
     /// Every query of the phase has been issued (LoadGen's `FlushQueries`). Does not block.
     fn flush(&mut self);
 
+    /// Returns true when a phase that has all it needs may end. It is asked again and again from then on. A world that
+    /// several tests share says no while another of them still measures; the phase goes on until then (see
+    /// [`RunOptions::goes_on`](crate::run::RunOptions::goes_on)).
+    fn may_end(&mut self) -> bool {
+        true
+    }
+
     /// Does work that needs nothing of the world and may take long, such as judging a large phase. A world that has to
     /// be attended to all the time, such as one with heartbeats, attends to itself meanwhile.
     fn meanwhile<T: Send>(&mut self, work: impl FnOnce() -> T + Send) -> T {

@@ -15,21 +15,23 @@ use super::many;
 use super::peer::{Claim, Claimed, Peer};
 use crate::error::ConnectError;
 
-/// Claims every node; `names` are the names that the nodes gave themselves. While one is busy, tries again until
-/// `deadline`.
+/// A node that is to be claimed.
+pub(crate) struct Wanted {
+    pub(crate) peer: Arc<dyn Peer>,
+    /// The name that it gave itself.
+    pub(crate) name: String,
+    pub(crate) claim: Claim,
+}
+
+/// Claims every node; returns the terms of each for its tenants. While one is busy, tries again until `deadline`.
 ///
 /// # Errors
 /// The node that is busy when the time is up, or that cannot be claimed for another reason. No claim is left then.
-pub(crate) async fn claim_all(
-    peers: &[Arc<dyn Peer>],
-    names: &[String],
-    claim: &Claim,
-    deadline: Instant,
-) -> Result<Vec<Claimed>, ConnectError> {
-    let mut first = (0..peers.len()).min_by_key(|&index| names.get(index)).ok_or(ConnectError::NoNodes)?;
+pub(crate) async fn claim_all(wanted: &[Wanted], deadline: Instant) -> Result<Vec<Vec<Claimed>>, ConnectError> {
+    let mut first = (0..wanted.len()).min_by_key(|&index| &wanted[index].name).ok_or(ConnectError::NoNodes)?;
     let mut said_so = false;
     loop {
-        match try_all(peers, first, claim).await {
+        match try_all(wanted, first).await {
             Ok(claimed) => return Ok(claimed),
             Err(Failed { index: busy, error: error @ ConnectError::Busy { .. }, .. }) if clock::now() < deadline => {
                 if !std::mem::replace(&mut said_so, true) {
@@ -38,7 +40,7 @@ pub(crate) async fn claim_all(
                 first = busy;
                 tokio::time::sleep(pause()).await;
             }
-            Err(Failed { error, more, .. }) => return Err(error.and_more(more, peers.len())),
+            Err(Failed { error, more, .. }) => return Err(error.and_more(more, wanted.len())),
         }
     }
 }
@@ -56,16 +58,16 @@ struct Failed {
 ///
 /// # Errors
 /// A node that failed, and how: one that is not merely busy, if there is one.
-async fn try_all(peers: &[Arc<dyn Peer>], first: usize, claim: &Claim) -> Result<Vec<Claimed>, Failed> {
+async fn try_all(wanted: &[Wanted], first: usize) -> Result<Vec<Vec<Claimed>>, Failed> {
     let alone = |error| Failed { index: first, error, more: 0 };
-    let mut gate = Some(peers[first].claim(claim).await.map_err(alone)?);
-    let others = peers.iter().enumerate().filter(|&(index, _)| index != first);
-    let mut others = many::all(others.map(|(_, peer)| peer.claim(claim))).await.into_iter();
-    let (mut claimed, mut failed): (_, Option<Failed>) = (Vec::with_capacity(peers.len()), None);
-    for (index, peer) in peers.iter().enumerate() {
+    let mut gate = Some(wanted[first].claim().await.map_err(alone)?);
+    let others = wanted.iter().enumerate().filter(|&(index, _)| index != first);
+    let mut others = many::all(others.map(|(_, node)| node.claim())).await.into_iter();
+    let (mut claimed, mut failed): (_, Option<Failed>) = (Vec::with_capacity(wanted.len()), None);
+    for (index, node) in wanted.iter().enumerate() {
         let outcome = if index == first { gate.take().map(Ok) } else { others.next() };
         match outcome {
-            Some(Ok(node)) => claimed.push((peer, node)),
+            Some(Ok(terms)) => claimed.push((node, terms)),
             Some(Err(error)) => {
                 let more = failed.as_ref().map_or(0, |failed| failed.more + 1);
                 failed = Some(match failed {
@@ -77,11 +79,22 @@ async fn try_all(peers: &[Arc<dyn Peer>], first: usize, claim: &Claim) -> Result
         }
     }
     match failed {
-        None => Ok(claimed.into_iter().map(|(_, node)| node).collect()),
+        None => Ok(claimed.into_iter().map(|(_, terms)| terms).collect()),
         Some(failure) => {
-            many::all(claimed.iter().map(|(peer, node)| peer.end_run(&node.pass))).await;
+            many::all(claimed.iter().map(|(node, terms)| node.let_go(terms))).await;
             Err(failure)
         }
+    }
+}
+
+impl Wanted {
+    async fn claim(&self) -> Result<Vec<Claimed>, ConnectError> {
+        self.peer.claim(&self.claim).await
+    }
+
+    /// Ends a claim before its run has begun, instead of when it lapses.
+    pub(crate) async fn let_go(&self, terms: &[Claimed]) {
+        many::all(terms.iter().map(|tenant| self.peer.end_run(&tenant.pass))).await;
     }
 }
 

@@ -43,6 +43,23 @@ pub struct NodeDescription {
     pub settings: Vec<Setting>,
     /// Build of its program; `None` when the node does not report it.
     pub build: Option<Build>,
+    /// Every model of the node; empty where the node knows no tenants. The fields above are those of the first.
+    pub models: Vec<ModelDescription>,
+}
+
+/// One of a node's models.
+#[derive(Clone, Debug)]
+pub struct ModelDescription {
+    /// Name of the model at its node, which tenants give.
+    pub name: String,
+    engine: String,
+    model: String,
+    model_sha256: String,
+    model_bytes: Option<u64>,
+    inputs: Signature,
+    outputs: Signature,
+    codecs: Vec<String>,
+    settings: Vec<Setting>,
 }
 
 /// Extent to which the lengths of a node's answers are checked against the description of its outputs that it gave
@@ -81,8 +98,71 @@ impl NodeDescription {
         ends: Option<Ends>,
         description: v1::DescribeResponse,
     ) -> Result<Self, ConnectError> {
-        let backend = description.backend.unwrap_or_default();
-        let host = description.host.unwrap_or_default();
+        let v1::DescribeResponse { name, software, host, backend, codecs, settings, build, models, .. } = description;
+        let first = v1::Model { name: String::new(), backend, codecs, settings };
+        let first = ModelDescription::read(&address, first)?;
+        let models: Result<Vec<_>, _> =
+            models.into_iter().map(|model| ModelDescription::read(&address, model)).collect();
+        let node = NodeDescription {
+            name: printable(&name),
+            software: printable(&software),
+            engine: String::new(),
+            model: String::new(),
+            model_sha256: String::new(),
+            model_bytes: None,
+            inputs: Signature::default(),
+            answers_checked: AnswersChecked::No,
+            outputs: Signature::default(),
+            codecs: Vec::new(),
+            settings: Vec::new(),
+            build: build.map(Build::from),
+            models: models?,
+            host: host.unwrap_or_default().into(),
+            ends,
+            address,
+        };
+        Ok(node.with(first))
+    }
+
+    /// The node as a tenant of this model sees it.
+    ///
+    /// # Errors
+    /// The node has no such model, or knows no tenants.
+    pub(crate) fn of_model(&self, model: &str) -> Result<NodeDescription, ConnectError> {
+        match self.models.iter().find(|known| known.name == model) {
+            Some(known) => Ok(self.clone().with(known.clone())),
+            None => Err(ConnectError::NoTenantModel {
+                name: self.name.clone(),
+                address: self.address.clone(),
+                model: model.to_owned(),
+                known: self.models.iter().map(|known| known.name.clone()).collect(),
+            }),
+        }
+    }
+
+    fn with(self, model: ModelDescription) -> NodeDescription {
+        let ModelDescription { engine, model, model_sha256, model_bytes, inputs, outputs, codecs, settings, .. } =
+            model;
+        let answers_checked = AnswersChecked::by(&outputs);
+        NodeDescription {
+            engine,
+            model,
+            model_sha256,
+            model_bytes,
+            inputs,
+            answers_checked,
+            outputs,
+            codecs,
+            settings,
+            ..self
+        }
+    }
+}
+
+impl ModelDescription {
+    fn read(address: &NodeAddress, message: v1::Model) -> Result<ModelDescription, ConnectError> {
+        let v1::Model { name, backend, codecs, settings } = message;
+        let backend = backend.unwrap_or_default();
         let specs = |specs: &[v1::TensorSpec]| {
             let specs: Result<Vec<TensorSpec>, _> = specs.iter().map(TensorSpec::try_from).collect();
             specs.map(Signature::new).map_err(|error| ConnectError::Refused {
@@ -91,23 +171,16 @@ impl NodeDescription {
                 reason: format!("its model's signature cannot be read: {error}"),
             })
         };
-        let outputs = specs(&backend.outputs)?;
-        Ok(NodeDescription {
-            name: printable(&description.name),
-            software: printable(&description.software),
+        Ok(ModelDescription {
+            name: printable(&name),
             engine: printable(&backend.engine),
             model: printable(&backend.model),
             model_sha256: printable(&backend.model_sha256),
             model_bytes: Some(backend.model_bytes).filter(|bytes| *bytes > 0),
             inputs: specs(&backend.inputs)?,
-            answers_checked: AnswersChecked::by(&outputs),
-            outputs,
-            codecs: description.codecs.iter().map(|codec| printable(codec)).collect(),
-            settings: description.settings.into_iter().map(Setting::from).collect(),
-            build: description.build.map(Build::from),
-            host: host.into(),
-            ends,
-            address,
+            outputs: specs(&backend.outputs)?,
+            codecs: codecs.iter().map(|codec| printable(codec)).collect(),
+            settings: settings.into_iter().map(Setting::from).collect(),
         })
     }
 }

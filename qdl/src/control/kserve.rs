@@ -126,15 +126,16 @@ impl Peer for Server {
             codecs: Vec::new(),
             settings: Vec::new(),
             build: None,
+            models: Vec::new(),
         };
         Ok(Described { node, promise })
     }
 
-    async fn claim(&self, claim: &Claim) -> Result<Claimed, ConnectError> {
+    async fn claim(&self, claim: &Claim) -> Result<Vec<Claimed>, ConnectError> {
         self.check().await?;
         let bounds =
             Bounds { max_samples: MAX_SAMPLES_IN_FLIGHT, max_bytes: MAX_BYTES_IN_FLIGHT, busy_samples: BUSY_SAMPLES };
-        Ok(Claimed { bounds, zero: None, pass: RunPass::new(claim.run_id.clone(), Bytes::new()) })
+        Ok(vec![Claimed { bounds, zero: None, pass: RunPass::new(claim.run_id.clone(), Bytes::new()) }])
     }
 
     async fn flush(&self, _: &RunPass, _: u64) -> Result<(), ConnectError> {

@@ -30,8 +30,9 @@ pub(crate) trait Peer: fmt::Debug + Send + Sync {
     /// Asks what the node is and what its model takes.
     async fn describe(&self) -> Result<Described, ConnectError>;
 
-    /// Claims the node for one run; [`ConnectError::Busy`] when another run has it.
-    async fn claim(&self, claim: &Claim) -> Result<Claimed, ConnectError>;
+    /// Claims the node for one run, and returns its terms for each tenant; [`ConnectError::Busy`] when another run has
+    /// it.
+    async fn claim(&self, claim: &Claim) -> Result<Vec<Claimed>, ConnectError>;
 
     /// Tells the node that no more samples come for now; returns when it has answered `samples_sent` samples.
     async fn flush(&self, pass: &RunPass, samples_sent: u64) -> Result<(), ConnectError>;
@@ -81,13 +82,40 @@ pub(crate) struct Claim {
 /// Purpose of a claim on a node.
 #[derive(Clone, Debug)]
 pub(crate) enum Purpose {
-    /// A run, with the codecs of samples and answers.
-    Run { codec: String, response_codec: String },
+    /// A run of one tenant, which asks the node's first model.
+    Run(RunCodecs),
+    /// A run of several tenants.
+    Tenants(Vec<Tenant>),
     /// To measure the fabric.
     Probe,
 }
 
-/// A node that has been claimed.
+impl Purpose {
+    /// Number of tenants, each of which has terms of its own.
+    pub(crate) fn tenants(&self) -> usize {
+        match self {
+            Purpose::Run(_) | Purpose::Probe => 1,
+            Purpose::Tenants(tenants) => tenants.len(),
+        }
+    }
+}
+
+/// Codecs of samples and answers, as the wire names them; empty: none.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RunCodecs {
+    pub(crate) samples: String,
+    pub(crate) answers: String,
+}
+
+/// One tenant of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Tenant {
+    /// Name of the model at the node.
+    pub(crate) model: String,
+    pub(crate) codecs: RunCodecs,
+}
+
+/// Terms of a node that has been claimed, for one tenant.
 #[derive(Clone, Debug)]
 pub(crate) struct Claimed {
     /// Bounds of the node: the most that it takes at one time.

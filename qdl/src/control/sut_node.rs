@@ -13,7 +13,9 @@ use lon_net::token::Token;
 use lon_proto::run_pass::RunPass;
 use lon_proto::text::printable;
 use lon_proto::v1::sut_node_client::SutNodeClient;
-use lon_proto::v1::{self, DescribeRequest, GetNameRequest, ProbeRequest, StartRunRequest, StartRunResponse};
+use lon_proto::v1::{
+    self, DescribeRequest, GetNameRequest, ProbeRequest, StartRunRequest, StartRunResponse, TenantTerms,
+};
 use lon_proto::{WIRE_VERSION, limits};
 use tonic::service::Interceptor;
 use tonic::service::interceptor::InterceptedService;
@@ -22,7 +24,7 @@ use tonic::{Code, Request, Response, Status};
 
 use super::connect::Reach;
 use super::describe::NodeDescription;
-use super::peer::{Claim, Claimed, Described, Peer, Purpose};
+use super::peer::{Claim, Claimed, Described, Peer, Purpose, RunCodecs, Tenant};
 use crate::account::report::SutCounts;
 use crate::account::traffic::Sockets;
 use crate::dispatch::Bounds;
@@ -118,13 +120,22 @@ impl Peer for SutNode {
         Ok(Described { node, promise: Arc::default() })
     }
 
-    async fn claim(&self, claim: &Claim) -> Result<Claimed, ConnectError> {
+    async fn claim(&self, claim: &Claim) -> Result<Vec<Claimed>, ConnectError> {
         let call = match claim.purpose {
-            Purpose::Run { .. } => "StartRun",
+            Purpose::Run(_) | Purpose::Tenants(_) => "StartRun",
             Purpose::Probe => "Probe",
         };
         let response = self.call(call, self.ask_for(claim.clone())).await?;
-        self.claimed(claim, response, call)
+        let terms = match &claim.purpose {
+            Purpose::Tenants(_) => response.tenants,
+            Purpose::Run(_) | Purpose::Probe => vec![sole_terms(response)],
+        };
+        let (given, asked) = (terms.len(), claim.purpose.tenants());
+        if given != asked {
+            let reason = format!("it gives terms to {given} tenants of {asked}: it is of an earlier version");
+            return Err(ConnectError::Refused { address: self.address.clone(), call, reason });
+        }
+        terms.into_iter().map(|terms| self.claimed(claim, terms, call)).collect()
     }
 
     /// Without a timeout: the node answers when its last sample is done.
@@ -169,12 +180,16 @@ impl SutNode {
     async fn ask_for(&self, claim: Claim) -> Result<Response<StartRunResponse>, Status> {
         let Claim { run_id, client, purpose } = claim;
         let (mut calls, wire_version) = (self.client.clone(), WIRE_VERSION);
-        match purpose {
-            Purpose::Run { codec, response_codec } => {
-                calls.start_run(StartRunRequest { run_id, wire_version, client, codec, response_codec, tenants: Vec::new() }).await
+        let (codecs, tenants) = match purpose {
+            Purpose::Probe => {
+                return calls.probe(ProbeRequest { run_id, wire_version, client }).await;
             }
-            Purpose::Probe => calls.probe(ProbeRequest { run_id, wire_version, client }).await,
-        }
+            Purpose::Run(codecs) => (codecs, Vec::new()),
+            Purpose::Tenants(tenants) => (RunCodecs::default(), tenants),
+        };
+        let RunCodecs { samples: codec, answers: response_codec } = codecs;
+        let tenants = tenants.into_iter().map(v1::Tenant::from).collect();
+        calls.start_run(StartRunRequest { run_id, wire_version, client, codec, response_codec, tenants }).await
     }
 
     async fn call<T>(
@@ -189,25 +204,22 @@ impl SutNode {
         }
     }
 
-    /// Reads the node's answer to a claim.
-    fn claimed(&self, claim: &Claim, response: StartRunResponse, call: &'static str) -> Result<Claimed, ConnectError> {
-        let bounds = Bounds {
-            max_samples: response.max_samples_in_flight,
-            max_bytes: response.max_bytes_in_flight,
-            busy_samples: response.busy_samples,
-        };
-        if response.secret.len() != limits::SECRET_BYTES {
-            let reason = format!("its secret has {} bytes, not {}", response.secret.len(), limits::SECRET_BYTES);
+    /// Checks the terms that the node gives to a tenant.
+    fn claimed(&self, claim: &Claim, terms: TenantTerms, call: &'static str) -> Result<Claimed, ConnectError> {
+        let TenantTerms { max_samples_in_flight, max_bytes_in_flight, max_sample_bytes, busy_samples, secret } = terms;
+        let bounds = Bounds { max_samples: max_samples_in_flight, max_bytes: max_bytes_in_flight, busy_samples };
+        if secret.len() != limits::SECRET_BYTES {
+            let reason = format!("its secret has {} bytes, not {}", secret.len(), limits::SECRET_BYTES);
             return Err(ConnectError::Refused { address: self.address.clone(), call, reason });
         }
-        let told = [
-            ("max_samples_in_flight", response.max_samples_in_flight),
-            ("max_bytes_in_flight", response.max_bytes_in_flight),
-            ("max_sample_bytes", response.max_sample_bytes),
-            ("busy_samples", response.busy_samples),
+        let fields = [
+            ("max_samples_in_flight", max_samples_in_flight),
+            ("max_bytes_in_flight", max_bytes_in_flight),
+            ("max_sample_bytes", max_sample_bytes),
+            ("busy_samples", busy_samples),
         ];
-        let zero = told.into_iter().find(|(_, bound)| *bound == 0).map(|(field, _)| field);
-        Ok(Claimed { bounds, zero, pass: RunPass::new(claim.run_id.clone(), response.secret) })
+        let zero = fields.into_iter().find(|(_, bound)| *bound == 0).map(|(field, _)| field);
+        Ok(Claimed { bounds, zero, pass: RunPass::new(claim.run_id.clone(), secret) })
     }
 
     fn timed_out(&self, call: &'static str) -> ConnectError {
@@ -242,5 +254,19 @@ impl SutNode {
             }
             _ => ConnectError::Refused { address, call, reason: printable(status.message()) },
         }
+    }
+}
+
+/// Terms of a claim that has one tenant.
+fn sole_terms(response: StartRunResponse) -> TenantTerms {
+    let StartRunResponse { max_samples_in_flight, max_bytes_in_flight, max_sample_bytes, busy_samples, secret, .. } =
+        response;
+    TenantTerms { max_samples_in_flight, max_bytes_in_flight, max_sample_bytes, busy_samples, secret }
+}
+
+impl From<Tenant> for v1::Tenant {
+    fn from(tenant: Tenant) -> v1::Tenant {
+        let Tenant { model, codecs: RunCodecs { samples, answers } } = tenant;
+        v1::Tenant { model, codec: samples, response_codec: answers }
     }
 }

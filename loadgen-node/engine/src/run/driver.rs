@@ -75,7 +75,7 @@ impl<'a, W: World, O: Observer + ?Sized> Driver<'a, W, O> {
         let mut burst = 0;
         loop {
             let now = self.world.now();
-            if let Some(stop) = phase.hopeless(now).or_else(|| phase.finished(now)) {
+            if let Some(stop) = phase.hopeless(now).or_else(|| phase.finished(now, || self.world.may_end())) {
                 return stop;
             }
             match phase.issuer.decide(now, phase.recorder.pending(), phase.upcoming.as_ref()) {

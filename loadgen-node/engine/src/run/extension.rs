@@ -14,7 +14,7 @@ use crate::world::TimeNs;
 const MOST: u64 = 4;
 
 /// And at most this many more than planned: room for what is recorded of them is made, and written to, beforehand.
-const MOST_MORE: u64 = 1 << 24;
+pub(super) const MOST_MORE: u64 = 1 << 24;
 
 /// Counts late queries in issue order, and moves the end of a phase as they ask for it.
 #[derive(Clone, Debug)]
@@ -26,8 +26,6 @@ pub(super) struct Extension {
     goal: u64,
     /// The goal is never moved beyond this.
     most: u64,
-    /// Queries after which it would have ended; none as long as it would not have.
-    planned: Option<u64>,
     /// The goal is moved in steps of this.
     unit: u64,
     /// Queries before this have ended and are counted.
@@ -63,7 +61,7 @@ impl Extension {
                 (Some(bound), planned, at_most(planned, planned.max(least)))
             }
         };
-        Some(Extension { bound, terms, goal, most, planned: None, unit, next: 0, late: Late::default() })
+        Some(Extension { bound, terms, goal, most, unit, next: 0, late: Late::default() })
     }
 
     /// The most queries that the phase may come to.
@@ -85,13 +83,7 @@ impl Extension {
 
     /// Returns true when a phase ends that would have ended with this many queries.
     pub(super) fn ends(&mut self, queries: u64, recorder: &Recorder, now: TimeNs, start: TimeNs) -> bool {
-        self.planned.get_or_insert(queries);
         queries >= self.goal && !self.moved(recorder, now.since(start))
-    }
-
-    /// Of this many queries, those beyond the end that the phase would have had.
-    pub(super) fn beyond(&self, queries: u64) -> u64 {
-        self.planned.map_or(0, |planned| queries.saturating_sub(planned))
     }
 
     /// Moves the goal to where early stopping would be met if nothing else is late; whether that is further on.

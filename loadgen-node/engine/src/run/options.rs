@@ -1,5 +1,7 @@
 //! Options that may vary between runs of one plan.
 
+use std::num::NonZeroU64;
+
 use super::search::FindPeakOptions;
 
 /// Options that may vary between runs of one plan.
@@ -11,6 +13,9 @@ pub struct RunOptions {
     pub keep_issue_times: bool,
     /// Goes on beyond the planned queries where early stopping asks for more.
     pub extend: bool,
+    /// Goes on beyond the planned queries until the world lets the phase end: room for so many times the planned
+    /// queries is made. `None`: a phase ends when it has what it needs.
+    pub goes_on: Option<NonZeroU64>,
     /// Options of a search for the peak; for the mode of that name only.
     pub find_peak: FindPeakOptions,
 }
@@ -18,6 +23,6 @@ pub struct RunOptions {
 impl Default for RunOptions {
     fn default() -> Self {
         let find_peak = FindPeakOptions::default();
-        Self { drain_grace_ns: 10_000_000_000, keep_issue_times: false, extend: false, find_peak }
+        Self { drain_grace_ns: 10_000_000_000, keep_issue_times: false, extend: false, goes_on: None, find_peak }
     }
 }

@@ -1,7 +1,7 @@
 //! The state of one phase, from loading to the closed timeline. The loop that moves it is in `driver`.
 
 use super::events::EventLog;
-use super::extension::Extension;
+use super::extension::{Extension, MOST_MORE};
 use super::give_up::GiveUp;
 use super::issuer::{Issuer, Stop};
 use super::options::RunOptions;
@@ -20,6 +20,10 @@ pub(super) struct PhaseRun<'a> {
     pub(super) drain_grace_ns: u64,
     pub(super) give_up: Option<GiveUp>,
     extension: Option<Extension>,
+    /// The phase ends when the world lets it.
+    goes_on: bool,
+    /// Queries after which the phase would have ended without the two above; none as long as it would not have.
+    enough: Option<u64>,
     picks: &'a mut Picks,
     trace: Trace<'a>,
     pub(super) upcoming: Option<Query>,
@@ -47,7 +51,10 @@ impl<'a> PhaseRun<'a> {
         let (scenario, shape) = (effective.scenario, effective.shape);
         let token_run = effective.use_token_latencies;
         let extension = if options.extend { Extension::new(effective, phase) } else { None };
-        let queries = extension.as_ref().map_or(phase.generated.queries, Extension::most);
+        let planned = phase.generated.queries;
+        let goes_on = options.goes_on.filter(|_| phase.unit().is_some());
+        let further = goes_on.map_or(planned, |times| most(planned, times.get()));
+        let queries = extension.as_ref().map_or(planned, Extension::most).max(further);
         let samples = usize::try_from(queries.saturating_mul(phase.generated.samples_per_query)).unwrap_or(usize::MAX);
         let gives_up = options.find_peak.give_up_early && effective.mode == Mode::FindPeakPerformance;
         let give_up = if gives_up { GiveUp::new(effective, phase.generated.samples()) } else { None };
@@ -64,6 +71,8 @@ impl<'a> PhaseRun<'a> {
             drain_grace_ns: options.drain_grace_ns,
             give_up,
             extension,
+            goes_on: goes_on.is_some(),
+            enough: None,
             picks,
             upcoming: trace.next(),
             trace,
@@ -93,10 +102,14 @@ impl<'a> PhaseRun<'a> {
         Some(Stop::GivenUp { late })
     }
 
-    /// Why a phase ends that may go on beyond what was planned, when it does.
-    pub(super) fn finished(&mut self, now: TimeNs) -> Option<Stop> {
-        let extension = self.extension.as_mut()?;
-        extension.look(&self.recorder);
+    /// Why a phase ends that may go on beyond what was planned, when it does. `may_end`: whether the world lets it.
+    pub(super) fn finished(&mut self, now: TimeNs, may_end: impl FnOnce() -> bool) -> Option<Stop> {
+        if self.extension.is_none() && !self.goes_on {
+            return None;
+        }
+        if let Some(extension) = &mut self.extension {
+            extension.look(&self.recorder);
+        }
         let (queries, is_scheduled) = (self.issuer.count(), self.shape.has_schedule());
         let stop = if is_scheduled { Stop::AllIssued } else { Stop::Naturally };
         let is_due = || self.upcoming.as_ref().is_none_or(|next| self.start + next.due_ns <= now);
@@ -111,7 +124,10 @@ impl<'a> PhaseRun<'a> {
         if !would_end {
             return None;
         }
-        if extension.ends(queries, &self.recorder, now, self.start) {
+        self.enough.get_or_insert(queries);
+        let extension = self.extension.as_mut();
+        let has_all = extension.is_none_or(|it| it.ends(queries, &self.recorder, now, self.start));
+        if has_all && (!self.goes_on || may_end()) {
             return Some(stop);
         }
         self.issuer.go_on();
@@ -126,9 +142,10 @@ impl<'a> PhaseRun<'a> {
 
     pub(super) fn close(mut self, now: TimeNs, stop: Stop, events: &mut EventLog) -> PhaseOutcome {
         let queries = self.issuer.count() + u64::from(self.handed > 0);
-        let extended_by = self.extension.as_ref().map_or(0, |extension| extension.beyond(queries));
+        let extended_by = self.enough.map_or(0, |enough| queries.saturating_sub(enough));
         if extended_by > 0 {
-            let text = format!("Went on beyond the planned queries for early stopping. count: {extended_by}");
+            let why = if self.goes_on { "while others measured" } else { "for early stopping" };
+            let text = format!("Went on beyond the planned queries {why}. count: {extended_by}");
             events.info(now, "generic_message", text.as_str());
         }
         let latest_end = self.recorder.latest_end();
@@ -211,6 +228,11 @@ impl<'a> PhaseRun<'a> {
             (self.picks.possible() && self.picks.next()).then_some(index)
         }
     }
+}
+
+/// The most queries of a phase that goes on, with room for so many times those that are planned.
+fn most(planned: u64, times: u64) -> u64 {
+    planned.saturating_mul(times).min(planned.saturating_add(MOST_MORE))
 }
 
 /// The six counters of the official logger, which this one has no use for.
