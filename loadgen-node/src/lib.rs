@@ -38,6 +38,7 @@ mod exit;
 mod fleet;
 mod jobs;
 mod live;
+mod mix;
 mod network;
 mod nodes;
 mod outputs;

@@ -77,8 +77,8 @@ impl Qdl {
         Ok(Qdl { config, control, peers, promises, descriptions, nonce, model: None })
     }
 
-    /// The same connections without any node.
-    pub(crate) fn none(&self) -> Qdl {
+    /// The same connections without any node, for runs that ask this model.
+    pub(crate) fn none(&self, model: Option<String>) -> Qdl {
         Qdl {
             config: self.config.clone(),
             control: Arc::clone(&self.control),
@@ -86,7 +86,7 @@ impl Qdl {
             promises: Vec::new(),
             descriptions: Vec::new(),
             nonce: HostNonce(self.nonce.0),
-            model: None,
+            model,
         }
     }
 

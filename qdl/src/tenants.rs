@@ -23,13 +23,16 @@ pub struct TenantStart<'a> {
 }
 
 impl Qdl {
-    /// These nodes, each with its model of this name instead of its first one. `None`: all nodes.
+    /// These nodes, each with its model of this name instead of its first one. Without a name: the first model of the
+    /// first node. `None` for nodes: all of them.
     ///
     /// # Errors
-    /// A node has no such model.
-    pub fn of_tenant(&self, model: &str, nodes: Option<&[NodeIndex]>) -> Result<Qdl, ConnectError> {
+    /// A node has no such model, or knows no tenants.
+    pub fn of_tenant(&self, model: Option<&str>, nodes: Option<&[NodeIndex]>) -> Result<Qdl, ConnectError> {
+        let first = || self.nodes().first()?.models.first().map(|model| model.name.as_str());
+        let model = model.or_else(first).unwrap_or_default();
         let is_wanted = |place: usize| nodes.is_none_or(|nodes| nodes.contains(&NodeIndex(place)));
-        let mut view = Qdl { model: Some(model.to_owned()), ..self.none() };
+        let mut view = self.none(Some(model.to_owned()));
         for (place, node) in self.nodes().iter().enumerate().filter(|(place, _)| is_wanted(*place)) {
             view.add(self, place, node.of_model(model)?);
         }
@@ -46,7 +49,7 @@ impl Qdl {
             tenant.qdl.check_codecs(&tenant.config)?;
         }
         let has = |tenant: &TenantStart<'_>, node: &NodeDescription| tenant.qdl.place_of(node).is_some();
-        let mut nodes = self.none();
+        let mut nodes = self.none(None);
         for (place, node) in self.nodes().iter().enumerate() {
             if tenants.iter().any(|tenant| has(tenant, node)) {
                 nodes.add(self, place, node.clone());

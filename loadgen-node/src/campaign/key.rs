@@ -40,7 +40,7 @@ pub(crate) enum Key {
 
 impl Key {
     /// Of the table `run`, or of axes, zips, cases and exclusions.
-    pub(super) fn read(text: &str) -> Result<Key> {
+    pub(crate) fn read(text: &str) -> Result<Key> {
         match (text.strip_prefix(SETTINGS), text.strip_prefix(NODE), text.strip_prefix(DLI)) {
             (Some(setting), _, _) => Ok(Key::Setting(setting.to_owned())),
             (_, Some(flag), _) => Key::of_node(flag),
@@ -101,7 +101,7 @@ impl Key {
     }
 
     /// The words that give the key this value; none for the number of nodes and for facts, which are no flags.
-    pub(super) fn words(&self, value: &Value) -> Result<Vec<String>> {
+    pub(crate) fn words(&self, value: &Value) -> Result<Vec<String>> {
         match self {
             Key::Run(flag) | Key::Node(flag) => flags::words(flag, value),
             Key::Setting(key) => flags::words("set", &Value::String(format!("{key}={}", text(value)))),
@@ -123,7 +123,7 @@ impl fmt::Display for Key {
 }
 
 /// A value as it is typed, without quotes.
-pub(super) fn text(value: &Value) -> String {
+pub(crate) fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Float(number) => number.to_string(),

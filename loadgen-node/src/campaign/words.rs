@@ -74,7 +74,7 @@ fn spec(words: &[String]) -> Outcome<TestSpec> {
 }
 
 /// The first paragraph of an error of the command line, and its tip, on one line.
-pub(super) fn first_words(text: &str) -> String {
+pub(crate) fn first_words(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage")).collect();
     let whole = lines.into_iter().filter(|line| !line.is_empty() && !line.starts_with("For more")).collect::<Vec<_>>();
     whole.join("; ").trim_start_matches("error: ").to_owned()

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use clap::{Arg, Args};
 use lon_qsl::Codec;
 use lon_qsl::benchmark::Benchmark;
@@ -14,6 +14,7 @@ use super::shared::{CodecArgs, Compression};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::test_run::{Call, Codecs, DataSpec, Labels, Limits, TestSpec};
 use loadgen::conf::rules::Rules;
+use loadgen::settings::Scenario;
 use lon_world::pace::PacingSpec;
 
 /// The work that a call of `run` asks for.
@@ -41,10 +42,13 @@ impl RunArgs {
     /// Returns the work that the flags ask for. Names are resolved and small files are read; datasets and config files
     /// are not opened yet.
     pub(crate) fn check(&self) -> Outcome<Asked> {
-        let benchmark = Benchmark::named(&self.benchmark).or_exit(Exit::Usage)?;
+        let (Some(benchmark), Some(scenario)) = (&self.benchmark, self.scenario) else {
+            return Err(anyhow!("--benchmark and --scenario are missing")).or_exit(Exit::Usage);
+        };
+        let benchmark = Benchmark::named(benchmark).or_exit(Exit::Usage)?;
         match self.codecs.compression {
             Compression::Codec(samples) => {
-                let spec = Box::new(self.spec(benchmark, samples)?);
+                let spec = Box::new(self.spec(benchmark, scenario, samples)?);
                 Ok(Asked::Test { spec, out: self.out.clone() })
             }
             Compression::Auto => {
@@ -54,13 +58,13 @@ impl RunArgs {
         }
     }
 
-    fn spec(&self, benchmark: &'static Benchmark, samples: Codec) -> Outcome<TestSpec> {
+    fn spec(&self, benchmark: &'static Benchmark, scenario: Scenario, samples: Codec) -> Outcome<TestSpec> {
         let CodecArgs { response_compression: answers, .. } = self.codecs;
         let labels = Labels::new(self.label.clone()).context("--label").or_exit(Exit::Usage)?;
         let (io_threads, spin, busy_poll) = (self.io_threads.map(usize::from), self.spin.into(), self.busy_poll);
         Ok(TestSpec {
             benchmark,
-            scenario: self.scenario,
+            scenario,
             target: self.dial.target(&self.kserve)?,
             data: DataSpec { verify: self.verify_dataset, ..self.test.data() },
             settings: self.test.settings(),
@@ -103,5 +107,42 @@ pub(crate) fn this_call<A: Args>() -> Call {
         environment: set.collect(),
         revision: lon_shell::version::REVISION.map(str::to_owned),
         ..Call::default()
+    }
+}
+
+/// The words of this process that hold for every tenant of a mix: all but the file of the mix, and the outputs of the
+/// whole run.
+pub(crate) fn words_of_tenants() -> Vec<String> {
+    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    without_outputs(words)
+}
+
+/// Flags of the whole run with a value.
+const OUTPUTS: [&str; 5] = ["--mix", "--out", "--results", "--format", "--ui"];
+
+fn without_outputs(words: impl Iterator<Item = String>) -> Vec<String> {
+    let mut left = Vec::new();
+    let mut words = words.filter(|word| word != "--json");
+    while let Some(word) = words.next() {
+        let is_output =
+            |flag: &&&str| word.strip_prefix(**flag).is_some_and(|rest| rest.is_empty() || rest.starts_with('='));
+        match OUTPUTS.iter().find(is_output) {
+            Some(flag) if word == *flag => drop(words.next()),
+            Some(_) => {}
+            None => left.push(word),
+        }
+    }
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tenants_have_the_words_that_are_no_outputs() {
+        let words = ["run", "--mix", "m.toml", "--sut", "a:1", "--out=x", "--json", "--mixed-nodes", "--ui", "none"];
+        let left = without_outputs(words.into_iter().map(str::to_owned));
+        assert_eq!(left, ["run", "--sut", "a:1", "--mixed-nodes"]);
     }
 }

@@ -54,7 +54,8 @@ pub(crate) struct WayArgs {
 /// The names that servers of KServe's protocol are asked for: the model and its inputs.
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct KserveArgs {
-    /// --transport kserve: the model, by the name that the servers know it by.
+    /// The model that is asked, by the name that the nodes have for it: SUT nodes with several models
+    /// (`sut-node serve --backend NAME=...`; their first one unless given), and servers of --transport kserve.
     #[arg(long, value_name = "NAME", env = "LON_MODEL", help_heading = NODES, hide_short_help = true)]
     pub(crate) model: Option<String>,
     /// --transport kserve: the names of the model's inputs in the order of a sample's tensors; needed when the server
@@ -129,7 +130,8 @@ impl DialArgs {
         let tls = lon_shell::tls::client(&files).or_exit(Exit::Usage)?;
         let token = self.token().or_exit(Exit::Usage)?;
         let (inputs, wait_ready, written) = (kserve.inputs.clone(), self.way.wait_ready, self.sut.clone());
-        Ok(Target { peers, inputs, tls, token, allows_plain_text: *insecure, wait_ready, written })
+        let model = kserve.model.clone().filter(|_| self.way.transport != TransportArg::Kserve);
+        Ok(Target { peers, model, inputs, tls, token, allows_plain_text: *insecure, wait_ready, written })
     }
 
     /// Returns the token for nodes that want one.
@@ -144,9 +146,8 @@ impl DialArgs {
     /// With transport kserve nodes have names (`NAME=host:port`), and there is a model. Other transports want neither.
     fn peers(&self, kserve: &KserveArgs) -> anyhow::Result<Peers> {
         if self.way.transport != TransportArg::Kserve {
-            let flags = [("--model", kserve.model.is_some()), ("--kserve-inputs", !kserve.inputs.is_empty())];
-            if let Some((flag, _)) = flags.iter().find(|(_, given)| *given) {
-                bail!("{flag} is for --transport kserve");
+            if !kserve.inputs.is_empty() {
+                bail!("--kserve-inputs is for --transport kserve");
             }
             return Ok(Peers::sut_nodes(targets::parse(&self.sut)?, self.way.transport.into()));
         }

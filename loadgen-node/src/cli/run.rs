@@ -41,14 +41,18 @@ pub(crate) struct RunArgs {
     pub(crate) dial: DialArgs,
     /// LoadGen's scenario.
     #[arg(long, value_name = "NAME", value_parser = scenario, env = "LON_SCENARIO", help_heading = WHAT,
-          help = "SingleStream, MultiStream, Server, Offline, Burst or Closed")]
-    pub(crate) scenario: Scenario,
+          help = "SingleStream, MultiStream, Server, Offline, Burst or Closed", required_unless_present = "mix")]
+    pub(crate) scenario: Option<Scenario>,
     /// digits, synthetic, resnet50, bert, ... or NAME.toml.
     ///
     /// NAME.toml is a file of your own. Benchmarks of MLPerf have the names of config files; `loadgen-node conf` lists
     /// them when one is wrong.
-    #[arg(long, value_name = "NAME", env = "LON_BENCHMARK", help_heading = WHAT)]
-    pub(crate) benchmark: String,
+    #[arg(long, value_name = "NAME", env = "LON_BENCHMARK", help_heading = WHAT, required_unless_present = "mix")]
+    pub(crate) benchmark: Option<String>,
+    /// Several tests at once over the same nodes, from a file of TOML: each `[[tenant]]` has a name, and the flags of
+    /// this command. The guide has the keys.
+    #[arg(long, value_name = "FILE", env = "LON_MIX", help_heading = WHAT, hide_short_help = true)]
+    pub(crate) mix: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) test: TestArgs,
     /// Read every sample of the dataset before the run: pictures are decoded, and one that is truncated is named. Files

@@ -207,6 +207,7 @@ impl TestArgs {
         let ConfFiles { mlperf_conf, user_conf, audit_conf, rules, integers, strict_conf } = self.files.clone();
         let (mode, set) = (self.mode, self.set.clone());
         SettingsSpec {
+            seed_offset: 0,
             mode,
             set,
             arrivals: self.arrivals.clone(),

@@ -24,6 +24,7 @@ mod io;
 pub(crate) mod list;
 mod list_related;
 mod matrix_lines;
+mod mix;
 mod need_lines;
 pub(crate) mod probe;
 mod probe_table;

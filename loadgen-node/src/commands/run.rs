@@ -7,10 +7,11 @@ use lon_qsl::benchmark::official_scores;
 
 use super::begun::{Begun, INCOMPLETE, LiveOutput};
 use super::io::{print_json_pretty, print_text, read};
-use super::{advise, repeat};
-use crate::cli::{Asked, Format, RunArgs};
+use super::{advise, mix, repeat};
+use crate::cli::{Asked, Format, RunArgs, words_of_tenants};
 use crate::division::AccuracyRun;
 use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::mix::CheckedMix;
 use crate::outputs::documents::repeats::{Repeats, Take};
 use crate::outputs::documents::result_summary::{self, ResultSummary};
 use crate::outputs::folder::Place;
@@ -21,6 +22,9 @@ use loadgen::settings::Mode;
 
 /// Does what the flags ask for.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
+    if let Some(file) = &args.mix {
+        return run_mix(args, file);
+    }
     match args.check()? {
         Asked::Advice(spec) => advise::advise(&spec, args.form()),
         Asked::Test { mut spec, out } => {
@@ -40,6 +44,19 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
             }
         }
     }
+}
+
+/// Does what the flags ask for with a file of tenants.
+fn run_mix(args: &RunArgs, file: &Path) -> Outcome {
+    let usual = [("--scenario", args.scenario.is_some()), ("--benchmark", args.benchmark.is_some())];
+    let alone = [("--repeat", args.repeat.is_some()), ("--probe", args.probe), ("--warm-up", args.warm_up.is_some())];
+    if let Some((flag, _)) = usual.into_iter().chain(alone).find(|(_, given)| *given) {
+        return Err(anyhow!("{flag} is not for --mix: each [[tenant]] of the file is a test")).or_exit(Exit::Usage);
+    }
+    let checked = CheckedMix::read(file, &words_of_tenants())?;
+    let place = args.out.clone().unwrap_or_else(|| Place::of_mix(&args.results));
+    let metrics = args.metrics.options(&args.dial.way.security)?;
+    mix::mix(checked, &place, args.form(), LiveOutput { ui: args.ui.into(), metrics })
 }
 
 /// Returns the form in which the result is shown. A result is no table, so the formats of tables are an error.

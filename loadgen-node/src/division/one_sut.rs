@@ -133,6 +133,7 @@ mod tests {
             codecs: Vec::new(),
             settings: vec![Setting::of_speed("workers", 1), Setting::of_answers("postprocess", "argmax")],
             build: None,
+            models: Vec::new(),
         }
     }
 

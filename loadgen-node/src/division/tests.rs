@@ -78,6 +78,7 @@ fn node(name: &str, host_id: &str, engine: &str) -> NodeDescription {
         codecs: Vec::new(),
         build: Default::default(),
         model_bytes: Default::default(),
+        models: Vec::new(),
         settings: vec![Setting::of_answers("preprocess", "crop=224"), Setting::of_speed("workers", 2)],
     }
 }

@@ -6,16 +6,18 @@ use lon_net::lookup::Lookup;
 use lon_net::tls::ClientTls;
 use lon_net::token::Token;
 use lon_proto::text::printable;
-use qdl::{Config, ConnectError, NodeAddress, PeerKind, Peers, Qdl, Transport};
+use qdl::{Config, ConnectError, NodeAddress, NodeIndex, PeerKind, Peers, Qdl, Transport};
 
 use super::security;
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome};
 
 /// Nodes, transport and TLS, checked. Nothing has been sent to a node yet.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The nodes, and the transport that carries samples to them.
     pub peers: Peers,
+    /// The model of SUT nodes that have several; `None`: the first of each node.
+    pub model: Option<String>,
     /// Names of the model's inputs in the order of a sample's tensors, for nodes that do not know samples. Empty: the
     /// nodes say.
     pub inputs: Vec<String>,
@@ -39,7 +41,7 @@ impl Target {
         let written = nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
         let peers = Peers::sut_nodes(nodes, transport);
         let (inputs, wait_ready) = (Vec::new(), Duration::ZERO);
-        Target { peers, inputs, tls: None, token: None, allows_plain_text: true, wait_ready, written }
+        Target { peers, model: None, inputs, tls: None, token: None, allows_plain_text: true, wait_ready, written }
     }
 
     /// Returns the kind of these nodes, which says what they can do.
@@ -47,9 +49,26 @@ impl Target {
         self.peers.transport().peer_kind()
     }
 
-    /// Reaches every node.
+    /// Reaches every node, and shows each with the model that is asked.
     pub(crate) fn connect(&self) -> Outcome<Qdl> {
+        let qdl = self.connect_all()?;
+        match self.model.as_deref() {
+            None => Ok(qdl),
+            model => self.of_tenant(&qdl, model, None),
+        }
+    }
+
+    /// Reaches every node, and shows each with its first model.
+    pub(crate) fn connect_all(&self) -> Outcome<Qdl> {
         Qdl::connect(self.config()).map_err(|error| self.refused(error))
+    }
+
+    /// These nodes, as a tenant of this model sees them.
+    pub(crate) fn of_tenant(&self, qdl: &Qdl, model: Option<&str>, nodes: Option<&[NodeIndex]>) -> Outcome<Qdl> {
+        qdl.of_tenant(model, nodes).map_err(|error| match error {
+            ConnectError::NoTenantModel { .. } => Failure { error: error.into(), exit: Exit::Usage },
+            error => self.refused(error),
+        })
     }
 
     /// The failure of a connection to the nodes.
@@ -81,7 +100,6 @@ impl Target {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exit::Exit;
 
     #[test]
     fn plain_text_to_another_host_is_refused_before_anything_is_sent() {

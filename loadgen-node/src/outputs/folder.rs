@@ -71,6 +71,11 @@ impl Place {
         Place::Numbered(above.join(format!("{time}-{}-{what}", benchmark.name)))
     }
 
+    /// The folder of a mix, `<UTC>-mix` in the folder `above`.
+    pub(crate) fn of_mix(above: &Path) -> PathBuf {
+        above.join(format!("{}-mix", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ")))
+    }
+
     /// Checks what is known before the folder is made.
     ///
     /// # Errors

@@ -20,6 +20,7 @@ use loadgen::settings::Mode;
 use loadgen::v05::test::TestOutcome;
 use lon_world::counts::Counts;
 use lon_world::inbox::Inbox;
+use lon_world::mix::{MixedWorld, Seat};
 use lon_world::net_world::NetWorld;
 use lon_world::pace::Pacing;
 use lon_world::stage_rows::{self, StageReader, StageWriter};
@@ -40,6 +41,17 @@ pub struct Claimed {
     pub(super) counts: Arc<Counts>,
     /// Where node and stages of each sample go, once somebody takes them.
     pub(super) stage_rows: Option<StageWriter>,
+    /// The seat of a tenant, where the test runs beside others.
+    pub(super) seat: Option<TenantSeat>,
+}
+
+/// The seat of a test among the tenants of one run.
+pub(super) struct TenantSeat {
+    pub(super) seat: Seat,
+    /// The clock that the tenants have in common.
+    pub(super) origin: Instant,
+    /// When this one starts, on the clock of the mix.
+    pub(super) start: Duration,
 }
 
 /// A test that was run to its end, whose nodes have not told their counters yet.
@@ -121,7 +133,7 @@ impl Claimed {
 
     /// Runs the test on the calling thread. `observer` sees the answers for the accuracy log while it goes on.
     pub fn measure(self, observer: &mut impl Observer) -> Measured {
-        let Claimed { held, dataset, options, pacing, realtime, stop, inbox, counts, stage_rows } = self;
+        let Claimed { held, dataset, options, pacing, realtime, stop, inbox, counts, stage_rows, seat } = self;
         let Held { setup, notes, qdl, fabric, host, first_name, counters, sampler, run } = held;
         let scenario = setup.scenario();
         let mut follow = Follow::new(observer, &setup, Arc::clone(&counts), realtime);
@@ -129,9 +141,14 @@ impl Claimed {
         let (started, begun) = (SystemTime::now(), Instant::now());
         tracing::info!(scenario = scenario.name(), mode = setup.plan.requested().mode.name(), "run started");
         let watch = saturation::Watch::begin();
-        let (outcome, v05) = match &setup.v05 {
-            None => (lon_world::run(&setup.plan, &mut world, &mut follow, options), None),
-            Some(test) => {
+        let (outcome, v05) = match (&setup.v05, seat) {
+            (None, None) => (lon_world::run(&setup.plan, &mut world, &mut follow, options), None),
+            (None, Some(TenantSeat { seat, origin, start })) => {
+                world = world.since(origin);
+                let mut mixed = MixedWorld::new(&mut world, seat, start.as_nanos() as u64);
+                (lon_world::run_mixed(&setup.plan, &mut mixed, &mut follow, options), None)
+            }
+            (Some(test), _) => {
                 let (outcome, v05) = lon_world::run_v0_5(test, &setup.plan, &mut world, &mut follow, &options);
                 (outcome, Some(v05))
             }

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use anyhow::Context as _;
 use lon_net::descriptors;
@@ -9,7 +10,7 @@ use lon_net::slice::{self, Priority};
 use lon_proto::node_name::short_sut_name;
 use lon_qsl::Codec;
 use lon_qsl::dataset::Dataset;
-use qdl::{Driver, Host, NodeDescription, Payload, Policy, Qdl, RunConfig, Sink};
+use qdl::{Driver, Host, NodeDescription, Payload, Policy, Qdl, Run, RunConfig, Sink, SutName};
 
 use super::claimed::Claimed;
 use super::gather::Held;
@@ -30,17 +31,25 @@ use lon_world::pace::{Circumstances, Pacing};
 
 /// A test and its nodes, which take its samples. Nobody else is kept from the nodes yet.
 pub struct Connected {
-    test: Test,
-    qdl: Qdl,
+    pub(super) test: Test,
+    pub(super) qdl: Qdl,
     fabric: Option<Fabric>,
 }
 
 impl Connected {
-    pub(super) fn new(mut test: Test) -> Outcome<Connected> {
+    pub(super) fn new(test: Test) -> Outcome<Connected> {
         // A control connection to each node, and those that carry samples.
         let each = 1 + test.setup.link.connections.get() as u64;
         descriptors::enough_for(test.target.peers.addresses().len(), each).or_exit(Exit::Usage)?;
         let qdl = test.target.connect()?;
+        Connected::over(test, qdl)
+    }
+
+    /// A test whose nodes have been reached already.
+    ///
+    /// # Errors
+    /// The nodes do not take the samples, or break a rule (exit code 2).
+    pub(crate) fn over(mut test: Test, qdl: Qdl) -> Outcome<Connected> {
         test.fit(qdl.nodes())?;
         // First, since it names all that is wrong at once.
         test.refuse(&qdl.here(), qdl.nodes())?;
@@ -80,10 +89,8 @@ impl Connected {
             asked_to_stop = Some(stop.test_begins().context("cannot listen to signals").or_exit(Exit::Bug)?);
             Ok(())
         };
-        let Holding { held, dataset, options, pacing, realtime } = self.hold(Arc::clone(&inbox) as _, None, begins)?;
-        let stop = asked_to_stop.unwrap_or_default();
-        let counts = Arc::new(Counts::default());
-        Ok(Claimed { held, dataset, options, pacing, realtime, stop, inbox, counts, stage_rows: None })
+        let holding = self.hold(Arc::clone(&inbox) as _, None, begins)?;
+        Ok(holding.claimed(asked_to_stop.unwrap_or_default(), inbox))
     }
 
     /// Asks for the SUT's name and claims every node. `sink` takes what arrives; `pacing`: None decides by scenario and
@@ -97,6 +104,15 @@ impl Connected {
         pacing: Option<Pacing>,
         begins: impl FnOnce() -> Outcome<()>,
     ) -> Outcome<Holding> {
+        let ready = self.prepare(pacing)?;
+        begins()?;
+        let counters = nics::Counters::now();
+        let run = ready.qdl.start(&ready.config(), sink).or_exit(Exit::Network)?;
+        Ok(ready.hold(counters, run))
+    }
+
+    /// Asks for the SUT's name, and decides by which threads samples are issued and carried.
+    pub(super) fn prepare(self, pacing: Option<Pacing>) -> Outcome<Prepared> {
         let Connected { mut test, qdl, fabric } = self;
         let host = qdl.here();
         test.notes.extend(notes::unchecked(qdl.nodes()));
@@ -112,18 +128,39 @@ impl Connected {
         let Pacing { io_threads, spin, linger } = pacing;
         let [spin_us, linger_us] = [spin, linger].map(|time| time.as_micros() as u64);
         tracing::debug!(io_threads, spin_us, linger_us, realtime, "threads");
-        begins()?;
-        let counters = nics::Counters::now();
-        let run = qdl.start(&test.run_config(pacing, realtime), sink).or_exit(Exit::Network)?;
-        let sampler = Sampler::start(run.meter());
-        let Test { setup, dataset, options, notes, .. } = test;
-        let held = Held { setup, notes, qdl, fabric, host, first_name, counters, sampler, run };
-        Ok(Holding { held, dataset, options, pacing, realtime })
+        Ok(Prepared { test, qdl, fabric, host, first_name, pacing, realtime })
     }
 
     /// Threads that do the network's work, where the user says how many.
     pub(super) fn io_threads(&self) -> Option<usize> {
         self.test.pacing.io_threads
+    }
+}
+
+/// A test whose nodes are about to be claimed.
+pub(super) struct Prepared {
+    pub(super) test: Test,
+    pub(super) qdl: Qdl,
+    fabric: Option<Fabric>,
+    host: Host,
+    first_name: SutName,
+    pacing: Pacing,
+    realtime: bool,
+}
+
+impl Prepared {
+    /// Returns the configuration of the run.
+    pub(super) fn config(&self) -> RunConfig {
+        self.test.run_config(self.pacing, self.realtime)
+    }
+
+    /// The nodes are claimed for this run. `counters` were read before.
+    pub(super) fn hold(self, counters: nics::Counters, run: Run) -> Holding {
+        let Prepared { test, qdl, fabric, host, first_name, pacing, realtime } = self;
+        let sampler = Sampler::start(run.meter());
+        let Test { setup, dataset, options, notes, .. } = test;
+        let held = Held { setup, notes, qdl, fabric, host, first_name, counters, sampler, run };
+        Holding { held, dataset, options, pacing, realtime }
     }
 }
 
@@ -135,6 +172,15 @@ pub(super) struct Holding {
     pub(super) pacing: Pacing,
     /// The threads that issue and carry get real-time priority.
     pub(super) realtime: bool,
+}
+
+impl Holding {
+    /// The test, whose arrivals come into this inbox. `stop` turns true when the user asks to stop.
+    pub(super) fn claimed(self, stop: Arc<AtomicBool>, inbox: Arc<Inbox>) -> Claimed {
+        let Holding { held, dataset, options, pacing, realtime } = self;
+        let counts = Arc::new(Counts::default());
+        Claimed { held, dataset, options, pacing, realtime, stop, inbox, counts, stage_rows: None, seat: None }
+    }
 }
 
 impl Test {

@@ -9,6 +9,7 @@
 //! | `arrivals` | the text of an arrival process -> the same with the content of its files |
 //! | `connected` | a test -> a [`Connected`] one, whose nodes take its samples -> a [`Claimed`] one |
 //! | `claimed` | a claimed test -> a [`Measured`] one -> a [`Finished`] one |
+//! | `tenants` | tests that run together -> claimed ones, whose nodes are claimed once |
 //! | `guided` | a test whose samples another engine issues -> a [`Finished`] one |
 //! | `gather` | the end of a run, whoever issued its samples |
 //! | `look` | a setting that is `auto` -> its value, by a short look at the nodes |
@@ -34,6 +35,7 @@ pub(crate) mod score;
 pub(crate) mod settings;
 pub(crate) mod spec;
 pub(crate) mod stated;
+pub(crate) mod tenants;
 mod test;
 mod warm_up;
 

@@ -113,6 +113,7 @@ pub(crate) fn layer(subject: Subject<'_>, spec: &SettingsSpec) -> Outcome<Layere
             tracing::debug!(%assignment, "--set changes nothing in this scenario");
         }
     }
+    offset_seeds(&mut sourced, spec.seed_offset)?;
     if let Some(text) = &spec.arrivals {
         if !scenario.traffic().keys().iter().any(|key| key.name == "arrivals") {
             let name = scenario.name();
@@ -130,6 +131,25 @@ pub(crate) fn layer(subject: Subject<'_>, spec: &SettingsSpec) -> Outcome<Layere
     let profile = profile(rules, spec.integers);
     let audited = spec.audit_conf.is_some();
     Ok(Layered { sourced, rules, profile, is_seeds_only, audited, due_times: None, v05: None })
+}
+
+/// Adds to the seeds of the round. Seeds that the caller sets stay as they are.
+fn offset_seeds(sourced: &mut Sourced, offset: u64) -> Outcome<()> {
+    let settings = sourced.settings();
+    let seeds = [
+        ("qsl_rng_seed", settings.qsl_rng_seed),
+        ("sample_index_rng_seed", settings.sample_index_rng_seed),
+        ("schedule_rng_seed", settings.schedule_rng_seed),
+    ];
+    for (key, seed) in seeds {
+        if offset == 0 || matches!(sourced.origin(key), Origin::Flag(_)) {
+            continue;
+        }
+        let assignment = Assignment::of(key, seed.wrapping_add(offset).to_string());
+        let origin = Origin::Flag(format!("--mix: tenant {}", offset + 1));
+        sourced.assign(&assignment, &origin).or_exit(Exit::Bug)?;
+    }
+    Ok(())
 }
 
 /// The same for round v0.5, by the keys of its config files. Facts about a benchmark are taken as far as the round has

@@ -170,6 +170,8 @@ pub struct SettingsSpec {
     pub found: Option<Assignment>,
     /// The way in which it was found, in words.
     pub found_how: String,
+    /// Number that is added to the round's seeds, so that tests that run together do not ask the same.
+    pub seed_offset: u64,
     /// The file mlperf.conf, which may set everything.
     pub mlperf_conf: Option<PathBuf>,
     /// The file user.conf, which may set everything but seeds.

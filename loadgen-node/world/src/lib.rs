@@ -2,6 +2,7 @@
 //! clock runs.
 //!
 //! - [`net_world`]: the world itself;
+//! - [`mix`]: tenants of one run, each in a world of its own;
 //! - [`inbox`]: arrivals, from the threads of the QDL to the engine's;
 //! - [`pace`]: waiting, and which thread does the network's work;
 //! - [`counts`], [`failures`], [`tally`], [`odd`]: what is counted, for displays and for the result;
@@ -13,6 +14,7 @@
 pub mod counts;
 pub mod failures;
 pub mod inbox;
+pub mod mix;
 pub mod net_world;
 pub mod odd;
 pub mod pace;
@@ -25,10 +27,21 @@ use loadgen::plan::Plan;
 use loadgen::run::{Observer, RunOptions, RunOutcome};
 use loadgen::v05::led;
 use loadgen::v05::test::{TestInput, TestOutcome};
+use mix::MixedWorld;
 use net_world::NetWorld;
 
 /// Runs the test of a plan on the calling thread, as [`loadgen::run::run`] does, and judges it.
 pub fn run(plan: &Plan, world: &mut NetWorld, observer: &mut dyn Observer, options: RunOptions) -> RunOutcome {
+    loadgen::run::run(plan, world, observer, options)
+}
+
+/// The same of a tenant.
+pub fn run_mixed(
+    plan: &Plan,
+    world: &mut MixedWorld<'_, NetWorld>,
+    observer: &mut dyn Observer,
+    options: RunOptions,
+) -> RunOutcome {
     loadgen::run::run(plan, world, observer, options)
 }
 

@@ -76,6 +76,11 @@ impl NetWorld {
         }
     }
 
+    /// Counts time from this moment on, as the worlds of other tenants do.
+    pub fn since(self, origin: Instant) -> NetWorld {
+        NetWorld { origin, ..self }
+    }
+
     /// Keeps node and stages of each sample.
     pub fn with_stage_rows(self, stage_rows: Option<StageWriter>) -> NetWorld {
         NetWorld { stage_rows, ..self }

@@ -69,7 +69,7 @@ impl PhasePlan {
     }
 
     /// Further queries can follow those that are planned in multiples of this; none: the phase cannot go on.
-    pub(crate) fn unit(&self) -> Option<u64> {
+    pub fn unit(&self) -> Option<u64> {
         let ends = self.recipe.most_queries() < u64::MAX;
         let whole = self.recipe.layout == Layout::WholeSet || self.recipe.unique || self.is_accuracy() || ends;
         let set = if self.recipe.equal { self.set.indices.len() as u64 } else { 1 };

@@ -14,7 +14,7 @@
 //!   these names print with `--json` (the last three: `compare`, `list` and `schema`); `inferred`: what `infer` prints;
 //!   `codec_advice`: what
 //!   `run --compression auto` prints;
-//!   `repeats`: what `run --repeat` prints and writes;
+//!   `repeats`: what `run --repeat` prints and writes; `mix_result`: what `run --mix` does;
 //!   `accuracy_subset`: what `accuracy` prints of a performance run; `official_replay`: what `replay --official` does;
 //!   `scores`: what `accuracy --scorer` does; `audit_result`: what `audit` does, and writes;
 //!   `dataset_verified`: what `dataset verify` does;
@@ -61,6 +61,7 @@ pub mod limits;
 pub mod made;
 pub mod matrix;
 pub mod metric;
+pub mod mix_result;
 pub mod needs;
 pub mod network_report;
 pub mod network_summary;

@@ -444,4 +444,12 @@ impl Validity {
     pub(crate) fn of(valid: bool) -> Validity {
         if valid { Validity::Valid } else { Validity::Invalid }
     }
+
+    /// The verdict as screens show it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Validity::Valid => "VALID",
+            Validity::Invalid => "INVALID",
+        }
+    }
 }

@@ -1,0 +1,159 @@
+//! The command `run --mix`: several tests at once over the same nodes, each in a run folder of its own.
+
+use std::path::Path;
+use std::thread;
+
+use anyhow::{Context as _, anyhow};
+use qdl::{NodeTraffic, Qdl};
+
+use super::begun::{INCOMPLETE, LiveOutput};
+use super::io::{print_in, print_text, shown};
+use crate::cli::Format;
+use crate::display::steps;
+use crate::exit::{Exit, Failure, OrExit as _, Outcome};
+use crate::live::board::Board;
+use crate::mix::{ALONE, CheckedMix, CheckedTenant};
+use crate::outputs::documents;
+use crate::outputs::documents::mix_result::{FILE, MixResult, TenantResult};
+use crate::outputs::documents::result_summary::{ResultSummary, Validity};
+use crate::outputs::folder::{Place, write_file};
+use crate::outputs::record::{self, Recorded};
+use crate::signals::{Leaves, Signals};
+use crate::test_run::tenants::{self, Tenant};
+use crate::test_run::{Claimed, Connected, Finished, Test, TestSpec};
+use loadgen::settings::Assignment;
+use lon_world::mix::Mix;
+
+/// Runs the tenants of a mix, first each alone where that is wanted, and shows how they did together.
+pub(crate) fn mix(mix: CheckedMix, folder: &Path, form: Format, live: LiveOutput) -> Outcome {
+    Place::At(folder.to_owned()).check().or_exit(Exit::Usage)?;
+    let ui = live.ui.available();
+    let signals = Signals::catch(Leaves::Folder).context("cannot handle signals").or_exit(Exit::Bug)?;
+    let CheckedMix { alone_first, tenants } = mix;
+    let first = tenants.first().map(|tenant| tenant.spec.target.clone());
+    let target = first.context("a mix has tenants").or_exit(Exit::Bug)?;
+    if target.kind().no_counters.is_some() {
+        let told = "--mix is for SUT nodes: servers of --transport kserve have no claims, tenants or counters";
+        return Err(anyhow!(told)).or_exit(Exit::Usage);
+    }
+    let tests: Vec<Test> = tenants.iter().map(CheckedTenant::test).collect::<Outcome<_>>()?;
+    let qdl = target.connect_all()?;
+    let connected = tenants.iter().zip(tests).map(|(tenant, test)| tenant.over(&qdl, test));
+    let connected: Vec<Connected> = connected.collect::<Outcome<_>>()?;
+    let mut alone = Vec::new();
+    if let Some(time) = alone_first {
+        for tenant in &tenants {
+            tracing::info!(tenant = tenant.name, "alone");
+            let connected = tenant.over(&qdl, tenant.alone(time).test()?)?;
+            let place = folder.join(ALONE).join(&tenant.name);
+            let claimed = connected.claim(&signals)?;
+            let recorded = record::record_shown(claimed, &Place::At(place), ui, &Board::default())?;
+            alone.push(ended(recorded)?);
+        }
+    }
+    let shared = Mix::new(tenants.len());
+    let parts = tenants.iter().zip(connected).map(|(tenant, test)| Tenant { test, start: tenant.start });
+    let claimed = tenants::claim(&qdl, parts.collect(), &shared, &signals)?;
+    let recorded =
+        together(&tenants, claimed, folder, &|test, place| record::record_shown(test, place, ui, &Board::default()));
+    let mut worst = Exit::Ok;
+    let mut results = Vec::with_capacity(tenants.len());
+    for (place, (tenant, recorded)) in tenants.iter().zip(recorded).enumerate() {
+        let finished = ended(recorded?)?;
+        worst = worse(worst, finished.exit());
+        let result = TenantResult { left_early: shared.left_early(place), ..tenant.result(&finished) };
+        results.push(match alone.get(place) {
+            Some(alone) => result.with_alone(format!("{ALONE}/{}", tenant.name), &ResultSummary::from(alone)),
+            None => result,
+        });
+    }
+    let result = MixResult::new(alone_first, results);
+    write_file(&folder.join(FILE), |out| documents::write(out, &result)).or_exit(Exit::Bug)?;
+    let text = || print_text(&format!("{}Files     {}\n", result.text(), shown(folder)));
+    print_in(form, &result, text, || result.table())?;
+    Ok(if worst == Exit::Ok && result.result == Validity::Invalid { Exit::Invalid } else { worst })
+}
+
+/// The measured test, if all of its files could be written.
+fn ended(recorded: Recorded) -> Outcome<Finished> {
+    recorded.written.context(INCOMPLETE).or_exit(Exit::Bug)?;
+    Ok(recorded.finished)
+}
+
+/// The exit code that says more: a bug, a lost node, an interruption, an INVALID result.
+fn worse(one: Exit, other: Exit) -> Exit {
+    let weight =
+        |exit: Exit| [Exit::Ok, Exit::Invalid, Exit::Interrupted, Exit::Network].iter().position(|at| *at == exit);
+    // Codes that are not listed are the worst.
+    if weight(other).unwrap_or(usize::MAX) > weight(one).unwrap_or(usize::MAX) { other } else { one }
+}
+
+/// Runs all tenants, each on a thread of its own.
+fn together(
+    tenants: &[CheckedTenant],
+    claimed: Vec<Claimed>,
+    folder: &Path,
+    record: &(dyn Fn(Claimed, &Place) -> Outcome<Recorded> + Sync),
+) -> Vec<Outcome<Recorded>> {
+    thread::scope(|scope| {
+        let run = |(tenant, test): (&CheckedTenant, Claimed)| {
+            let place = Place::At(folder.join(&tenant.name));
+            let named = thread::Builder::new().name(tenant.name.chars().take(15).collect());
+            named.spawn_scoped(scope, move || record(test, &place)).context("cannot start a thread").or_exit(Exit::Bug)
+        };
+        let started: Vec<_> = tenants.iter().zip(claimed).map(run).collect();
+        let end = |thread: Outcome<thread::ScopedJoinHandle<'_, Outcome<Recorded>>>| {
+            thread?.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        started.into_iter().map(end).collect()
+    })
+}
+
+impl CheckedTenant {
+    fn named(&self, failure: Failure) -> Failure {
+        Failure { error: failure.error.context(format!("tenant '{}'", self.name)), ..failure }
+    }
+
+    /// Its test, with checked samples.
+    fn test(&self) -> Outcome<Test> {
+        let test = Test::new(self.spec.clone()).map_err(|failure| self.named(failure))?;
+        test.verify(&steps::steps("verifying files")).map_err(|failure| self.named(failure))?;
+        Ok(test)
+    }
+
+    /// The same test for this time alone.
+    fn alone(&self, time: std::time::Duration) -> CheckedTenant {
+        let mut spec: TestSpec = self.spec.clone();
+        let settings = [("min_duration", format!("{}ms", time.as_millis())), ("min_query_count", "1".to_owned())];
+        spec.settings.set.extend(settings.map(|(key, value)| Assignment::of(key, value)));
+        spec.anyway = true;
+        CheckedTenant { name: self.name.clone(), start: self.start, nodes: self.nodes.clone(), spec }
+    }
+
+    /// Its test over its own nodes and model.
+    fn over(&self, qdl: &Qdl, test: Test) -> Outcome<Connected> {
+        let target = &self.spec.target;
+        let view = target.of_tenant(qdl, target.model.as_deref(), self.nodes.as_deref());
+        view.and_then(|view| Connected::over(test, view)).map_err(|failure| self.named(failure))
+    }
+
+    /// Its part of the result.
+    fn result(&self, finished: &Finished) -> TenantResult {
+        let summary = ResultSummary::from(finished);
+        let effective = finished.setup.plan.effective();
+        let rates = finished.outcome.summary.as_ref().map(|summary| summary.rates);
+        let traffic =
+            |bytes: fn(&NodeTraffic) -> u64| finished.nodes.reports.iter().map(|node| bytes(&node.traffic)).sum();
+        TenantResult {
+            name: self.name.clone(),
+            folder: self.name.clone(),
+            model: self.spec.target.model.clone(),
+            nodes: finished.nodes.reports.iter().map(|node| node.name.clone()).collect(),
+            start_ns: self.start.as_nanos() as u64,
+            target_per_s: effective.shape.has_schedule().then_some(effective.target_qps),
+            achieved_per_s: rates.map(|rates| rates.completed_samples_per_s).filter(|rate| rate.is_finite()),
+            socket_bytes: [traffic(|node| node.socket_bytes_out), traffic(|node| node.socket_bytes_in)],
+            ..TenantResult::of(&summary)
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! A mix, checked: each tenant is a test of its own.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use clap::Parser as _;
+use lon_proto::files;
+use lon_shell::duration::parse_duration;
+use qdl::{NodeAddress, NodeIndex};
+use toml::Value;
+
+use super::file::MixFile;
+use crate::campaign::file::{Given, Keys};
+use crate::campaign::key::{Key, text};
+use crate::campaign::words::first_words;
+use crate::cli::{Asked, Cli, Command};
+use crate::exit::{Exit, Failure, OrExit as _, Outcome};
+use crate::test_run::TestSpec;
+
+/// The most tenants of a mix: nodes refuse more.
+const MOST_TENANTS: usize = 16;
+
+/// Flags of the whole run, which no tenant has.
+const OF_THE_RUN: [&str; 17] = [
+    "sut",
+    "transport",
+    "tls-ca",
+    "tls-cert",
+    "tls-key",
+    "insecure",
+    "allow-open-key-files",
+    "token-file",
+    "wait-ready",
+    "metrics-listen",
+    "metrics-grace",
+    "mix",
+    "probe",
+    "warm-up",
+    "division",
+    "mode",
+    "take",
+];
+
+/// A mix of tenants.
+pub(crate) struct CheckedMix {
+    /// Duration for which each tenant runs alone before.
+    pub(crate) alone_first: Option<Duration>,
+    pub(crate) tenants: Vec<CheckedTenant>,
+}
+
+/// One tenant.
+pub(crate) struct CheckedTenant {
+    /// Its name, which no other one has.
+    pub(crate) name: String,
+    /// When it starts, after the clock of the mix.
+    pub(crate) start: Duration,
+    /// Its nodes among those of the run; `None`: all.
+    pub(crate) nodes: Option<Vec<NodeIndex>>,
+    pub(crate) spec: TestSpec,
+}
+
+impl CheckedMix {
+    /// Reads the file. `words` are those of the command line that hold for every tenant, from `run` on.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a tenant is no test; the failure names the tenant.
+    pub(crate) fn read(path: &Path, words: &[String]) -> Outcome<CheckedMix> {
+        let name = path.display().to_string();
+        let bytes = files::given(path).with_context(|| format!("--mix {name}")).or_exit(Exit::Usage)?;
+        let text = String::from_utf8(bytes).context("it is not UTF-8").with_context(|| name.clone());
+        let file: MixFile = toml::from_str(&text.or_exit(Exit::Usage)?)
+            .map_err(|error| anyhow!("{}", error.to_string().trim_end()))
+            .with_context(|| name.clone())
+            .or_exit(Exit::Usage)?;
+        let checked = checked(file, words);
+        checked.map_err(|failure| Failure { error: failure.error.context(name), ..failure })
+    }
+}
+
+fn checked(file: MixFile, words: &[String]) -> Outcome<CheckedMix> {
+    let alone_first = file.alone_first.map(|text| parse_duration(text.get_ref()).map_err(|error| anyhow!(error)));
+    let alone_first = alone_first.transpose().context("alone_first").or_exit(Exit::Usage)?;
+    if !(1..=MOST_TENANTS).contains(&file.tenant.len()) {
+        let told = format!("a mix has 1 to {MOST_TENANTS} tenants ([[tenant]]), this one has {}", file.tenant.len());
+        return Err(anyhow!(told)).or_exit(Exit::Usage);
+    }
+    let mut tenants = Vec::with_capacity(file.tenant.len());
+    let mut names = BTreeSet::new();
+    for (place, keys) in file.tenant.into_iter().enumerate() {
+        let tenant = tenant(place, keys.into_inner(), words)?;
+        if !names.insert(tenant.name.clone()) {
+            return Err(anyhow!("two tenants are named '{}'", tenant.name)).or_exit(Exit::Usage);
+        }
+        tenants.push(tenant);
+    }
+    Ok(CheckedMix { alone_first, tenants })
+}
+
+fn tenant(place: usize, keys: Keys, words: &[String]) -> Outcome<CheckedTenant> {
+    let own = OwnKeys::of(keys);
+    let named = |error: anyhow::Error, name: &str| error.context(format!("tenant '{name}'"));
+    let OwnKeys { name, start, nodes, flags } =
+        own.with_context(|| format!("tenant {}", place + 1)).or_exit(Exit::Usage)?;
+    let mut own = flag_words(&flags).map_err(|error| named(error, &name)).or_exit(Exit::Usage)?;
+    own.push(format!("--label=tenant={name}"));
+    let spec = spec_of(words.iter().chain(&own));
+    let mut spec = spec.map_err(|failure| Failure { error: named(failure.error, &name), ..failure })?;
+    let nodes = nodes.map(|nodes| places(&nodes, spec.target.peers.addresses()));
+    let nodes = nodes.transpose().map_err(|error| named(error, &name)).or_exit(Exit::Usage)?;
+    if spec.wants_a_look()? {
+        let told = "a setting is auto: run the tenant alone to find its value, and write it down";
+        return Err(named(anyhow!(told), &name)).or_exit(Exit::Usage);
+    }
+    spec.settings.seed_offset = place as u64;
+    Ok(CheckedTenant { name, start, nodes, spec })
+}
+
+/// Keys of a tenant that are no flags, and the others.
+struct OwnKeys {
+    name: String,
+    start: Duration,
+    nodes: Option<Vec<String>>,
+    flags: Vec<Given>,
+}
+
+impl OwnKeys {
+    fn of(keys: Keys) -> Result<OwnKeys> {
+        let (mut name, mut start, mut nodes, mut flags) = (None, Duration::ZERO, None, Vec::new());
+        for given in keys.0 {
+            match given.key.as_str() {
+                "name" => name = Some(text(&given.value)),
+                "start" => start = parse_duration(&text(&given.value)).map_err(|error| anyhow!("start: {error}"))?,
+                "nodes" => nodes = Some(list(&given.value)),
+                _ => flags.push(given),
+            }
+        }
+        let name = name.context("it has no name")?;
+        let is_usual = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+        if name.is_empty() || name.len() > 64 || !name.chars().all(is_usual) || name.starts_with('.') || name == ALONE {
+            bail!(
+                "its name '{name}' cannot be that of a folder: letters, digits, '.', '_' and '-', 64 at most, and not \
+                 '{ALONE}'"
+            );
+        }
+        Ok(OwnKeys { name, start, nodes, flags })
+    }
+}
+
+/// Folder of the runs of tenants alone.
+pub(crate) const ALONE: &str = "alone";
+
+fn list(value: &Value) -> Vec<String> {
+    match value {
+        Value::Array(values) => values.iter().map(text).collect(),
+        one => text(one).split(',').map(|node| node.trim().to_owned()).collect(),
+    }
+}
+
+/// Places of these nodes among those of the run.
+fn places(nodes: &[String], all: &[NodeAddress]) -> Result<Vec<NodeIndex>> {
+    let place = |node: &String| {
+        let address: NodeAddress = node.parse().with_context(|| format!("nodes: {node}"))?;
+        let place = all.iter().position(|known| *known == address);
+        place.map(NodeIndex).with_context(|| format!("nodes: {node} is not among the nodes of --sut"))
+    };
+    nodes.iter().map(place).collect()
+}
+
+/// The words that give these keys their values.
+fn flag_words(flags: &[Given]) -> Result<Vec<String>> {
+    let mut words = Vec::new();
+    for Given { key, value, .. } in flags {
+        let key = Key::read(key)?;
+        match &key {
+            Key::Run(flag) if OF_THE_RUN.contains(&flag.as_str()) => {
+                bail!("'{flag}' is of the whole run: give --{flag} on the command line")
+            }
+            Key::Run(_) | Key::Setting(_) => words.extend(key.words(value)?),
+            Key::Node(_) | Key::Nodes | Key::Dli(_) => bail!("'{key}' is a key of campaigns"),
+        }
+    }
+    Ok(words)
+}
+
+/// The test that the words ask for.
+fn spec_of<'a>(words: impl Iterator<Item = &'a String>) -> Outcome<TestSpec> {
+    let all = std::iter::once("loadgen-node").chain(words.map(String::as_str));
+    let cli = Cli::try_parse_from(all).map_err(|error| anyhow!(first_words(&error.to_string())));
+    let Command::Run(args) = cli.or_exit(Exit::Usage)?.command else {
+        return Err(anyhow!("it is no run")).or_exit(Exit::Bug);
+    };
+    match args.check()? {
+        Asked::Test { spec, .. } => Ok(*spec),
+        Asked::Advice(_) => Err(anyhow!("--compression auto is advice, and no run")).or_exit(Exit::Usage),
+    }
+}
