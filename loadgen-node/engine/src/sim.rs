@@ -144,6 +144,14 @@ impl SimWorld {
         }
     }
 
+    /// When a wait of this kind would end, for a caller that has several worlds take turns; `None` where nothing is
+    /// under way and nothing will come.
+    pub fn next_wake(&self, until: Option<TimeNs>, wake_on_arrival: bool) -> Option<TimeNs> {
+        let arrival = self.next_event().filter(|_| wake_on_arrival);
+        let stop = self.next_stop().map(|(at, _)| at);
+        [until, arrival, stop].into_iter().flatten().min().map(|at| at.max(self.now))
+    }
+
     fn accept(&mut self, issued: &Issued) {
         self.in_flight += 1;
         let Reverse(free_at) = self.servers.pop().unwrap_or(Reverse(self.now));

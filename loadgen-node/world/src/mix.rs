@@ -210,3 +210,6 @@ impl<W: World> World for MixedWorld<'_, W> {
         self.world.answered(seq, latency_ns);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -147,6 +147,8 @@ mod extension_tests;
 #[cfg(test)]
 mod find_peak_tests;
 #[cfg(test)]
+mod going_on_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod verdict_tests;
