@@ -16,7 +16,14 @@ macro_rules! debug_without_secret {
     };
 }
 
-debug_without_secret!(StartRunResponse, max_samples_in_flight, max_bytes_in_flight, max_sample_bytes, busy_samples, tenants);
+debug_without_secret!(
+    StartRunResponse,
+    max_samples_in_flight,
+    max_bytes_in_flight,
+    max_sample_bytes,
+    busy_samples,
+    tenants
+);
 debug_without_secret!(TenantTerms, max_samples_in_flight, max_bytes_in_flight, max_sample_bytes, busy_samples);
 debug_without_secret!(Open, run_id);
 debug_without_secret!(FlushRequest, run_id, samples_sent);

@@ -171,7 +171,16 @@ impl SutNode {
         let (mut calls, wire_version) = (self.client.clone(), WIRE_VERSION);
         match purpose {
             Purpose::Run { codec, response_codec } => {
-                calls.start_run(StartRunRequest { run_id, wire_version, client, codec, response_codec, tenants: Vec::new() }).await
+                calls
+                    .start_run(StartRunRequest {
+                        run_id,
+                        wire_version,
+                        client,
+                        codec,
+                        response_codec,
+                        tenants: Vec::new(),
+                    })
+                    .await
             }
             Purpose::Probe => calls.probe(ProbeRequest { run_id, wire_version, client }).await,
         }
