@@ -33,7 +33,7 @@ impl Node {
         let sockets = Sockets::bind("127.0.0.1:0").unwrap();
         let address = sockets.address().to_string().parse().unwrap();
         let mut config = ServeConfig::new("library-sut".parse().unwrap());
-        config.max_batch = NonZeroUsize::MIN;
+        config.model.max_batch = NonZeroUsize::MIN;
         let (stop, stopped) = oneshot::channel::<()>();
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -158,6 +158,7 @@ const ROOMS: &[Floors] = &[
             "service",
             "work",
             "error prober run stop",
+            "model",
             "backend config host",
             "pipeline",
             "memory others setting tensor",

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use lon_sut::backend::Backend;
 use lon_sut::{ServeConfig, Sockets, serve};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -42,7 +43,7 @@ impl Node {
         self.net.listen(&self.address, Some(door));
         let sockets = Sockets::brought(connections, ([10, 0, 0, 2], 9000).into());
         let (stop, stopped) = oneshot::channel::<()>();
-        let (config, backend) = (self.config.clone(), Arc::clone(&self.backend) as _);
+        let (config, backend) = (self.config.clone(), Arc::clone(&self.backend) as Arc<dyn Backend>);
         let serving = tokio::spawn(async move {
             let until = async {
                 let _ = stopped.await;

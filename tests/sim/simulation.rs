@@ -308,10 +308,10 @@ fn loadgen_run(plan: &plan::Plan, world: &mut SimWorld) -> RunOutcome {
 fn serve_config(index: usize, node: &NodePlan) -> ServeConfig {
     let mut config = ServeConfig::new(format!("n{index}").parse().unwrap());
     config.limits = node.limits;
-    config.workers = NonZeroUsize::new(node.workers).unwrap();
-    config.max_batch = NonZeroUsize::new(node.max_batch).unwrap();
-    config.max_delay = node.max_delay;
-    config.decode_threads = NonZeroUsize::MIN;
+    config.model.workers = NonZeroUsize::new(node.workers).unwrap();
+    config.model.max_batch = NonZeroUsize::new(node.max_batch).unwrap();
+    config.model.max_delay = node.max_delay;
+    config.model.decode_threads = NonZeroUsize::MIN;
     config.drain = Duration::from_secs(5);
     config
 }

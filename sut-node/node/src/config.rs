@@ -13,7 +13,7 @@ use lon_proto::node_name::NodeName;
 use crate::memory::Memory;
 use crate::pipeline::Preprocessing;
 
-/// Configuration of a node, besides its backend; see [`crate::serve`](fn@crate::serve).
+/// Configuration of a node, besides its models; see [`crate::serve`](fn@crate::serve).
 #[derive(Clone, Debug)]
 pub struct ServeConfig {
     /// The node's name, unique among the nodes of a run.
@@ -23,22 +23,12 @@ pub struct ServeConfig {
     /// True when the log has the runs of this node at level info. The first of many nodes of a process speaks for the
     /// others, whose runs are logged at level debug.
     pub logs_runs: bool,
-    /// The most samples in one inference.
-    pub max_batch: NonZeroUsize,
-    /// Longest wait of a free worker for a batch to fill, counted from the arrival of its first sample.
-    pub max_delay: Duration,
-    /// Worker threads, each with its own state of the backend.
-    pub workers: NonZeroUsize,
-    /// Threads that inflate and decode the samples of runs with a codec.
-    pub decode_threads: NonZeroUsize,
+    /// How a model answers that has no options of its own.
+    pub model: ModelConfig,
     /// Threads that serve connections, each a share of them. The first is the caller's.
     pub io_threads: NonZeroUsize,
-    /// Pre-processing of samples before the model sees them. `None`: samples are what the model takes.
-    pub preprocess: Option<Preprocessing>,
     /// Bounds on what is inside the node at one time; see [`ServeConfig::set_memory`].
     pub limits: Limits,
-    /// Memory that samples may take.
-    pub memory: Memory,
     /// Longest wait of a shutdown for answers that are under way.
     pub drain: Duration,
     /// True when the node asks the network again and again, instead of sleeping, while a run has the node.
@@ -57,6 +47,37 @@ pub struct ServeConfig {
     pub probe_peers: Option<PeerProbes>,
 }
 
+/// Configuration of one model of a node, besides its backend.
+#[derive(Clone, Debug)]
+pub struct ModelConfig {
+    /// The most samples in one inference.
+    pub max_batch: NonZeroUsize,
+    /// Longest wait of a free worker for a batch to fill, counted from the arrival of its first sample.
+    pub max_delay: Duration,
+    /// Worker threads, each with its own state of the backend.
+    pub workers: NonZeroUsize,
+    /// Threads that inflate and decode the samples of runs with a codec.
+    pub decode_threads: NonZeroUsize,
+    /// Pre-processing of samples before the model sees them. `None`: samples are what the model takes.
+    pub preprocess: Option<Preprocessing>,
+    /// Memory that samples of this model may take.
+    pub memory: Memory,
+}
+
+impl Default for ModelConfig {
+    /// Batches of what is there (up to 8), one worker, decode threads on all cores but one.
+    fn default() -> ModelConfig {
+        ModelConfig {
+            max_batch: NonZeroUsize::MIN.saturating_add(7),
+            max_delay: Duration::ZERO,
+            workers: NonZeroUsize::MIN,
+            decode_threads: default_decode_threads(),
+            preprocess: None,
+            memory: Memory::LEAST,
+        }
+    }
+}
+
 /// Other nodes that a node may probe, and how it shows itself to them.
 #[derive(Clone, Debug)]
 pub struct PeerProbes {
@@ -72,21 +93,15 @@ pub struct PeerProbes {
 }
 
 impl ServeConfig {
-    /// Defaults for a node of this name: batches of what is there (up to 8), one worker, decode threads on all cores
-    /// but one.
+    /// Defaults for a node of this name.
     pub fn new(node: NodeName) -> ServeConfig {
         let mut config = ServeConfig {
             node,
             features: Vec::new(),
             logs_runs: true,
-            max_batch: NonZeroUsize::MIN.saturating_add(7),
-            max_delay: Duration::ZERO,
-            workers: NonZeroUsize::MIN,
-            decode_threads: default_decode_threads(),
+            model: ModelConfig::default(),
             io_threads: NonZeroUsize::MIN,
-            preprocess: None,
             limits: Limits::default(),
-            memory: Memory::LEAST,
             drain: Duration::from_secs(30),
             busy_poll: false,
             realtime: false,
@@ -98,10 +113,10 @@ impl ServeConfig {
         config
     }
 
-    /// Sets how much memory samples may take, and the bounds on what is inside the node to what fits into that.
+    /// Sets how much memory samples of a model may take, and the bounds on what is inside the node to what fits into that.
     pub fn set_memory(&mut self, memory: Memory) {
         let (most, usual) = (memory.waiting_bytes(), Limits::default());
-        self.memory = memory;
+        self.model.memory = memory;
         self.limits.max_bytes_in_flight = usual.max_bytes_in_flight.min(most);
         self.limits.max_sample_bytes = usual.max_sample_bytes.min(most);
     }

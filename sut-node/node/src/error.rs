@@ -6,6 +6,7 @@ use lon_net::throwaway::ThrowawayError;
 use lon_net::tls::TlsError;
 
 use crate::backend::BackendError;
+use crate::model::ModelName;
 use crate::pipeline::preprocessing::PreprocessError;
 
 /// Why a node could not serve, or stopped serving.
@@ -14,6 +15,14 @@ pub enum ServeError {
     /// The backend could not be brought up.
     #[error(transparent)]
     Backend(#[from] BackendError),
+    /// One of several models could not be brought up.
+    #[error("model {model}: {source}")]
+    Model {
+        /// The name of the model.
+        model: ModelName,
+        /// Why it could not.
+        source: Box<ServeError>,
+    },
     /// The model does not take what pre-processing makes.
     #[error(transparent)]
     Preprocess(#[from] PreprocessError),

@@ -25,7 +25,8 @@
 //!
 //! Used by the rooms above: `config` (how a node serves), `stop` (its shutdown), `host` (the machine it runs on),
 //! `memory` (how much of it samples may take), [`others`] (their files and texts), [`setting`] (an option as it is
-//! told) and [`tensor`] (a sample's tensors); and `error` (why a node does not serve), beside `run`.
+//! told) and [`tensor`] (a sample's tensors); `model` (a backend with its name) and `error` (why a node does not serve),
+//! beside `run`.
 //!
 //! `fuzz` above them: what the fuzz targets call. The program `sut-node` adds the command line, and the backend that
 //! runs ONNX models.
@@ -43,6 +44,7 @@ pub mod fuzz;
 mod host;
 mod memory;
 mod metrics;
+mod model;
 pub mod others;
 pub mod pipeline;
 mod prober;
@@ -57,10 +59,11 @@ mod work;
 pub use accept::refusal::refuse;
 pub use accept::sockets::{Brought, ListenError, Sockets};
 pub use accept::transport::{Closing, Serving, Streams, Transport};
-pub use config::{Limits, PeerProbes, ServeConfig};
+pub use config::{Limits, ModelConfig, PeerProbes, ServeConfig};
 pub use error::ServeError;
 pub use lon_proto::node_name::{NodeName, NodeNameError};
 pub use memory::{Memory, MemoryError};
+pub use model::{Model, ModelName, ModelNameError, Models, ModelsError};
 pub use run::connections::{Connection, SocketTraffic};
 pub use serve::serve;
 pub use service::describe;

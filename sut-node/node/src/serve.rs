@@ -15,15 +15,16 @@ use crate::accept::refusal::refuse;
 use crate::accept::registry;
 use crate::accept::sockets::Sockets;
 use crate::accept::transport::Streams;
-use crate::backend::Backend;
 use crate::config::ServeConfig;
 use crate::error::{ServeError, os};
 use crate::metrics::collector::{NodeInfo, NodeMetrics};
+use crate::model::{Model, Models};
 use crate::run::ledger::Ledger;
 use crate::service::calls::Service;
 use crate::service::claim::Claim;
+use crate::service::models::ServedModels;
 use crate::stop::{Stop, stop};
-use crate::work::threads::ComputeThreads;
+use crate::work::threads::{ComputeThreads, busy_threads};
 
 /// Interval at which a node that shuts down checks whether everything is answered.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
@@ -31,9 +32,9 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 /// Time for the last messages of a node that shuts down to leave.
 const LAST_MESSAGES: Duration = Duration::from_millis(200);
 
-/// Serves `backend` on `sockets` until `shutdown` resolves, then answers what it has taken in and returns.
+/// Serves `models`, or one backend, on `sockets` until `shutdown` resolves, then answers what it has taken in and returns.
 ///
-/// `ready` is called once the backend is warm and connections are accepted. Must run on a tokio runtime (a
+/// `ready` is called once all of them are warm and connections are accepted. Must run on a tokio runtime (a
 /// current-thread one is the fastest here: the hot path has no work to share). Further I/O threads and inference have
 /// threads of their own, which have ended when this returns, unless inference was what took too long.
 ///
@@ -42,12 +43,12 @@ const LAST_MESSAGES: Duration = Duration::from_millis(200);
 pub async fn serve(
     sockets: Sockets,
     config: ServeConfig,
-    backend: Arc<dyn Backend>,
+    models: impl Into<Models>,
     shutdown: impl Future<Output = ()> + Send + 'static,
     ready: impl FnOnce(),
 ) -> Result<(), ServeError> {
-    let compute = match ComputeThreads::start(&config, backend.as_ref()) {
-        Ok(compute) => compute,
+    let (models, compute) = match started(&config, models.into()) {
+        Ok(started) => started,
         Err(error) => {
             refuse(sockets, &config, &error.to_string()).await;
             return Err(error);
@@ -63,14 +64,13 @@ pub async fn serve(
     let (stopper, stop) = stop();
     let ServeConfig { drain, busy_poll, realtime, io_threads, tls, token, .. } = config.clone();
     // Without anybody to ask for it, nothing is kept.
-    let ledger = metrics.as_ref().map(|_| Arc::<Ledger>::default());
-    let info = NodeInfo::new(&config, backend.info());
-    let service = Service::new(config, backend, compute.queues.clone(), stop.clone()).with_ledger(ledger.clone());
+    let ledger = metrics.as_ref().map(|_| Arc::new(Ledger::new(compute.len())));
+    let info = NodeInfo::new(&config);
+    let service = Service::new(config, Arc::clone(&models), stop.clone()).with_ledger(ledger.clone());
     let claim = service.claim().clone();
     let service = Arc::new(service);
     let metrics = metrics.zip(ledger).map(|(port, ledger)| {
-        let queues = compute.queues.clone();
-        let metrics = NodeMetrics { info, queues, claim: claim.clone(), ledger }.metrics();
+        let metrics = NodeMetrics { info, models, claim: claim.clone(), ledger }.metrics();
         MetricsServer::start(port.for_token(token), metrics)
     });
     let _metrics = metrics.transpose().map_err(os("cannot serve metrics"))?;
@@ -99,8 +99,26 @@ pub async fn serve(
         tracing::warn!(limit_ms = drain.as_millis() as u64, "not everything was answered before the shutdown");
         return Ok(());
     }
-    compute.finish();
+    compute.into_iter().for_each(ComputeThreads::finish);
     outcome
+}
+
+/// Brings all models up, each with threads of its own.
+fn started(config: &ServeConfig, models: Models) -> Result<(Arc<ServedModels>, Vec<ComputeThreads>), ServeError> {
+    let cores = |model: &Model| busy_threads(model.config.as_ref().unwrap_or(&config.model), &*model.backend);
+    let busy = models.iter().map(cores).fold(0, usize::saturating_add);
+    let is_single = models.iter().count() == 1;
+    let mut compute = Vec::new();
+    let served = ServedModels::start(models, &config.model, |name, of_model, backend| {
+        let threads = ComputeThreads::start(of_model, backend, busy).map_err(|error| match is_single {
+            true => error,
+            false => ServeError::Model { model: name.clone(), source: Box::new(error) },
+        })?;
+        let queues = threads.queues.clone();
+        compute.push(threads);
+        Ok(queues)
+    });
+    served.map(|served| (Arc::new(served), compute))
 }
 
 /// Once shutdown has begun, resolves when nothing is left to answer (false), or when `drain` is over (true). A

@@ -16,9 +16,11 @@ use lon_proto::node_name::NodeName;
 use lon_shell::dli::facts::Facts;
 use lon_shell::duration::parse_duration;
 use lon_shell::tls;
-use lon_sut::{Memory, PeerProbes, ServeConfig};
+use lon_sut::{Memory, ModelConfig, ModelName, PeerProbes, ServeConfig};
 
 use super::backend_args::{BackendArgs, NETWORK, PipelineArgs, SPEED, TrustArgs};
+use super::exit::Failure;
+use super::for_model::{self, ForModel, value_for};
 use super::naming::NodeNaming;
 use super::values::{seconds, up_to};
 
@@ -93,19 +95,21 @@ impl From<PriorityArg> for Priority {
 #[derive(Args, Clone, Debug)]
 pub(super) struct ComputeArgs {
     /// Samples in one inference at most.
-    #[arg(long, alias = "batch", default_value = "8", value_name = "COUNT", value_parser = up_to::<4096>,
-          env = "LON_MAX_BATCH",
+    #[arg(long, alias = "batch", default_value = "8", value_name = "COUNT", value_delimiter = ',',
+          value_parser = |text: &str| ForModel::read(text, up_to::<4096>), env = "LON_MAX_BATCH",
           help_heading = SPEED)]
-    pub(super) max_batch: NonZeroUsize,
+    pub(super) max_batch: Vec<ForModel<NonZeroUsize>>,
     /// Longest wait of a free worker for its batch to fill (for example 500us, 2ms).
-    #[arg(long, default_value = "0ms", value_name = "TIME", value_parser = parse_duration, env = "LON_MAX_DELAY",
+    #[arg(long, default_value = "0ms", value_name = "TIME", value_delimiter = ',',
+          value_parser = |text: &str| ForModel::read(text, parse_duration), env = "LON_MAX_DELAY",
           help_heading = SPEED)]
-    pub(super) max_delay: Duration,
+    pub(super) max_delay: Vec<ForModel<Duration>>,
     /// Inferences at one time, each on a thread with a session of its own; sessions of ONNX Runtime share the weights.
     /// openai: prompts at one time.
-    #[arg(long, default_value = "1", value_name = "COUNT", value_parser = up_to::<1024>, env = "LON_WORKERS",
+    #[arg(long, default_value = "1", value_name = "COUNT", value_delimiter = ',',
+          value_parser = |text: &str| ForModel::read(text, up_to::<1024>), env = "LON_WORKERS",
           help_heading = SPEED)]
-    pub(super) workers: NonZeroUsize,
+    pub(super) workers: Vec<ForModel<NonZeroUsize>>,
     /// Memory that samples may take, as they come, decoded, and while a model of free sizes computes (for example
     /// 8GiB); half of the control group's limit, else of the machine, unless given. Samples that need more are refused.
     #[arg(long, value_name = "SIZE", env = "LON_MEMORY", help_heading = SPEED, hide_short_help = true)]
@@ -121,16 +125,27 @@ impl ComputeArgs {
         self.memory.unwrap_or_else(Memory::of_host)
     }
 
-    /// Returns the configuration of a node of this name, with `pipeline` around inference and defaults for the rest.
-    pub(super) fn config(&self, node: NodeName, pipeline: &PipelineArgs) -> ServeConfig {
-        let mut config = ServeConfig::new(node);
-        config.max_batch = self.max_batch;
-        config.max_delay = self.max_delay;
-        config.workers = self.workers;
-        config.decode_threads = self.decode_threads.unwrap_or(config.decode_threads);
-        config.preprocess = pipeline.preprocess.clone();
-        config.set_memory(self.memory());
-        config
+    /// Checks that every value is for one of these models.
+    ///
+    /// # Errors
+    /// A model is not known, or has two values of a flag.
+    pub(super) fn check(&self, models: &[ModelName]) -> Result<(), Failure> {
+        for_model::check("--max-batch", &self.max_batch, models)?;
+        for_model::check("--max-delay", &self.max_delay, models)?;
+        for_model::check("--workers", &self.workers, models)
+    }
+
+    /// Returns the configuration of a model of this name, with `pipeline` around inference.
+    pub(super) fn model(&self, name: &ModelName, pipeline: &PipelineArgs) -> ModelConfig {
+        let usual = ModelConfig::default();
+        ModelConfig {
+            max_batch: value_for(&self.max_batch, name).copied().unwrap_or(usual.max_batch),
+            max_delay: value_for(&self.max_delay, name).copied().unwrap_or(usual.max_delay),
+            workers: value_for(&self.workers, name).copied().unwrap_or(usual.workers),
+            decode_threads: self.decode_threads.unwrap_or(usual.decode_threads),
+            preprocess: pipeline.preprocess(name).cloned(),
+            memory: self.memory(),
+        }
     }
 }
 
@@ -313,6 +328,19 @@ pub(super) struct BenchArgs {
 }
 
 impl BenchArgs {
+    /// Returns the configuration of a node of this name with the only model.
+    ///
+    /// # Errors
+    /// There are several models, or a flag has a value for another.
+    pub(super) fn config(&self, node: NodeName) -> Result<ServeConfig, Failure> {
+        let name = self.backend.only()?.name();
+        self.compute.check(std::slice::from_ref(&name))?;
+        let mut config = ServeConfig::new(node);
+        config.model = self.compute.model(&name, &self.backend.pipeline);
+        config.set_memory(self.compute.memory());
+        Ok(config)
+    }
+
     /// Returns the duration of each phase.
     pub(super) fn phase(&self) -> Duration {
         self.seconds.unwrap_or(Duration::from_secs(if self.tune { 2 } else { 10 }))

@@ -5,10 +5,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use lon_sut::ModelName;
 use lon_sut::backend::{BatchDim, GivenDim, Provider};
 use lon_sut::pipeline::Preprocessing;
 use lon_sut::pipeline::post::Postprocess;
 
+use super::exit::Failure;
+use super::for_model::{self, ForModel, value_for};
+use super::named_backend::{self, NamedBackend};
 use super::values::{some_time, some_tokens, up_to};
 
 // Under which headings help lists the flags.
@@ -19,13 +23,13 @@ pub(super) const SPEED: &str = "Speed and memory";
 #[derive(Args, Clone, Debug)]
 pub(super) struct BackendArgs {
     /// Backend that answers samples: onnx:MODEL.onnx, openai:http://HOST:PORT/MODEL, null, or synthetic:SPEC
-    /// (constant=2ms; the whole grammar: `--help`).
-    #[arg(long, env = "LON_BACKEND", help_heading = ANSWERS)]
-    pub(super) backend: String,
+    /// (constant=2ms; the whole grammar: `--help`). NAME=BACKEND, given several times: several models.
+    #[arg(long, value_name = "BACKEND", required = true, env = "LON_BACKEND", help_heading = ANSWERS)]
+    pub(super) backend: Vec<NamedBackend>,
     /// Threads inside one inference.
-    #[arg(long, default_value = "1", value_name = "COUNT", value_parser = up_to::<1024>, env = "LON_THREADS",
-          help_heading = SPEED)]
-    pub(super) threads: NonZeroUsize,
+    #[arg(long, default_value = "1", value_name = "COUNT", value_delimiter = ',',
+          value_parser = |text: &str| ForModel::read(text, up_to::<1024>), env = "LON_THREADS", help_heading = SPEED)]
+    pub(super) threads: Vec<ForModel<NonZeroUsize>>,
     #[command(flatten)]
     pub(super) tokens: TokenArgs,
     #[command(flatten)]
@@ -56,8 +60,9 @@ pub(super) struct TrustArgs {
 pub(super) struct PipelineArgs {
     /// Execution provider that ONNX Runtime computes on, one that its library has, such as CUDA or OpenVINO; its CPU
     /// unless given.
-    #[arg(long, value_name = "NAME", env = "LON_EP", help_heading = ANSWERS, hide_short_help = true)]
-    pub(super) ep: Option<Provider>,
+    #[arg(long, value_name = "NAME", value_parser = |text: &str| ForModel::read(text, str::parse::<Provider>),
+          env = "LON_EP", help_heading = ANSWERS, hide_short_help = true)]
+    pub(super) ep: Vec<ForModel<Provider>>,
     /// An ONNX model's inputs by name, in the order in which samples have them; the model's own order unless given.
     #[arg(long, value_name = "NAME,NAME...", value_delimiter = ',', env = "LON_INPUTS",
           help_heading = ANSWERS, hide_short_help = true)]
@@ -84,13 +89,56 @@ pub(super) struct PipelineArgs {
     /// may stand first). Samples are then JPEGs (--compression original) or pixels u8[HEIGHT,WIDTH,3]. Or
     /// token-ids=SEPARATOR: samples are token ids alone (loadgen-node run --ids-alone), and mask, segments and
     /// positions are made of them; SEPARATOR is the id that ends a text, 102 for BERT.
-    #[arg(long, value_name = "SPEC", env = "LON_PREPROCESS", help_heading = ANSWERS, hide_short_help = true)]
-    pub(super) preprocess: Option<Preprocessing>,
+    #[arg(long, value_name = "SPEC", value_parser = |text: &str| ForModel::read(text, str::parse::<Preprocessing>),
+          env = "LON_PREPROCESS", help_heading = ANSWERS, hide_short_help = true)]
+    pub(super) preprocess: Vec<ForModel<Preprocessing>>,
     /// Step that turns an ONNX model's outputs into an answer: none, argmax, top-k=5, softmax, threshold=0.5,
     /// retinanet=800 (boxes in images of so many pixels, in the reference's form).
-    #[arg(long, value_name = "WHAT", default_value_t, env = "LON_POSTPROCESS",
+    #[arg(long, value_name = "WHAT", default_value = "none", env = "LON_POSTPROCESS",
+          value_parser = |text: &str| ForModel::read(text, str::parse::<Postprocess>),
           help_heading = ANSWERS, hide_short_help = true)]
-    pub(super) postprocess: Postprocess,
+    pub(super) postprocess: Vec<ForModel<Postprocess>>,
+}
+
+impl BackendArgs {
+    /// The names of the models.
+    ///
+    /// # Errors
+    /// They are not those of one node, or a flag has a value for a model that is not there.
+    pub(super) fn names(&self) -> Result<Vec<ModelName>, Failure> {
+        let names = named_backend::names(&self.backend)?;
+        for_model::check("--threads", &self.threads, &names)?;
+        for_model::check("--ep", &self.pipeline.ep, &names)?;
+        for_model::check("--preprocess", &self.pipeline.preprocess, &names)?;
+        for_model::check("--postprocess", &self.pipeline.postprocess, &names)?;
+        Ok(names)
+    }
+
+    /// The only backend, for a command that has to do with one.
+    ///
+    /// # Errors
+    /// There are several, or a flag has a value for another.
+    pub(super) fn only(&self) -> Result<&NamedBackend, Failure> {
+        self.names()?;
+        named_backend::only(&self.backend)
+    }
+
+    /// The threads inside one inference of this model.
+    pub(super) fn threads(&self, model: &ModelName) -> NonZeroUsize {
+        value_for(&self.threads, model).copied().unwrap_or(NonZeroUsize::MIN)
+    }
+}
+
+impl PipelineArgs {
+    /// The step before this model, if there is one.
+    pub(super) fn preprocess(&self, model: &ModelName) -> Option<&Preprocessing> {
+        value_for(&self.preprocess, model)
+    }
+
+    /// The step after this model.
+    pub(super) fn postprocess(&self, model: &ModelName) -> Postprocess {
+        value_for(&self.postprocess, model).copied().unwrap_or_default()
+    }
 }
 
 /// For backends that answer token by token.

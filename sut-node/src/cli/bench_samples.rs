@@ -16,12 +16,12 @@ use super::exit::{Exit, Failure};
 
 /// Samples for the backend: the user's, else samples that are made for the model.
 pub(super) fn bench_samples(args: &BenchArgs, config: &ServeConfig, backend: &dyn Backend) -> Result<Samples, Failure> {
-    let takes_files = config.preprocess.as_ref().is_some_and(Preprocessing::takes_files);
-    let inputs = || describe::inputs(backend.info(), config.preprocess.as_ref());
+    let takes_files = config.model.preprocess.as_ref().is_some_and(Preprocessing::takes_files);
+    let inputs = || describe::inputs(backend.info(), config.model.preprocess.as_ref());
     match &args.samples {
         Some(folder) if takes_files => Samples::jpegs(folder).or_exit(Exit::Usage),
         Some(path) => samples_of(path, &inputs()).context("--samples").or_exit(Exit::Usage),
-        None if config.preprocess.is_some() => Samples::synthetic(&inputs(), args.free_size).or_exit(Exit::Usage),
+        None if config.model.preprocess.is_some() => Samples::synthetic(&inputs(), args.free_size).or_exit(Exit::Usage),
         None => Samples::for_backend(backend, args.free_size).or_exit(Exit::Usage),
     }
 }

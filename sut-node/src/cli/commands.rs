@@ -26,14 +26,15 @@ use super::{trial, tune};
 /// `sut-node describe`: prints what a node would say of itself.
 pub(super) fn run_describe(args: DescribeArgs, backends: &Backends) -> Result<(), Failure> {
     let node = args.node.map_or_else(host_name, Ok)?;
+    let named = args.backend.only()?;
     let (backend, tried) = match args.try_engines {
-        false => (load(&args.backend, None, backends)?, Vec::new()),
+        false => (load(&args.backend, named, None, backends)?, Vec::new()),
         true => {
-            backends.check_flag("--try", &args.backend.backend).or_exit(Exit::Usage)?;
-            trial::of_engines(&args.backend, backends)?
+            backends.check_flag("--try", &named.text).or_exit(Exit::Usage)?;
+            trial::of_engines(&args.backend, named, backends)?
         }
     };
-    let description = describe::document(&node, backend.as_ref(), args.backend.pipeline.preprocess.as_ref());
+    let description = describe::document(&node, backend.as_ref(), args.backend.pipeline.preprocess(&named.name()));
     let description = DescribeDocument { tried, ..description };
     let shown = match args.text {
         true => describe::text(&description),
@@ -48,11 +49,11 @@ pub(super) fn run_bench(args: &BenchArgs, backends: &Backends) -> Result<(), Fai
     if args.tune {
         return tune::run(args, &node, backends);
     }
-    let config = args.compute.config(node, &args.backend.pipeline);
+    let (named, config) = (args.backend.only()?, args.config(node)?);
     if let Some(file) = &args.out {
         check_writable(file).with_context(|| cannot_write(file)).or_exit(Exit::Usage)?;
     }
-    let backend = load(&args.backend, Some(&args.compute), backends)?;
+    let backend = load(&args.backend, named, Some(&config.model), backends)?;
     let samples = bench_samples(args, &config, backend.as_ref())?;
     let before = HostLoad::now();
     if let Some(facts) = &args.dli {
@@ -73,8 +74,8 @@ pub(super) fn run_bench(args: &BenchArgs, backends: &Backends) -> Result<(), Fai
     let report = Report {
         info: backend.info(),
         config: &config,
-        threads: args.backend.threads.get(),
-        postprocess: args.backend.pipeline.postprocess.to_string(),
+        threads: args.backend.threads(&named.name()).get(),
+        postprocess: args.backend.pipeline.postprocess(&named.name()).to_string(),
         samples: &samples,
         phase: args.phase(),
         measured: &measured,

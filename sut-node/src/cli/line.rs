@@ -3,10 +3,13 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use lon_sut::ModelName;
 use lon_sut::pipeline::post::Postprocess;
 
 use super::args::{BenchArgs, ComputeArgs};
 use super::backend_args::{BackendArgs, OpenAiArgs, PipelineArgs, TokenArgs, TrustArgs};
+use super::for_model::value_for;
+use super::named_backend::NamedBackend;
 
 /// One setup of workers, threads and batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,19 +26,21 @@ const LISTEN: &str = "127.0.0.1:8000";
 /// The line that serves with `setup`, and with the other flags of the measurement.
 pub(super) fn line(setup: &Setup, args: &BenchArgs) -> String {
     let Setup { workers, threads, max_batch, max_delay } = setup;
+    let text = args.backend.backend.first().map_or("", |named| &named.text);
     let delay = if max_delay.is_zero() { String::new() } else { format!(" --max-delay {max_delay:?}") };
     format!(
         "sut-node serve --backend {}{} --workers {workers} --threads {threads} --max-batch {max_batch}{delay} --listen \
          {LISTEN}",
-        quoted(&args.backend.backend),
+        quoted(text),
         other_flags(&args.backend, &args.compute)
     )
 }
 
 /// The flags that were given beside those of the setup, each with a blank before it.
-fn other_flags(backend: &BackendArgs, compute: &ComputeArgs) -> String {
-    let BackendArgs { backend: _, threads: _, tokens, openai, pipeline, trust } = backend;
-    let values = [of_pipeline(pipeline), of_tokens(tokens), of_openai(openai), of_compute(compute)];
+fn other_flags(args: &BackendArgs, compute: &ComputeArgs) -> String {
+    let BackendArgs { backend, threads: _, tokens, openai, pipeline, trust } = args;
+    let name = backend.first().map_or_else(ModelName::main, NamedBackend::name);
+    let values = [of_pipeline(pipeline, &name), of_tokens(tokens), of_openai(openai), of_compute(compute)];
     let PipelineArgs { allow_empty, .. } = pipeline;
     let TrustArgs { insecure, allow_open_key_files } = trust;
     let switches =
@@ -52,19 +57,19 @@ fn given<const N: usize>(flags: [(&'static str, Option<String>); N]) -> Given {
     flags.into_iter().filter_map(|(flag, value)| Some((flag, value?))).collect()
 }
 
-fn of_pipeline(args: &PipelineArgs) -> Given {
-    let PipelineArgs { ep, inputs, outputs, allow_empty: _, batch_dim, dims, preprocess, postprocess } = args;
+fn of_pipeline(args: &PipelineArgs, model: &ModelName) -> Given {
+    let PipelineArgs { ep, inputs, outputs, allow_empty: _, batch_dim, dims, preprocess: _, postprocess: _ } = args;
     let list = |names: &[String]| (!names.is_empty()).then(|| names.join(","));
     let dims: Vec<String> = dims.iter().map(ToString::to_string).collect();
-    let postprocess = Some(postprocess).filter(|postprocess| **postprocess != Postprocess::None);
+    let postprocess = Some(args.postprocess(model)).filter(|postprocess| *postprocess != Postprocess::None);
     given([
-        ("--ep", ep.map(|ep| ep.to_string())),
+        ("--ep", value_for(ep, model).map(|ep| ep.to_string())),
         ("--inputs", list(inputs)),
         ("--outputs", list(outputs)),
         ("--batch-dim", batch_dim.as_ref().map(ToString::to_string)),
         ("--dims", list(&dims)),
-        ("--preprocess", preprocess.as_ref().map(ToString::to_string)),
-        ("--postprocess", postprocess.map(ToString::to_string)),
+        ("--preprocess", args.preprocess(model).map(ToString::to_string)),
+        ("--postprocess", postprocess.map(|it| it.to_string())),
     ])
 }
 

@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::io::Write as _;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use futures_util::future::{join_all, try_join_all};
@@ -11,15 +10,15 @@ use lon_net::slice::Priority;
 use lon_proto::node_name::NodeName;
 use lon_shell::failure::OrExit as _;
 use lon_shell::metrics::port::MetricsPort;
-use lon_sut::backend::{Backend, Backends, Execution};
-use lon_sut::{ServeConfig, ServeError, Sockets, Stop, refuse, serve, stop};
+use lon_sut::backend::{Backends, Execution};
+use lon_sut::{Model, Models, ServeConfig, ServeError, Sockets, Stop, refuse, serve, stop};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::args::ServeArgs;
 use super::commands::host_name;
 use super::exit::{Exit, Failure};
 use super::naming::NodeNaming;
-use super::opening::load;
+use super::opening::load_all;
 
 /// Nodes of this process whose runs are logged; of a thousand nodes each line would come a thousand times.
 const LOGGED_NODES: usize = 8;
@@ -41,16 +40,17 @@ pub(super) fn run_serve(args: &ServeArgs, backends: &Backends) -> Result<(), Fai
         lon_net::descriptors::enough_for(args.nodes.get(), DESCRIPTORS_EACH).or_exit(Exit::Usage)?;
     }
     let mut nodes = nodes(args, backends.features())?;
-    let backend = match load(&args.backend, Some(&args.compute), backends) {
-        Ok(backend) => backend,
+    let models = match load_all(&args.backend, &args.compute, backends) {
+        Ok(models) => models,
         Err(failure) => {
             refuse_all(nodes, &failure);
             return Err(failure);
         }
     };
-    let realtime = decide_priority(args, &*backend)?;
+    let realtime = decide_priority(args, &models)?;
     nodes.iter_mut().for_each(|node| node.config.realtime = realtime);
-    let said = announcement(&nodes, &backend.info().engine);
+    let said = announcement(&nodes, &engines(&models));
+    let models = Models::new(each_share(args, models)).or_exit(Exit::Usage)?;
     if let Err(error) = lon_net::slice::shorten() {
         tracing::debug!(%error, "the time slice stays as it is");
     }
@@ -69,11 +69,39 @@ pub(super) fn run_serve(args: &ServeArgs, backends: &Backends) -> Result<(), Fai
             tracing::info!("shutting down: answering what was taken in");
             stopper.tell();
         });
-        serve_all(nodes, &backend, &told, &said).await.map_err(|error| match error {
-            ServeError::Backend(_) | ServeError::Preprocess(_) => Failure::new(Exit::Usage, error),
-            _ => Failure::new(Exit::Bug, error),
-        })
+        let served = serve_all(nodes, &models, &told, &said).await;
+        served.map_err(|error| Failure::new(if is_of_usage(&error) { Exit::Usage } else { Exit::Bug }, error))
     })
+}
+
+/// Returns true when another model or another flag would help.
+fn is_of_usage(error: &ServeError) -> bool {
+    match error {
+        ServeError::Backend(_) | ServeError::Preprocess(_) => true,
+        ServeError::Model { source, .. } => is_of_usage(source),
+        _ => false,
+    }
+}
+
+/// The engines of these models, each with its model's name where there are several.
+fn engines(models: &[Model]) -> String {
+    let engine = |model: &Model| model.backend.info().engine.clone();
+    match models {
+        [model] => engine(model),
+        _ => models.iter().map(|model| format!("{} ({})", model.name, engine(model))).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// The models of each of the nodes, with its share of the threads and of the memory.
+fn each_share(args: &ServeArgs, mut models: Vec<Model>) -> Vec<Model> {
+    if args.nodes.get() > 1 {
+        for config in models.iter_mut().filter_map(|model| model.config.as_mut()) {
+            // Each node has threads for itself.
+            config.decode_threads = args.compute.decode_threads.unwrap_or(NonZeroUsize::MIN);
+            config.memory = config.memory.shared_by(args.nodes);
+        }
+    }
+    models
 }
 
 /// Tells the clients that wait for these nodes why none of them will serve.
@@ -90,12 +118,13 @@ fn refuse_all(nodes: Vec<Node>, failure: &Failure) {
 
 /// Returns true when I/O threads get real-time priority. They must leave a core to others. With priority auto they do
 /// not get it when inference runs on them, or when this program was started to give way.
-fn decide_priority(args: &ServeArgs, backend: &dyn Backend) -> Result<bool, Failure> {
+fn decide_priority(args: &ServeArgs, models: &[Model]) -> Result<bool, Failure> {
     let wanted = Priority::from(args.priority);
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     // All nodes of a process share their first one.
     let threads = 1 + (args.io_threads.get() - 1).saturating_mul(args.nodes.get());
-    let infers = backend.execution() == Execution::Inline && backend.cores_per_inference() > 0;
+    let infers = models.iter().map(|model| &model.backend);
+    let infers = infers.into_iter().any(|it| it.execution() == Execution::Inline && it.cores_per_inference() > 0);
     let spares_a_core = match wanted {
         Priority::Realtime => !args.busy_poll || threads < cores,
         Priority::Auto | Priority::Normal => !infers && threads < cores,
@@ -107,7 +136,7 @@ fn decide_priority(args: &ServeArgs, backend: &dyn Backend) -> Result<bool, Fail
 }
 
 /// Serves all nodes until told to stop, and says so on standard output once all of them do.
-async fn serve_all(nodes: Vec<Node>, backend: &Arc<dyn Backend>, told: &Stop, said: &str) -> Result<(), ServeError> {
+async fn serve_all(nodes: Vec<Node>, models: &Models, told: &Stop, said: &str) -> Result<(), ServeError> {
     let missing = Cell::new(nodes.len());
     let ready = || {
         missing.set(missing.get() - 1);
@@ -117,20 +146,19 @@ async fn serve_all(nodes: Vec<Node>, backend: &Arc<dyn Backend>, told: &Stop, sa
         }
     };
     let serving =
-        nodes.into_iter().map(|node| serve(node.sockets, node.config, Arc::clone(backend), told.clone().told(), ready));
+        nodes.into_iter().map(|node| serve(node.sockets, node.config, models.clone(), told.clone().told(), ready));
     try_join_all(serving).await.map(drop)
 }
 
 /// All nodes of this process, each with a name and a port of its own.
 fn nodes(args: &ServeArgs, features: Vec<&'static str>) -> Result<Vec<Node>, Failure> {
-    let mut usual = args.compute.config(names(args, 1)?, &args.backend.pipeline);
+    let mut usual = ServeConfig::new(names(args, 1)?);
+    usual.set_memory(args.compute.memory());
     usual.features = features;
     usual.io_threads = args.io_threads;
     usual.busy_poll = args.busy_poll;
     if args.nodes.get() > 1 {
-        // Each node has threads for itself.
-        usual.decode_threads = args.compute.decode_threads.unwrap_or(NonZeroUsize::MIN);
-        usual.set_memory(usual.memory.shared_by(args.nodes));
+        usual.set_memory(args.compute.memory().shared_by(args.nodes));
     }
     usual.token = args.security.token(args.backend.trust).or_exit(Exit::Usage)?;
     let peers = args.peers.check(&args.security, args.backend.trust, usual.token.as_ref());

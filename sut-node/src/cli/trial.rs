@@ -8,6 +8,7 @@ use lon_sut::backend::{Backend, Backends, OnnxEngine};
 
 use super::backend_args::BackendArgs;
 use super::exit::Failure;
+use super::named_backend::NamedBackend;
 use super::opening::load_on;
 
 /// The engines that are tried, each with its name where it cannot be opened.
@@ -21,11 +22,12 @@ const ENGINES: [(OnnxEngine, &str); 2] =
 /// No engine can open the model: the errors of all.
 pub(super) fn of_engines(
     args: &BackendArgs,
+    named: &NamedBackend,
     backends: &Backends,
 ) -> Result<(Arc<dyn Backend>, Vec<TriedEngine>), Failure> {
     let (mut running, mut opened, mut tried, mut failed) = (None, None, Vec::new(), None);
     for (engine, name) in ENGINES {
-        let (name, reason) = match load_on(engine, args, None, backends) {
+        let (name, reason) = match load_on(engine, args, named, None, backends) {
             Ok(backend) => {
                 let reason = backend.worker().err().map(|error| error.to_string());
                 let place = if reason.is_none() { &mut running } else { &mut opened };

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use lon_proto::node_name::NodeName;
 use lon_shell::failure::OrExit as _;
+use lon_sut::ModelConfig;
 use lon_sut::backend::{Backend, Backends};
 use lon_sut::bench::measure;
 use lon_sut::bench::samples::Samples;
@@ -16,6 +17,7 @@ use lon_sut::bench::samples::Samples;
 use super::args::BenchArgs;
 use super::bench_samples::{bench_failure, bench_samples};
 use super::exit::{Exit, Failure};
+use super::for_model::ForModel;
 use super::host_load::{self, HostLoad};
 use super::line::{Setup, line};
 use super::opening::load_quietly;
@@ -42,18 +44,15 @@ pub(super) fn run(args: &BenchArgs, node: &NodeName, backends: &Backends) -> Res
     // Each row opens the model anew, with the same warnings.
     let _once = lon_shell::log::once();
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let most = Setup {
-        workers: NonZeroUsize::MIN,
-        threads: cores,
-        max_batch: args.compute.max_batch,
-        max_delay: Duration::ZERO,
-    };
+    let largest_batch = args.config(node.clone())?.model.max_batch;
+    let most =
+        Setup { workers: NonZeroUsize::MIN, threads: cores, max_batch: largest_batch, max_delay: Duration::ZERO };
     let (backend, config) = opened(args, most, node, backends)?;
     let samples = bench_samples(args, &config, backend.as_ref())?;
     let heeds_threads = backend.cores_per_inference() > 1;
     let runs_alone = backend.samples_of_a_run() == Some(NonZeroUsize::MIN) || backend.slots().is_some();
     drop(backend);
-    let max_batch = if runs_alone { NonZeroUsize::MIN } else { args.compute.max_batch };
+    let max_batch = if runs_alone { NonZeroUsize::MIN } else { largest_batch };
     let mut out = std::io::stdout();
     let say = |out: &mut std::io::Stdout, line: &str| writeln!(out, "{line}").or_exit(Exit::Bug);
     say(&mut out, &format!("Samples   {} ({} different ones)", samples.what, samples.count()))?;
@@ -76,7 +75,7 @@ pub(super) fn run(args: &BenchArgs, node: &NodeName, backends: &Backends) -> Res
             tried(Setup { max_delay, ..best }, &mut trials)?;
         }
     }
-    write!(std::io::stdout(), "{}", advice(&trials, args)).or_exit(Exit::Bug)
+    write!(std::io::stdout(), "{}", advice(&trials, args, largest_batch)).or_exit(Exit::Bug)
 }
 
 /// The number of rows that follow at most, and the time that they take.
@@ -108,11 +107,11 @@ fn opened(
     node: &NodeName,
     backends: &Backends,
 ) -> Result<(Arc<dyn Backend>, lon_sut::ServeConfig), Failure> {
-    let (mut backend, mut compute) = (args.backend.clone(), args.compute.clone());
-    backend.threads = setup.threads;
-    (compute.workers, compute.max_batch, compute.max_delay) = (setup.workers, setup.max_batch, setup.max_delay);
-    let config = compute.config(node.clone(), &backend.pipeline);
-    Ok((load_quietly(&backend, Some(&compute), backends)?, config))
+    let (mut backend, mut config) = (args.backend.clone(), args.config(node.clone())?);
+    backend.threads = vec![ForModel::every(setup.threads)];
+    let Setup { workers, max_batch, max_delay, .. } = setup;
+    config.model = ModelConfig { workers, max_batch, max_delay, ..config.model };
+    Ok((load_quietly(&backend, backend.only()?, Some(&config.model), backends)?, config))
 }
 
 fn tried(
@@ -200,7 +199,7 @@ fn edges(best: &Setup, largest_batch: NonZeroUsize, cores: usize) -> String {
 }
 
 /// The lines to copy, and the rule by which they were chosen.
-fn advice(trials: &[Trial], args: &BenchArgs) -> String {
+fn advice(trials: &[Trial], args: &BenchArgs, largest_batch: NonZeroUsize) -> String {
     let Some(rate) = most_samples(trials) else {
         return "\nNo setup answered every sample: bench without --tune names the reason.\n".to_owned();
     };
@@ -208,7 +207,7 @@ fn advice(trials: &[Trial], args: &BenchArgs) -> String {
     let latency = shortest(trials).unwrap_or(rate);
     let others = trials.iter().map(|trial| trial.others).fold(0.0, f64::max);
     let note = if host_load::is_busy(others) { note(others) } else { String::new() };
-    let edges = edges(&rate.setup, args.compute.max_batch, host_load::cores());
+    let edges = edges(&rate.setup, largest_batch, host_load::cores());
     format!(
         "\nMost samples per second (Offline, Server), {:.1} samples/s:\n  {}\n\
          Shortest latency of a sample alone (SingleStream), p50 {:.1?}:\n  {}\n\

@@ -73,7 +73,7 @@ impl Node {
         let sockets = Sockets::bind("127.0.0.1:0")?;
         let address = sockets.address().to_string().parse()?;
         let mut config = ServeConfig::new(name.parse()?);
-        config.max_batch = NonZeroUsize::MIN;
+        config.model.max_batch = NonZeroUsize::MIN;
         config.tls = Some(tls.clone());
         let backend = Arc::clone(backend);
         let (stop, stopped) = oneshot::channel::<()>();

@@ -61,7 +61,8 @@ pub(crate) struct Seat {
 
 #[derive(Debug, Default)]
 struct Standing {
-    run: Weak<Run>,
+    /// Runs that it has to do with: the tenants of one claim.
+    runs: Vec<Weak<Run>>,
     /// Calls under way.
     calls: usize,
     /// Calls that were ever begun.
@@ -103,7 +104,7 @@ impl Seat {
 
 impl Standing {
     fn is_stranger(&self) -> bool {
-        self.run.upgrade().is_none_or(|run| run.has_ended())
+        self.runs.iter().all(|run| run.upgrade().is_none_or(|run| run.has_ended()))
     }
 
     fn wake_reader(&mut self) {
@@ -145,10 +146,10 @@ impl Guest {
         }
     }
 
-    /// The connection has to do with `run` from here on.
-    pub(crate) fn belongs_to(&self, run: &Arc<Run>) {
+    /// The connection has to do with these tenants of a claim from here on.
+    pub(crate) fn belongs_to(&self, tenants: &[Arc<Run>]) {
         let mut standing = self.0.seat.lock();
-        standing.run = Arc::downgrade(run);
+        standing.runs = tenants.iter().map(Arc::downgrade).collect();
         standing.begun += 1;
         standing.wake_reader();
     }
@@ -238,7 +239,7 @@ pub(crate) mod tests {
         calls.pop();
         calls.push(guest.call().unwrap());
         let run = run();
-        guest.belongs_to(&run);
+        guest.belongs_to(std::slice::from_ref(&run));
         calls.extend((0..100).map(|_| guest.call().unwrap()));
         run.end();
         assert!(guest.call().is_none());
@@ -255,7 +256,7 @@ pub(crate) mod tests {
         assert_eq!((guest.poll_ration(&cx), guest.poll_ration(&cx)), (few, Poll::Pending));
         drop(calls);
         let run = run();
-        guest.belongs_to(&run);
+        guest.belongs_to(std::slice::from_ref(&run));
         assert_eq!(guest.poll_ration(&cx), Poll::Ready(Ration::About(RATION_BYTES)));
         run.end();
         assert_eq!((guest.poll_ration(&cx), guest.poll_ration(&cx)), (few, Poll::Pending));

@@ -221,7 +221,7 @@ mod tests {
         let guests = Guests::new();
         let run = run();
         let claimed = enter(&guests, 1, 200);
-        claimed.iter().for_each(|guest| guest.belongs_to(&run));
+        claimed.iter().for_each(|guest| guest.belongs_to(std::slice::from_ref(&run)));
         // Its further connections, which have not said yet that they are.
         let opening = enter(&guests, 1, 57);
         let _flood = enter(&guests, 2, 2 * MAX_STRANGERS);
@@ -237,11 +237,11 @@ mod tests {
         guests.lock().most = 4;
         let run = run();
         let claimed = enter(&guests, 1, 3);
-        claimed.iter().for_each(|guest| guest.belongs_to(&run));
+        claimed.iter().for_each(|guest| guest.belongs_to(std::slice::from_ref(&run)));
         let stranger = guests.enter(address(1)).unwrap();
         let next = guests.enter(address(1)).unwrap();
         assert!(has_left(&stranger) && claimed.iter().all(|guest| !has_left(guest)));
-        next.belongs_to(&run);
+        next.belongs_to(std::slice::from_ref(&run));
         assert!(guests.enter(address(2)).is_none() && !guests.make_room());
     }
 

@@ -83,8 +83,9 @@ impl Streams {
 
     /// The connection of `guest` belongs to the run that has the node.
     pub(crate) fn welcome(&self, guest: &Guest) {
-        if let Some(run) = self.service.claim().current() {
-            guest.belongs_to(&run);
+        let tenants = self.service.claim().tenants();
+        if !tenants.is_empty() {
+            guest.belongs_to(&tenants);
         }
     }
 

@@ -35,7 +35,7 @@ impl DliReport<'_> {
     }
 
     fn batch(&self) -> u64 {
-        self.config.max_batch.get() as u64
+        self.config.model.max_batch.get() as u64
     }
 
     fn latency_mode(&self) -> Row {
@@ -64,7 +64,7 @@ impl DliReport<'_> {
             settings: &settings,
             iterations: measured.iterations,
             requests: of_throughput(in_flight),
-            streams: of_throughput(self.config.workers.get() as u64),
+            streams: of_throughput(self.config.model.workers.get() as u64),
         };
         Row {
             is_whole,
@@ -105,7 +105,7 @@ mod tests {
         let node = "bench".parse().unwrap();
         let description = describe::document(&node, backend.as_ref(), None);
         let mut config = ServeConfig::new(node);
-        config.max_batch = NonZeroUsize::new(2).unwrap();
+        config.model.max_batch = NonZeroUsize::new(2).unwrap();
         let samples = Samples::for_backend(backend.as_ref(), None).unwrap();
         let request = |ms| Request { time: Duration::from_millis(ms), tokens: 0 };
         let saturation =

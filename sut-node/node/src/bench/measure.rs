@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use hdrhistogram::Histogram;
 use lon_proto::run_pass::RunPass;
-use lon_proto::v1::StartRunRequest;
 
 use super::samples::Samples;
 use crate::backend::{Backend, Execution, Input, Sample, Worker};
@@ -27,7 +26,7 @@ use crate::tensor;
 use crate::work::infer::infer;
 use crate::work::job::Job;
 use crate::work::lane::{Answer, Lane};
-use crate::work::threads::{ComputeThreads, busy_samples, inline_worker};
+use crate::work::threads::{ComputeThreads, busy_samples, busy_threads, inline_worker};
 use crate::work::ticket::Ticket;
 
 /// Results of both phases.
@@ -113,7 +112,7 @@ pub fn run_batches(
     phase: Duration,
 ) -> Result<MeasuredBatches, ServeError> {
     let mut requests = Vec::new();
-    let size = config.max_batch.get() as u64;
+    let size = config.model.max_batch.get() as u64;
     let Phases { saturation, failed, failure, .. } =
         phases((config, backend, samples), phase, size, |request| requests.push(request))?;
     Ok(MeasuredBatches { saturation, requests, failed_requests: failed, failure })
@@ -135,8 +134,8 @@ fn phases(
     size: u64,
     answered: impl FnMut(Request),
 ) -> Result<Phases, ServeError> {
-    let threads = ComputeThreads::start(config, backend)?;
-    let in_flight = busy_samples(config, backend).saturating_mul(2);
+    let threads = ComputeThreads::start(&config.model, backend, busy_threads(&config.model, backend))?;
+    let in_flight = busy_samples(&config.model, backend).saturating_mul(2);
     let mut client = Client::new(config, backend, &threads, samples)?;
     let saturation = client.saturate(phase, in_flight);
     let failed = client.one_at_a_time(phase, size, answered);
@@ -173,13 +172,12 @@ impl<'a> Client<'a> {
         samples: &'a Samples,
     ) -> Result<Client<'a>, ServeError> {
         let codec = if samples.are_files { images::ORIGINAL } else { "" };
-        let request = StartRunRequest { codec: codec.to_owned(), ..StartRunRequest::default() };
-        let codecs = Codecs::agreed(&request, &config.node, &backend.info().outputs, true);
+        let codecs = Codecs::agreed(codec, "", &config.node, &backend.info().outputs, true);
         let codecs = codecs.map_err(|status| ServeError::Bench(status.message().to_owned()))?;
         let pass = RunPass::new(Bytes::new(), Bytes::new());
         let run = Run::new(pass, "this process".to_owned(), config.limits, Purpose::Run(codecs), None);
         let target = match backend.execution() {
-            _ if config.preprocess.is_some() => Target::Decode,
+            _ if config.model.preprocess.is_some() => Target::Decode,
             Execution::Workers => Target::Queue,
             Execution::Inline => Target::Inline(inline_worker(backend)?),
         };
@@ -317,7 +315,7 @@ mod tests {
         let max_batch = NonZeroUsize::new(max_batch).unwrap();
         let backend = Backends::new().open(text, &BackendOptions { max_batch, ..BackendOptions::default() }).unwrap();
         let mut config = ServeConfig::new("n1".parse().unwrap());
-        config.max_batch = max_batch;
+        config.model.max_batch = max_batch;
         let samples = Samples::for_backend(backend.as_ref(), free).unwrap();
         run(&config, backend.as_ref(), &samples, Duration::from_millis(200)).unwrap()
     }
@@ -342,7 +340,7 @@ mod tests {
         let options = BackendOptions { max_batch: NonZeroUsize::new(4).unwrap(), ..BackendOptions::default() };
         let backend = Backends::new().open("synthetic:base=2ms,per_sample=1ms", &options).unwrap();
         let mut config = ServeConfig::new("n1".parse().unwrap());
-        config.max_batch = options.max_batch;
+        config.model.max_batch = options.max_batch;
         let samples = Samples::for_backend(backend.as_ref(), None).unwrap();
         let measured = run_batches(&config, backend.as_ref(), &samples, Duration::from_millis(100)).unwrap();
         assert_eq!((measured.failed_requests, measured.failure), (0, None));

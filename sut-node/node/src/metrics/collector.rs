@@ -11,20 +11,19 @@ use lon_shell::metrics::histogram::Buckets;
 use lon_shell::metrics::source::{Metrics, Source, Teller};
 
 use super::families;
-use crate::backend::BackendInfo;
 use crate::config::ServeConfig;
 use crate::run::durations::STAGES;
 use crate::run::failure::FailureKind;
 use crate::run::ledger::{Ledger, Sum, Sums};
 use crate::service::claim::Claim;
 use crate::service::describe::build;
+use crate::service::models::{ServedModel, ServedModels};
 use crate::work::queue::BatchSizes;
-use crate::work::threads::Queues;
 
 /// Where the values are read.
 pub(crate) struct NodeMetrics {
     pub(crate) info: NodeInfo,
-    pub(crate) queues: Queues,
+    pub(crate) models: Arc<ServedModels>,
     pub(crate) claim: Claim,
     pub(crate) ledger: Arc<Ledger>,
 }
@@ -33,18 +32,12 @@ pub(crate) struct NodeMetrics {
 pub(crate) struct NodeInfo {
     node: NodeName,
     build: Build,
-    engine: String,
-    model: String,
-    model_sha256: String,
 }
 
 impl NodeInfo {
-    /// Collects the properties of a node of this configuration, and those of its backend.
-    pub(crate) fn new(config: &ServeConfig, backend: &BackendInfo) -> NodeInfo {
-        let BackendInfo { engine, model, model_sha256, .. } = backend;
-        let model_sha256 = model_sha256.clone().unwrap_or_default();
-        let (node, build) = (config.node.clone(), build(&config.features));
-        NodeInfo { node, build, engine: engine.clone(), model: model.clone(), model_sha256 }
+    /// Collects the properties of a node of this configuration.
+    pub(crate) fn new(config: &ServeConfig) -> NodeInfo {
+        NodeInfo { node: config.node.clone(), build: build(&config.features) }
     }
 }
 
@@ -56,38 +49,69 @@ impl NodeMetrics {
     }
 
     fn encode_info(&self, teller: &mut Teller<'_>) -> fmt::Result {
-        let NodeInfo { build, engine, model, model_sha256, .. } = &self.info;
+        let build = &self.info.build;
         let features = build.features.join(",");
         let built = [("version", &*build.version), ("revision", &*build.revision), ("features", &*features)];
         families::BUILD.encode(teller, [(&built[..], Value::Present)])?;
-        let model = [("engine", &**engine), ("model", &**model), ("model_sha256", &**model_sha256)];
-        families::MODEL.encode(teller, [(&model[..], Value::Present)])
+        let labels = self.models.iter().map(|model| {
+            let info = model.backend.info();
+            let sha256 = info.model_sha256.as_deref().unwrap_or_default();
+            self.labels("name", model, [("engine", &*info.engine), ("model", &*info.model), ("model_sha256", sha256)])
+        });
+        let labels: Vec<_> = labels.collect();
+        families::MODEL.encode(teller, labels.iter().map(|labels| (&labels[..], Value::Present)))
+    }
+
+    /// Adds the name of a model to the labels of one of its metrics, where the node has several models.
+    fn labels<'a, const N: usize>(
+        &self,
+        label: &'a str,
+        model: &'a ServedModel,
+        labels: [(&'a str, &'a str); N],
+    ) -> Vec<(&'a str, &'a str)> {
+        let name = (!self.models.is_single()).then(|| (label, model.name.as_ref()));
+        name.into_iter().chain(labels).collect()
     }
 
     /// Encodes the state of the node at this moment.
     fn encode_state(&self, teller: &mut Teller<'_>) -> fmt::Result {
-        let run = self.claim.current();
-        let claimed = |probe: bool| Value::Number(run.as_ref().is_some_and(|run| run.is_probe == probe).into());
+        let runs = self.claim.tenants();
+        let claimed = |probe: bool| Value::Number(runs.first().is_some_and(|run| run.is_probe == probe).into());
         let purposes = PURPOSES.map(|purpose| [("purpose", purpose)]);
         families::CLAIMED.encode(teller, purposes.iter().zip([false, true]).map(|(it, is)| (&it[..], claimed(is))))?;
-        let streams = run.as_ref().map_or(0, |run| run.streams() as u64);
+        let streams = runs.iter().map(|run| run.streams() as u64).sum();
         families::STREAMS.encode_one(teller, Value::Number(streams))?;
-        let (samples, bytes) = run.as_ref().map_or((0, 0), |run| run.admission.held());
-        families::IN_FLIGHT_SAMPLES.encode_one(teller, Value::Number(samples))?;
-        families::IN_FLIGHT_BYTES.encode_one(teller, Value::Number(bytes))?;
-        let (for_worker, sizes) = self.queues.workers.counts();
-        let waiting = [("decode", self.queues.decode.waiting()), ("worker", for_worker)];
-        let waiting = waiting.map(|(queue, samples)| ([("queue", queue)], Value::Number(samples as u64)));
-        families::WAITING.encode(teller, waiting.iter().map(|(labels, value)| (&labels[..], *value)))?;
-        families::BATCH.encode_one(teller, Value::Buckets(&buckets(sizes)))
+        let held: Vec<(u64, u64)> = runs.iter().map(|run| run.admission.held()).collect();
+        families::IN_FLIGHT_SAMPLES.encode_one(teller, Value::Number(held.iter().map(|(samples, _)| samples).sum()))?;
+        families::IN_FLIGHT_BYTES.encode_one(teller, Value::Number(held.iter().map(|(_, bytes)| bytes).sum()))?;
+        self.encode_queues(teller)
+    }
+
+    /// Encodes what waits for each model, and the batches that its workers took.
+    fn encode_queues(&self, teller: &mut Teller<'_>) -> fmt::Result {
+        let (mut waiting, mut batches) = (Vec::new(), Vec::new());
+        for model in self.models.iter() {
+            let (for_worker, sizes) = model.queues.workers.counts();
+            for (queue, samples) in [("decode", model.queues.decode.waiting()), ("worker", for_worker)] {
+                waiting.push((self.labels(MODEL, model, [("queue", queue)]), samples as u64));
+            }
+            batches.push((self.labels(MODEL, model, []), buckets(sizes)));
+        }
+        families::WAITING
+            .encode(teller, waiting.iter().map(|(labels, samples)| (&labels[..], Value::Number(*samples))))?;
+        families::BATCH.encode(teller, batches.iter().map(|(labels, sizes)| (&labels[..], Value::Buckets(sizes))))
     }
 
     fn encode_durations(&self, teller: &mut Teller<'_>) -> fmt::Result {
-        let (stages, whole) = self.ledger.durations.sums();
-        let labels: Vec<[(&str, &str); 1]> = STAGES.iter().map(|stage| [("stage", *stage)]).collect();
-        let series = labels.iter().zip(&stages).map(|(labels, stage)| (&labels[..], Value::Buckets(stage)));
-        families::STAGE.encode(teller, series)?;
-        families::SAMPLE.encode_one(teller, Value::Buckets(&whole))
+        let (mut by_stage, mut wholes) = (Vec::new(), Vec::new());
+        for (model, durations) in self.models.iter().zip(&self.ledger.durations) {
+            let (stages, whole) = durations.sums();
+            let stages = STAGES.iter().copied().zip(stages);
+            by_stage.extend(stages.map(|(stage, sum)| (self.labels(MODEL, model, [("stage", stage)]), sum)));
+            wholes.push((self.labels(MODEL, model, []), whole));
+        }
+        families::STAGE.encode(teller, by_stage.iter().map(|(labels, sum)| (&labels[..], Value::Buckets(sum))))?;
+        families::SAMPLE.encode(teller, wholes.iter().map(|(labels, sum)| (&labels[..], Value::Buckets(sum))))
     }
 }
 
@@ -107,6 +131,9 @@ impl fmt::Debug for NodeMetrics {
         f.debug_struct("NodeMetrics").field("node", &self.info.node).finish_non_exhaustive()
     }
 }
+
+/// The label with the name of a model.
+const MODEL: &str = "model";
 
 /// Purposes that the node can be claimed for.
 const PURPOSES: [&str; 2] = ["run", "probe"];

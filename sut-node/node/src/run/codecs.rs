@@ -3,7 +3,6 @@
 //! The threads that undo and apply them have a coder each (`work::coder`).
 
 use lon_proto::codec::{Codec, Layout};
-use lon_proto::v1::StartRunRequest;
 use tonic::Status;
 
 use crate::NodeName;
@@ -26,26 +25,26 @@ impl Codecs {
     pub(crate) const NONE: Codecs =
         Codecs { samples: Codec::None, answers: Codec::None, answer_layout: Layout::Elements { element_bytes: 1 } };
 
-    /// The codecs that `request` asks for. The model's answers hold `outputs`; `takes_files` says whether the node
+    /// The codecs of these names, for samples and for answers; none where a name is empty. The model's answers hold `outputs`; `takes_files` says whether the node
     /// makes something of files as they are.
     ///
     /// # Errors
     /// A codec that this node does not know, or that cannot be had as it was asked for.
     pub(crate) fn agreed(
-        request: &StartRunRequest,
+        codec: &str,
+        response_codec: &str,
         node: &NodeName,
         outputs: &Signature,
         takes_files: bool,
     ) -> Result<Codecs, Status> {
-        let samples = named(&request.codec, node, takes_files)?;
-        if !matches!(request.codec.as_str(), "" | "none") && request.codec != samples.name() {
-            let text = &request.codec;
+        let samples = named(codec, node, takes_files)?;
+        if !matches!(codec, "" | "none") && codec != samples.name() {
             return Err(Status::invalid_argument(format!(
-                "codec '{text}': a level is for who encodes samples to know"
+                "codec '{codec}': a level is for who encodes samples to know"
             )));
         }
         let answer_layout = Layout::Elements { element_bytes: element_bytes(outputs) };
-        Ok(Codecs { samples, answers: named(&request.response_codec, node, false)?, answer_layout })
+        Ok(Codecs { samples, answers: named(response_codec, node, false)?, answer_layout })
     }
 
     /// Returns true when neither samples nor answers have a codec.
@@ -93,9 +92,7 @@ mod tests {
     use super::*;
 
     fn asked(codec: &str, response_codec: &str) -> Result<Codecs, Status> {
-        let (codec, response_codec) = (codec.to_owned(), response_codec.to_owned());
-        let request = StartRunRequest { codec, response_codec, ..StartRunRequest::default() };
-        Codecs::agreed(&request, &"n1".parse().unwrap(), &Signature::default(), false)
+        Codecs::agreed(codec, response_codec, &"n1".parse().unwrap(), &Signature::default(), false)
     }
 
     #[test]

@@ -8,17 +8,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use lon_proto::v1::EndRunResponse;
 
-use super::durations::DurationShares;
+use super::durations::{DurationShares, StageDurations};
 use super::failure::FailureCounts;
 use super::report;
 use super::state::Run;
 
 /// The sums over all runs, and apart from them over all probes.
-#[derive(Default)]
 pub(crate) struct Ledger {
     books: Mutex<Books>,
-    /// Durations of the samples of runs.
-    pub(crate) durations: DurationShares,
+    /// Durations of the samples of runs, by the number of their model.
+    pub(crate) durations: Vec<DurationShares>,
 }
 
 #[derive(Default)]
@@ -62,6 +61,17 @@ pub(crate) struct Sum {
 }
 
 impl Ledger {
+    /// An empty ledger of a node with so many models.
+    pub(crate) fn new(models: usize) -> Ledger {
+        let durations = std::iter::repeat_with(DurationShares::default).take(models).collect();
+        Ledger { books: Mutex::default(), durations }
+    }
+
+    /// Where one stream of a run that asks this model counts durations: see [`DurationShares::lend`].
+    pub(crate) fn lend_durations(&self, model: usize) -> Option<Arc<StageDurations>> {
+        self.durations.get(model).map(DurationShares::lend)
+    }
+
     /// Enters a run that has just begun.
     pub(crate) fn begun(&self, run: &Arc<Run>) {
         let mut books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
@@ -170,7 +180,7 @@ mod tests {
 
     #[test]
     fn runs_add_up_while_they_last_and_when_they_are_gone() {
-        let ledger = Ledger::default();
+        let ledger = Ledger::new(1);
         let (first, second) = (run(Purpose::Run(Codecs::NONE)), run(Purpose::Run(Codecs::NONE)));
         ledger.begun(&first);
         first.count_received(5);
@@ -207,7 +217,7 @@ mod tests {
 
     #[test]
     fn probes_and_refusals_are_counted_apart() {
-        let ledger = Ledger::default();
+        let ledger = Ledger::new(1);
         let probe = run(Purpose::Probe);
         ledger.begun(&probe);
         probe.count_received(9);

@@ -1,4 +1,4 @@
-//! One run (or probe): who claimed the node for it, which streams it has, what was answered, and when it is over.
+//! One tenant of a run, or a probe: who claimed the node for it, which streams it has, what was answered, and when it is over.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
@@ -28,12 +28,16 @@ pub(crate) enum Purpose {
     Probe,
 }
 
-/// A run from `StartRun` until `EndRun`, or until its last stream is gone.
+/// One tenant of a run, or a probe: from `StartRun` until `EndRun`, or until its last stream is gone.
 pub(crate) struct Run {
     /// Id and secret that its client has to show.
     pub(crate) pass: RunPass,
     /// Name of the client that claimed the node, as others may see it.
     client: String,
+    /// The number of the node's model that it asks.
+    pub(crate) model: usize,
+    /// Its name among the tenants of its claim, for people; none where the claim names none.
+    tenant: Option<String>,
     pub(crate) limits: Limits,
     pub(crate) codecs: Codecs,
     pub(crate) is_probe: bool,
@@ -73,6 +77,8 @@ impl Run {
         Run {
             pass,
             client,
+            model: 0,
+            tenant: None,
             limits,
             codecs,
             is_probe,
@@ -94,9 +100,21 @@ impl Run {
         }
     }
 
+    /// Makes it a tenant that asks the model of this number; `tenant` is its name among the tenants of its claim.
+    pub(crate) fn of_tenant(mut self, model: usize, tenant: Option<String>) -> Run {
+        (self.model, self.tenant) = (model, tenant);
+        self
+    }
+
+    /// Returns the name of the run, for people: that of its claim, or of its tenant there.
+    pub(crate) fn title(&self) -> String {
+        let claim = self.claim_title();
+        self.tenant.as_ref().map_or_else(|| claim.clone(), |tenant| format!("{tenant} of {claim}"))
+    }
+
     /// Returns the name of the claim, for people: `run NAME from CLIENT`, with the short name that the client logs,
     /// too.
-    pub(crate) fn title(&self) -> String {
+    pub(crate) fn claim_title(&self) -> String {
         let what = if self.is_probe { "probe" } else { "run" };
         format!("{what} {} from {}", self.pass.name(), self.client)
     }

@@ -26,23 +26,21 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::claim::Claim;
 use super::describe::describe;
-use crate::backend::{Backend, Execution};
-use crate::config::{Limits, ServeConfig};
+use super::models::ServedModels;
+use super::tenants::{self, Tenant};
+use crate::config::ServeConfig;
 use crate::host::{Machine, ecc};
-use crate::pipeline::Preprocessing;
 use crate::prober::Prober;
-use crate::run::codecs::Codecs;
 use crate::run::connections::Connection;
 use crate::run::ledger::Ledger;
 use crate::run::report;
-use crate::run::state::{Purpose, Run};
+use crate::run::state::Run;
 use crate::setting::Setting;
 use crate::stop::Stop;
 use crate::work::lane::Lane;
 use crate::work::output::LaneOutput;
 use crate::work::probe;
-use crate::work::reader::{self, Reader, Target};
-use crate::work::threads::{INLINE_BUSY_SAMPLES, Queues, busy_samples, inline_worker};
+use crate::work::reader::{self, Reader};
 
 /// The most characters of a client's name that others are shown.
 const MAX_CLIENT_CHARS: usize = 200;
@@ -50,8 +48,7 @@ const MAX_CLIENT_CHARS: usize = 200;
 /// One node, as its clients see it. Shared by all transports and I/O threads.
 pub(crate) struct Service {
     config: ServeConfig,
-    backend: Arc<dyn Backend>,
-    queues: Queues,
+    models: Arc<ServedModels>,
     claim: Claim,
     /// Sums over all runs; none where no metrics are served.
     ledger: Option<Arc<Ledger>>,
@@ -73,10 +70,10 @@ struct Claimant {
 
 impl Service {
     /// A node that nobody has claimed yet.
-    pub(crate) fn new(config: ServeConfig, backend: Arc<dyn Backend>, queues: Queues, stop: Stop) -> Service {
+    pub(crate) fn new(config: ServeConfig, models: Arc<ServedModels>, stop: Stop) -> Service {
         let (claim, machine, prober) = (Claim::default(), Machine::default(), Prober::new(&config));
         let ecc = ecc::settings(&machine.now().without_ids());
-        Service { config, backend, queues, claim, ledger: None, machine, ecc, prober, stop }
+        Service { config, models, claim, ledger: None, machine, ecc, prober, stop }
     }
 
     /// Enters runs into this ledger.
@@ -114,10 +111,10 @@ impl Service {
         )))
     }
 
-    /// The run that has the node, for a caller who shows its id and its secret. A wrong secret is told what an unknown
-    /// run is told.
+    /// The tenant that has the node, for a caller who shows its id and its secret. A wrong secret is told what an
+    /// unknown run is told.
     fn run(&self, id: &[u8], secret: &[u8]) -> Result<Arc<Run>, Status> {
-        let run = self.claim.current().filter(|run| run.pass.admits(id, secret));
+        let run = self.claim.admitted(id, secret);
         run.ok_or_else(|| Status::not_found(format!("no such run at {}: it ended or lapsed", self.config.node)))
     }
 
@@ -128,8 +125,8 @@ impl Service {
         if run.is_probe { Ok(run) } else { Err(wrong()) }
     }
 
-    /// Gives the node to `claimant`, unless another run has it.
-    fn start(&self, claimant: Claimant, limits: Limits, purpose: Purpose) -> Result<StartRunResponse, Status> {
+    /// Gives the node to the tenants of `claimant`, unless another run has it.
+    fn start(&self, claimant: &Claimant, tenants: Vec<Tenant>) -> Result<Vec<Arc<Run>>, Status> {
         let node = &self.config.node;
         check_version(claimant.wire_version)?;
         if claimant.run_id.len() != limits::RUN_ID_BYTES {
@@ -140,7 +137,7 @@ impl Service {
         }
         let busy = |other: Arc<Run>| {
             self.ledger.iter().for_each(|ledger| ledger.refused());
-            Status::resource_exhausted(format!("node {node} is busy with {}", other.title()))
+            Status::resource_exhausted(format!("node {node} is busy with {}", other.claim_title()))
         };
         // This check precedes all work for the run: a client that waits asks again and again, and meanwhile another run
         // is being measured.
@@ -148,23 +145,26 @@ impl Service {
             return Err(busy(other));
         }
         let client = printable_within(&claimant.client, MAX_CLIENT_CHARS);
-        let pass = RunPass::new(claimant.run_id, new_secret()?);
-        let run = Arc::new(Run::new(pass, client, limits, purpose, claimant.local));
-        self.claim.take(&run).map_err(busy)?;
-        self.ledger.iter().for_each(|ledger| ledger.begun(&run));
-        tokio::spawn(self.claim.clone().watch(Arc::clone(&run), self.queues.clone()));
+        let run = |Tenant { model, title, limits, purpose }: Tenant| {
+            let pass = RunPass::new(claimant.run_id.clone(), new_secret()?);
+            Ok(Arc::new(Run::new(pass, client.clone(), limits, purpose, claimant.local).of_tenant(model, title)))
+        };
+        let runs: Vec<Arc<Run>> = tenants.into_iter().map(run).collect::<Result<_, Status>>()?;
+        self.claim.take(&runs).map_err(busy)?;
+        runs.iter().for_each(|run| self.begin(run));
+        Ok(runs)
+    }
+
+    /// Begins a run that has just got the node.
+    fn begin(&self, run: &Arc<Run>) {
+        self.ledger.iter().for_each(|ledger| ledger.begun(run));
+        let models = Arc::clone(&self.models);
+        tokio::spawn(self.claim.clone().watch(Arc::clone(run), move |run| models.end(run)));
+        let node = &self.config.node;
         match self.config.logs_runs {
             true => tracing::info!(run = run.title(), %node, "started"),
             false => tracing::debug!(run = run.title(), %node, "started"),
         }
-        Ok(StartRunResponse {
-            max_samples_in_flight: limits.max_samples_in_flight,
-            max_bytes_in_flight: limits.max_bytes_in_flight,
-            max_sample_bytes: limits.max_sample_bytes,
-            busy_samples: if run.is_probe { INLINE_BUSY_SAMPLES } else { busy_samples(&self.config, &*self.backend) },
-            secret: run.pass.secret().clone(),
-            tenants: Vec::new(),
-        })
     }
 
     /// Opens a Dispatch stream over any transport: reads its Open from `source`, joins it to its run, starts reading.
@@ -180,34 +180,18 @@ impl Service {
         let mut inbound = Inbound::default();
         let open = reader::open(&mut source, &mut inbound).await?;
         let run = self.run(&open.run_id, &open.secret)?;
-        let target = self.target(&run)?;
+        let model = self.models.of(&run);
+        let (target, input) = (model.target(&run)?, model.backend.input());
         if connection.is_some_and(|connection| !run.came_over(connection)) {
             return Err(Status::resource_exhausted("the run has had too many connections"));
         }
         let ledger = self.ledger.as_ref().filter(|_| !run.is_probe);
+        let durations = ledger.and_then(|ledger| ledger.lend_durations(run.model));
         let lane = Lane::new(run);
-        let output = LaneOutput::new(Arc::clone(&lane)).with_durations(ledger.map(|ledger| ledger.durations.lend()));
-        let reader = Reader::new(lane, target, self.backend.input());
+        let output = LaneOutput::new(Arc::clone(&lane)).with_durations(durations);
+        let reader = Reader::new(lane, target, input);
         tokio::spawn(reader.run(source, inbound, self.stop.clone()));
         Ok(output)
-    }
-
-    /// Where the samples of `run` are answered: without a codec as directly as can be.
-    fn target(&self, run: &Run) -> Result<Target, Status> {
-        let decode = || Ok(Target::Decode(Arc::clone(&self.queues.decode)));
-        if run.is_probe {
-            return Ok(Target::Probe);
-        }
-        match self.backend.execution() {
-            _ if self.config.preprocess.is_some() => decode(),
-            // A worker encodes its answers itself, so only the samples' codec needs a decode thread.
-            Execution::Workers if run.codecs.samples.is_none() => Ok(Target::Queue(Arc::clone(&self.queues.workers))),
-            Execution::Inline if run.codecs.is_none() => {
-                let worker = inline_worker(&*self.backend);
-                Ok(Target::Inline(worker.map_err(|error| Status::internal(error.to_string()))?))
-            }
-            _ => decode(),
-        }
     }
 }
 
@@ -225,7 +209,7 @@ impl SutNode for Service {
         let nonce = request.nonce.as_ref().try_into();
         let nonce = nonce.map_err(|_| Status::invalid_argument("the nonce of Describe has 16 bytes"))?;
         let host = self.machine.now().told(&HostNonce(nonce));
-        Ok(Response::new(describe(&self.config, host, &self.ecc, self.backend.as_ref())))
+        Ok(Response::new(describe(&self.config, host, &self.ecc, &self.models)))
     }
 
     async fn start_run(&self, request: Request<StartRunRequest>) -> Result<Response<StartRunResponse>, Status> {
@@ -234,11 +218,11 @@ impl SutNode for Service {
         let request = request.into_inner();
         // Before anything else is said about a request whose words may mean something else.
         check_version(request.wire_version)?;
-        let takes_files = self.config.preprocess.as_ref().is_some_and(Preprocessing::takes_files);
-        let codecs = Codecs::agreed(&request, &self.config.node, &self.backend.info().outputs, takes_files)?;
+        let tenants = tenants::asked(&request, &self.config, &self.models)?;
+        let names_tenants = !request.tenants.is_empty();
         let StartRunRequest { run_id, wire_version, client, .. } = request;
-        let claimant = Claimant { run_id, wire_version, client, local };
-        self.start(claimant, self.config.limits, Purpose::Run(codecs)).map(Response::new)
+        let runs = self.start(&Claimant { run_id, wire_version, client, local }, tenants)?;
+        Ok(Response::new(tenants::response(runs.iter().map(|run| &**run), &self.models, names_tenants)))
     }
 
     async fn probe(&self, request: Request<ProbeRequest>) -> Result<Response<StartRunResponse>, Status> {
@@ -248,7 +232,8 @@ impl SutNode for Service {
         let claimant = Claimant { run_id, wire_version, client, local };
         // The noise is made at its first use, and the first sample should not wait for that.
         probe::noise();
-        self.start(claimant, probe::limits(self.config.limits), Purpose::Probe).map(Response::new)
+        let runs = self.start(&claimant, tenants::of_probe(probe::limits(self.config.limits)))?;
+        Ok(Response::new(tenants::response(runs.iter().map(|run| &**run), &self.models, false)))
     }
 
     type DispatchStream = futures_util::stream::Empty<Result<DispatchResponse, Status>>;
@@ -264,7 +249,8 @@ impl SutNode for Service {
     async fn flush(&self, request: Request<FlushRequest>) -> Result<Response<FlushResponse>, Status> {
         let request = request.into_inner();
         let run = self.run(&request.run_id, &request.secret)?;
-        if run.flushed(request.samples_sent, || self.queues.workers.flush()).await {
+        let queue = &self.models.of(&run).queues.workers;
+        if run.flushed(request.samples_sent, || queue.flush()).await {
             return Ok(Response::new(FlushResponse {}));
         }
         Err(Status::aborted(format!("the run ended before {} samples were answered", request.samples_sent)))
@@ -276,7 +262,7 @@ impl SutNode for Service {
         let report = report::report(&run);
         // Another call may have ended it since; then this changes nothing.
         self.claim.release(&run);
-        self.queues.end(&run);
+        self.models.end(&run);
         match self.config.logs_runs {
             true => report::log(&run, &self.config.node, &report),
             false => tracing::debug!(run = run.title(), node = %self.config.node, "ended"),

@@ -10,8 +10,9 @@ use lon_shell::documents::{BackendDocument, DESCRIBE_SCHEMA, DescribeDocument, H
 use lon_shell::figures::bytes;
 use lon_shell::version::REVISION;
 
+use super::models::{ServedModel, ServedModels};
 use crate::backend::{Backend, BackendInfo};
-use crate::config::ServeConfig;
+use crate::config::{ModelConfig, ServeConfig};
 use crate::host;
 use crate::pipeline::Preprocessing;
 use crate::run::codecs;
@@ -45,48 +46,70 @@ pub(crate) fn build(features: &[&str]) -> Build {
     }
 }
 
-/// Returns the settings by which a node of this configuration answers samples: its own options, then those of its
-/// backend.
-fn settings(config: &ServeConfig, info: &BackendInfo) -> Vec<Setting> {
+/// Returns the settings of a model: its own options, those of the node, then those of its backend.
+fn settings(config: &ModelConfig, of_node: &[Setting], info: &BackendInfo) -> Vec<Setting> {
     let preprocess = config.preprocess.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string);
-    let own = [
+    let speed = [
         Setting::of_speed("max_batch", config.max_batch),
         Setting::of_speed("max_delay", format!("{:?}", config.max_delay)),
         Setting::of_speed("workers", config.workers),
         Setting::of_speed("decode_threads", config.decode_threads),
+    ];
+    let answers = [Setting::of_answers("preprocess", preprocess)];
+    [&speed, of_node, &answers, &info.settings].concat()
+}
+
+/// Returns the settings that all models of a node share.
+fn node_settings(config: &ServeConfig) -> [Setting; 3] {
+    [
         Setting::of_speed("io_threads", config.io_threads),
         Setting::of_speed("busy_poll", config.busy_poll),
         Setting::of_speed("priority", Priority::name(config.realtime)),
-        Setting::of_answers("preprocess", preprocess),
-    ];
-    own.into_iter().chain(info.settings.iter().cloned()).collect()
+    ]
 }
 
-/// The answer to `Describe` of a node of this configuration on the machine `host`, which has these settings of its own.
+fn backend(info: &BackendInfo, preprocess: Option<&Preprocessing>) -> v1::Backend {
+    v1::Backend {
+        engine: info.engine.clone(),
+        model: info.model.clone(),
+        model_sha256: info.model_sha256.clone().unwrap_or_default(),
+        inputs: inputs(info, preprocess).iter().map(Into::into).collect(),
+        outputs: info.outputs.iter().map(Into::into).collect(),
+        model_bytes: info.model_bytes.unwrap_or(0),
+    }
+}
+
+/// Returns what is told of one model; its settings are those that are its own.
+fn model(ServedModel { name, backend: answers, config, .. }: &ServedModel) -> v1::Model {
+    let (info, preprocess) = (answers.info(), config.preprocess.as_ref());
+    v1::Model {
+        name: name.to_string(),
+        backend: Some(backend(info, preprocess)),
+        codecs: known_codecs(preprocess).map(str::to_owned).collect(),
+        settings: settings(config, &[], info).into_iter().map(Into::into).collect(),
+    }
+}
+
+/// The answer to `Describe` of a node of this configuration and these models on the machine `host`, which has these settings of its own.
 pub(crate) fn describe(
     config: &ServeConfig,
     host: Host,
     of_host: &[Setting],
-    backend: &dyn Backend,
+    models: &ServedModels,
 ) -> DescribeResponse {
-    let (info, preprocess) = (backend.info(), config.preprocess.as_ref());
+    let first = models.first();
+    let (info, preprocess) = (first.backend.info(), first.config.preprocess.as_ref());
+    let settings = settings(&first.config, &node_settings(config), info);
     DescribeResponse {
         wire_version: WIRE_VERSION,
         name: config.node.to_string(),
         software: SOFTWARE.to_owned(),
         host: Some(host::message(host)),
-        backend: Some(v1::Backend {
-            engine: info.engine.clone(),
-            model: info.model.clone(),
-            model_sha256: info.model_sha256.clone().unwrap_or_default(),
-            inputs: inputs(info, preprocess).iter().map(Into::into).collect(),
-            outputs: info.outputs.iter().map(Into::into).collect(),
-            model_bytes: info.model_bytes.unwrap_or(0),
-        }),
+        backend: Some(backend(info, preprocess)),
         codecs: known_codecs(preprocess).map(str::to_owned).collect(),
-        settings: settings(config, info).into_iter().chain(of_host.iter().cloned()).map(Into::into).collect(),
+        settings: settings.into_iter().chain(of_host.iter().cloned()).map(Into::into).collect(),
         build: Some(build(&config.features).into()),
-        models: Vec::new(),
+        models: models.iter().map(model).collect(),
     }
 }
 

@@ -13,7 +13,7 @@ use super::{batches, tasks, token_streams};
 use tokio::task::JoinSet;
 
 use crate::backend::{Backend, BackendError, Execution, Half, Worker};
-use crate::config::ServeConfig;
+use crate::config::ModelConfig;
 use crate::error::{ServeError, os};
 use crate::memory;
 use crate::pipeline::varies;
@@ -28,7 +28,7 @@ const SHAPES: u64 = 4;
 
 /// Returns the number of samples that keep the backend busy: for every worker two batches, or all its slots twice. One
 /// is at work, one is ready.
-pub(crate) fn busy_samples(config: &ServeConfig, backend: &dyn Backend) -> u64 {
+pub(crate) fn busy_samples(config: &ModelConfig, backend: &dyn Backend) -> u64 {
     match backend.execution() {
         Execution::Workers => {
             let at_work = config.workers.get().saturating_mul(backend.slots().unwrap_or(config.max_batch).get());
@@ -37,6 +37,14 @@ pub(crate) fn busy_samples(config: &ServeConfig, backend: &dyn Backend) -> u64 {
             (at_work as u64).saturating_mul(2 * shapes)
         }
         Execution::Inline => INLINE_BUSY_SAMPLES,
+    }
+}
+
+/// Returns the number of cores that inferences of this backend can keep busy on threads of their own.
+pub(crate) fn busy_threads(config: &ModelConfig, backend: &dyn Backend) -> usize {
+    match backend.execution() {
+        Execution::Workers => config.workers.get().saturating_mul(backend.cores_per_inference()),
+        Execution::Inline => 0,
     }
 }
 
@@ -76,16 +84,21 @@ pub(crate) struct ComputeThreads {
 }
 
 impl ComputeThreads {
-    /// Brings the backend's workers up, warm, and starts all threads. Called on the first I/O thread's runtime.
+    /// Brings the backend's workers up, warm, and starts all threads. Called on the first I/O thread's runtime. All
+    /// models of the node together can keep `busy` cores busy: see [`busy_threads`].
     ///
     /// # Errors
     /// The backend cannot run, the model does not take what pre-processing makes, or there is no thread to be had.
-    pub(crate) fn start(config: &ServeConfig, backend: &dyn Backend) -> Result<ComputeThreads, ServeError> {
+    pub(crate) fn start(
+        config: &ModelConfig,
+        backend: &dyn Backend,
+        busy: usize,
+    ) -> Result<ComputeThreads, ServeError> {
         let inputs = &backend.info().inputs;
         if let Some(preprocess) = &config.preprocess {
             preprocess.check(inputs)?;
         }
-        let prepare = preparation(config, backend);
+        let prepare = preparation(config, backend, busy);
         // Memory that it took to read the model, and then to warm the workers, is of no use any more.
         memory::give_back();
         let (workers, inline) = warm_workers(config, backend, prepare)?;
@@ -130,7 +143,7 @@ impl Drop for ComputeThreads {
 }
 
 /// Returns the settings of the decoding of samples.
-fn decoding(config: &ServeConfig, backend: &dyn Backend) -> Decoding {
+fn decoding(config: &ModelConfig, backend: &dyn Backend) -> Decoding {
     // A codec could else make a large sample of a small one, only for the model to refuse it.
     let (preprocess, inputs) = (config.preprocess.clone(), backend.info().inputs.clone());
     let max_raw_bytes = match &preprocess {
@@ -140,7 +153,7 @@ fn decoding(config: &ServeConfig, backend: &dyn Backend) -> Decoding {
     Decoding { preprocess, inputs, input: backend.input(), max_raw_bytes }
 }
 
-fn decode_pool(config: &ServeConfig, backend: &dyn Backend, decoding: &Decoding) -> Arc<DecodePool<Job>> {
+fn decode_pool(config: &ModelConfig, backend: &dyn Backend, decoding: &Decoding) -> Arc<DecodePool<Job>> {
     let max_bytes = config.memory.decoding_bytes();
     let window = Window::new(busy_samples(config, backend), config.decode_threads, max_bytes);
     let decoding = decoding.clone();
@@ -183,7 +196,7 @@ type WarmWorkers = (Vec<Half>, Vec<Option<Box<dyn Worker>>>);
 ///
 /// # Errors
 /// The backend cannot run, or there is no thread to be had.
-fn warm_workers(config: &ServeConfig, backend: &dyn Backend, prepare: fn()) -> Result<WarmWorkers, ServeError> {
+fn warm_workers(config: &ModelConfig, backend: &dyn Backend, prepare: fn()) -> Result<WarmWorkers, ServeError> {
     let make = || {
         prepare();
         let decoders = config.decode_threads.get();
@@ -206,11 +219,10 @@ fn warm_workers(config: &ServeConfig, backend: &dyn Backend, prepare: fn()) -> R
     })
 }
 
-/// Returns the first step of each thread that computes. Where inference alone could keep every core busy, reading and
-/// answering would wait for it: then the thread lowers its own weight.
-fn preparation(config: &ServeConfig, backend: &dyn Backend) -> fn() {
+/// Returns the first step of each thread that computes. Where inference alone, of `busy` threads, could keep every core
+/// busy, reading and answering would wait for it: then the thread lowers its own weight.
+fn preparation(config: &ModelConfig, backend: &dyn Backend, busy: usize) -> fn() {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let busy = config.workers.get().saturating_mul(backend.cores_per_inference());
     if backend.execution() == Execution::Inline || busy < cores {
         return || {};
     }

@@ -155,7 +155,7 @@ fn a_codec_that_cannot_be_is_refused_and_the_node_stays_free() {
 /// A Flush reaches samples that were still waiting for a decode thread when it came.
 #[test]
 fn a_flush_does_not_wait_for_batches_to_fill() {
-    let patient = |config: &mut lon_sut::ServeConfig| config.max_delay = Duration::from_secs(1000);
+    let patient = |config: &mut lon_sut::ServeConfig| config.model.max_delay = Duration::from_secs(1000);
     with_node("synthetic:constant=0ms", patient, async |address| {
         let mut control = Control::connect(&address, 1).await;
         control.start("zstd", "").await.unwrap();
@@ -173,8 +173,8 @@ fn a_flush_does_not_wait_for_batches_to_fill() {
 #[test]
 fn inflating_waits_for_the_workers() {
     let narrow = |config: &mut lon_sut::ServeConfig| {
-        config.max_batch = NonZeroUsize::MIN;
-        config.decode_threads = NonZeroUsize::new(3).unwrap();
+        config.model.max_batch = NonZeroUsize::MIN;
+        config.model.decode_threads = NonZeroUsize::new(3).unwrap();
         config.limits.max_bytes_in_flight = 150_000;
     };
     with_node("synthetic:constant=1ms", narrow, async |address| {

@@ -77,9 +77,9 @@ fn a_claim_lapses_whichever_threads_its_streams_were_on() {
 fn a_node_that_shuts_down_answers_on_every_thread() {
     let slow = |config: &mut ServeConfig| {
         three(config);
-        config.workers = NonZeroUsize::new(6).unwrap();
-        config.max_batch = NonZeroUsize::MIN;
-        config.decode_threads = NonZeroUsize::MIN;
+        config.model.workers = NonZeroUsize::new(6).unwrap();
+        config.model.max_batch = NonZeroUsize::MIN;
+        config.model.decode_threads = NonZeroUsize::MIN;
     };
     let conversation = async |address: String| {
         let mut control = Control::connect(&address, 1).await;
