@@ -3,7 +3,8 @@
 //!
 //! A rate for Server is tried by a short run at it, which is held to what the run itself will be held to: its limits of
 //! latency at their percentile, the time on the wire included, and its schedule lag. A rate that keeps one by less than
-//! a fifth is lowered, since the run itself meets other bursts, and others' work on the hosts.
+//! a fifth is lowered, since the run itself meets other bursts. The run has a part of the rate that held, since hosts
+//! are slower in one minute than in the next: three quarters, or less where the looks before differed by more.
 
 use anyhow::{Context as _, anyhow};
 use lon_shell::figures::length_ns;
@@ -40,6 +41,9 @@ const STEP_BACK: f64 = 0.6;
 /// The part of a limit of latency that a rate may use in its trial.
 const LIMIT_SHARE: f64 = 0.8;
 
+/// The part of a rate that held which the run has at most.
+const HEADROOM: f64 = 0.75;
+
 /// Rates that are tried at most: the last one is a hundredth of the first.
 const TRIES: usize = 10;
 
@@ -50,8 +54,9 @@ const TRY_QUERIES: u64 = 500;
 /// machines are faster or slower in the next. A rate that is too high only makes the run longer.
 const OFFLINE_SHARE: f64 = 1.5;
 
-/// Further looks for Offline, whose run is too short where other programs slowed the look. The fastest one counts.
-const OFFLINE_LOOKS: usize = 2;
+/// Further looks of the same length. For Offline the fastest one counts, since its run is too short where other programs
+/// slowed the look; for Server they show how far the hosts' rate moves.
+const FURTHER_LOOKS: usize = 2;
 
 /// The part of the median latency that is expected: LoadGen prepares more queries the less it expects.
 const LATENCY_SHARE: f64 = 0.5;
@@ -72,18 +77,18 @@ impl TestSpec {
     /// The look failed as a test can fail, or nothing was answered.
     pub fn look(mut self, stop: &dyn StopRequests) -> Outcome<TestSpec> {
         let takes = match self.scenario.traffic().expected() {
-            Expected::QueryRate => "up to ten tries of 3 to 20 s each",
+            Expected::QueryRate => "a few seconds, and up to ten tries of 3 to 20 s each",
             _ => "a few seconds",
         };
         tracing::info!(takes, "looking at the nodes first: how fast do they answer?");
         let Value { set, how } = match self.scenario.traffic().expected() {
             Expected::SampleRate => {
-                let (rate, finished) = self.highest_rate(stop)?;
+                let Looks { highest: rate, fastest: finished, .. } = self.looks(stop)?;
                 let set = format!("target_qps={}", three_digits(rate * OFFLINE_SHARE));
                 let how = format!(
                     "the fastest of {} short trials answered {rate} samples/s, and {OFFLINE_SHARE} times as many fill \
                      the shortest duration also where the run is faster{}",
-                    OFFLINE_LOOKS + 1,
+                    FURTHER_LOOKS + 1,
                     bound_by(&finished)
                 );
                 Value { set, how }
@@ -108,22 +113,21 @@ impl TestSpec {
 
     /// A rate at which a short run keeps the limits of this one.
     fn rate_that_holds(&self, stop: &dyn StopRequests) -> Outcome<Value> {
-        let (at_once, first) = self.rate(stop)?;
-        let (mut rate, mut bound) = (three_digits(at_once * SERVER_SHARE), bound_by(&first));
-        for lower in 0..TRIES {
-            let set = format!("target_qps={rate}");
-            let finished = self.trial(&set, stop)?;
+        let looks = self.looks(stop)?;
+        let (mut rate, mut bound) = (three_digits(looks.highest * SERVER_SHARE), bound_by(&looks.fastest));
+        let part = HEADROOM.min(looks.lowest / looks.highest);
+        for _ in 0..TRIES {
+            let finished = self.trial(&format!("target_qps={rate}"), stop)?;
             if holds(&finished) {
-                let start = "half of the rate that the nodes answered at once";
-                let origin = match lower {
-                    0 => format!("the rate is {start}"),
-                    lower => format!("the rate is {lower} steps below {start}"),
-                };
                 let how = format!(
-                    "{}, and has to stay 20 % below{bound}; {origin}, and --mode FindPeakPerformance finds the highest",
-                    kept(&finished)
+                    "{:.0} % of {rate}/s, since hosts are slower at times (answered at once: {} to {} samples/s); {}, \
+                     and has to stay 20 % below{bound}; --mode FindPeakPerformance finds the highest rate",
+                    part * 100.0,
+                    looks.lowest,
+                    looks.highest,
+                    kept(&finished, rate)
                 );
-                return Ok(Value { set, how });
+                return Ok(Value { set: format!("target_qps={}", three_digits(rate * part)), how });
             }
             bound = Some(bound_by(&finished)).filter(|bound| !bound.is_empty()).unwrap_or(bound);
             can_hold(&finished, &bound).or_exit(Exit::Invalid)?;
@@ -147,16 +151,19 @@ impl TestSpec {
         self.short(self.scenario, settings, stop)
     }
 
-    /// The same as [`TestSpec::rate`], where further looks of its length may find a higher one.
-    fn highest_rate(&self, stop: &dyn StopRequests) -> Outcome<(f64, Finished)> {
-        let mut highest = self.rate(stop)?;
-        for _ in 0..OFFLINE_LOOKS {
-            let finished = self.one(Scenario::OFFLINE, &format!("target_qps={}", highest.0), stop)?;
-            if let Some(rate) = answered_rate(&finished).map(three_digits).filter(|rate| *rate > highest.0) {
-                highest = (rate, finished);
+    /// Looks of about a second each, after those that have found its rate.
+    fn looks(&self, stop: &dyn StopRequests) -> Outcome<Looks> {
+        let (rate, fastest) = self.rate(stop)?;
+        let mut looks = Looks { lowest: rate, highest: rate, fastest };
+        for _ in 0..FURTHER_LOOKS {
+            let finished = self.one(Scenario::OFFLINE, &format!("target_qps={}", looks.highest), stop)?;
+            let Some(rate) = answered_rate(&finished).map(three_digits) else { continue };
+            looks.lowest = looks.lowest.min(rate);
+            if rate > looks.highest {
+                (looks.highest, looks.fastest) = (rate, finished);
             }
         }
-        Ok(highest)
+        Ok(looks)
     }
 
     /// Samples per second that the nodes answer when they have all at once, and the look that has found it.
@@ -227,6 +234,14 @@ impl TestSpec {
     }
 }
 
+/// Rates at which the nodes answered when they had all samples at once, samples per second.
+struct Looks {
+    lowest: f64,
+    highest: f64,
+    /// The look with the highest rate.
+    fastest: Finished,
+}
+
 /// The rate of a look in which something was answered, samples per second.
 fn answered_rate(finished: &Finished) -> Option<f64> {
     let summary = finished.outcome.summary.as_ref()?;
@@ -262,8 +277,8 @@ fn measure(of: Limited) -> &'static str {
     }
 }
 
-/// The latencies of a trial beside their limits, in words.
-fn kept(finished: &Finished) -> String {
+/// The latencies of a trial at this rate beside their limits, in words.
+fn kept(finished: &Finished, rate: f64) -> String {
     let limits = finished.outcome.summary.iter();
     let limits = limits.flat_map(|summary| LatencyLimit::all(summary, finished.setup.plan.effective()));
     let words = |limit: LatencyLimit| {
@@ -271,7 +286,7 @@ fn kept(finished: &Finished) -> String {
         let value = limit.value_ns.map_or("no answer".to_owned(), |ns| length_ns(ns.max(0).unsigned_abs()));
         format!("{name} p{} {value} (limit {})", limit.percentile, length_ns(limit.limit_ns))
     };
-    format!("a short trial had {}", limits.map(words).collect::<Vec<_>>().join(", "))
+    format!("a short trial of {rate}/s had {}", limits.map(words).collect::<Vec<_>>().join(", "))
 }
 
 /// The limits that a trial does not keep by a fifth, in words.
