@@ -3,6 +3,7 @@
 //! - `arrivals`: arrival processes, traces, bursts, closed loops and searches
 //! - `main_job`: the main job over separate processes, every scenario, every route
 //! - `many_nodes`: very many nodes, and how little is said of them
+//! - `mixes`: several tenants at once over the same nodes
 //! - `overload`: more than the SUT can take
 //! - `recorded`: recorded cases of the LoadGen of round v0.5, computed again
 //! - `round_v05`: runs that the engine of round v0.5 leads
@@ -11,6 +12,7 @@
 mod arrivals;
 mod main_job;
 mod many_nodes;
+mod mixes;
 mod overload;
 mod recorded;
 mod round_v05;

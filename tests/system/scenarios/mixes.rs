@@ -1,0 +1,197 @@
+//! Mixes: several tenants at once, over nodes that are claimed once.
+
+use std::path::{Path, PathBuf};
+
+use loadgen_node::documents::mix_result::{MixResult, TenantResult};
+use loadgen_node::documents::network_report::NetworkReport;
+use loadgen_node::documents::result_summary::Validity;
+use lon_tests::process::{Finished, LoadGen, SutNode};
+use lon_tests::run_folder::RunFolder;
+
+/// Limits that no machine exceeds.
+const PATIENT: &str = "target_latency = 3600000, min_query_count = 50, min_duration = \"500ms\"";
+
+/// A mix that is over.
+struct Mixed {
+    finished: Finished,
+    folder: RunFolder,
+}
+
+impl Mixed {
+    fn run(nodes: &[&SutNode], file: &str, flags: &[&str]) -> Mixed {
+        let (run, folder, _file) = Mixed::start(nodes, file, flags);
+        Mixed { finished: run.finish(), folder }
+    }
+
+    fn start(nodes: &[&SutNode], file: &str, flags: &[&str]) -> (LoadGen, RunFolder, tempfile::TempDir) {
+        let above = tempfile::tempdir().unwrap();
+        let path = above.path().join("mix.toml");
+        std::fs::write(&path, file).unwrap();
+        let folder = RunFolder::new();
+        let sut: Vec<&str> = nodes.iter().map(|node| node.address.as_str()).collect();
+        let (sut, mix) = (sut.join(","), path.to_str().unwrap());
+        let args = ["run", "--mix", mix, "--sut", &sut, "--max-lag", "3600s", "--out", folder.arg()];
+        (LoadGen::start(&[&args, flags].concat()), folder, above)
+    }
+
+    fn result(&self) -> MixResult {
+        let text = std::fs::read_to_string(self.folder.path.join("mix_result.json"));
+        serde_json::from_str(&text.unwrap_or_else(|error| panic!("{error}: {:?}", self.finished))).unwrap()
+    }
+
+    fn tenant(&self, name: &str) -> TenantResult {
+        self.result().tenants.into_iter().find(|tenant| tenant.name == name).unwrap()
+    }
+
+    fn path(&self, tenant: &str) -> PathBuf {
+        self.folder.path.join(tenant)
+    }
+}
+
+/// A tenant with samples of its own, which a node can tell by their size.
+fn tenant(name: &str, model: &str, bytes: u64, more: &str) -> String {
+    format!(
+        "[[tenant]]\nname = \"{name}\"\nmodel = \"{model}\"\nbenchmark = \"synthetic\"\n\
+         dataset = \"synthetic:u8[{bytes}]x16\"\n{more}\n"
+    )
+}
+
+fn server(rate: u64) -> String {
+    format!("scenario = \"Server\"\nsettings = {{ target_qps = {rate}, {PATIENT} }}")
+}
+
+const CLOSED: &str =
+    "scenario = \"Closed\"\nsettings = { concurrency = 2, min_query_count = 5, min_duration = \"100ms\" }";
+
+/// Bytes of samples that were sent to the nodes of a tenant. Both ends have counted the same messages.
+fn sample_bytes(folder: &Path) -> u64 {
+    let text = std::fs::read_to_string(folder.join("network_report.json")).unwrap();
+    let report: NetworkReport = serde_json::from_str(&text).unwrap();
+    for node in &report.nodes {
+        let messages = node.layers.message_bytes;
+        assert_eq!(Some(messages.ingress.loadgen), messages.ingress.sut, "{node:?}");
+        assert_eq!(Some(messages.egress.loadgen), messages.egress.sut, "{node:?}");
+    }
+    report.nodes.iter().map(|node| node.layers.tensor_bytes.ingress).sum()
+}
+
+fn two_models(name: &str) -> SutNode {
+    SutNode::start(
+        name,
+        "quick=synthetic:constant=1ms",
+        &["--backend", "slow=synthetic:constant=5ms", "--backend", "none=null", "--max-batch", "4"],
+    )
+}
+
+#[test]
+fn every_tenant_is_judged_and_counted_by_itself() {
+    let nodes = [two_models("a"), two_models("b")];
+    let file = format!(
+        "alone_first = \"300ms\"\n{}{}{}",
+        tenant("vision", "quick", 100, &server(200)),
+        tenant("chat", "slow", 1000, &format!("start = \"200ms\"\n{}", server(20))),
+        tenant("backfill", "none", 10, CLOSED),
+    );
+    let mixed = Mixed::run(&[&nodes[0], &nodes[1]], &file, &[]);
+    assert_eq!(mixed.finished.code, Some(0), "{:?}", mixed.finished);
+    let result = mixed.result();
+    assert_eq!((result.result, result.reasons.len(), result.tenants.len()), (Validity::Valid, 0, 3));
+    assert!(result.fairness.is_some_and(|index| (0.5..=1.0).contains(&index)), "{result:?}");
+    for (name, bytes) in [("vision", 100), ("chat", 1000), ("backfill", 10)] {
+        let tenant = mixed.tenant(name);
+        let samples = tenant.samples;
+        assert_eq!(sample_bytes(&mixed.path(name)), samples * bytes, "{name}: {tenant:?}");
+        assert!(tenant.alone.is_some() && tenant.interference_p99.is_some(), "{tenant:?}");
+        assert_eq!(tenant.nodes, ["a", "b"]);
+    }
+    // The chat starts later and needs the most time, so the others go on for it.
+    assert!(mixed.tenant("vision").samples > 130, "{:?}", mixed.tenant("vision"));
+    let shown = &mixed.finished.stdout;
+    assert!(shown.starts_with("Result    VALID\n") && shown.contains("Fairness  "), "{shown}");
+}
+
+#[test]
+fn two_tenants_of_one_model_are_told_apart() {
+    let node = two_models("a");
+    let file = format!("{}{}", tenant("one", "quick", 100, &server(100)), tenant("other", "quick", 7, &server(30)));
+    let mixed = Mixed::run(&[&node], &file, &[]);
+    assert_eq!(mixed.finished.code, Some(0), "{:?}", mixed.finished);
+    let [one, other] = ["one", "other"].map(|name| mixed.tenant(name).samples);
+    assert_eq!(sample_bytes(&mixed.path("one")), one * 100);
+    assert_eq!(sample_bytes(&mixed.path("other")), other * 7);
+}
+
+#[test]
+fn a_tenant_may_have_some_of_the_nodes() {
+    let nodes = [two_models("a"), two_models("b")];
+    let of_b = format!("nodes = [\"{}\"]\n{}", nodes[1].address, server(50));
+    let file = format!("{}{}", tenant("all", "quick", 10, &server(100)), tenant("part", "slow", 10, &of_b));
+    let mixed = Mixed::run(&[&nodes[0], &nodes[1]], &file, &["--transport", "tcp"]);
+    assert_eq!(mixed.finished.code, Some(0), "{:?}", mixed.finished);
+    assert_eq!((mixed.tenant("all").nodes.len(), mixed.tenant("part").nodes), (2, vec!["b".to_owned()]));
+}
+
+#[test]
+fn a_model_that_stalls_or_is_too_slow_is_the_failure_of_its_tenant() {
+    let node = SutNode::start(
+        "a",
+        "good=synthetic:constant=1ms",
+        &[
+            "--backend",
+            "stalls=synthetic:constant=1ms,stall=3s,stall_share=0.2",
+            "--backend",
+            "slow=synthetic:constant=20ms",
+        ],
+    );
+    let stalls = format!("response-timeout = \"1s\"\n{}", server(20));
+    let file = format!(
+        "{}{}{}",
+        tenant("good", "good", 10, &server(100)),
+        tenant("stalls", "stalls", 10, &stalls),
+        tenant("slow", "slow", 10, &server(200).replace("3600000", "100")),
+    );
+    let mixed = Mixed::run(&[&node], &file, &[]);
+    assert!(matches!(mixed.finished.code, Some(3 | 4)), "{:?}", mixed.finished);
+    let results = ["good", "stalls", "slow"].map(|name| mixed.tenant(name).result);
+    assert_eq!(results, [Validity::Valid, Validity::Invalid, Validity::Invalid], "{:?}", mixed.result());
+}
+
+#[test]
+fn one_model_of_several_can_be_asked_alone() {
+    let node = two_models("a");
+    let run = |model: &str| {
+        let test = lon_tests::test_run::TestRun::new("Server").on(&node.address).patient();
+        test.set("target_qps=100,min_duration=0,min_query_count=100").args(&["--model", model]).finish()
+    };
+    let (finished, folder) = run("slow");
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let model = folder.system()["sut"][0]["model"].clone();
+    assert!(model.to_string().contains("5ms"), "{model}");
+    let (refused, _) = run("other");
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("no model 'other'; it has: quick, slow, none"), "{refused:?}");
+}
+
+#[test]
+fn files_that_are_no_mix_are_refused_by_name() {
+    let node = two_models("a");
+    let good = tenant("one", "quick", 10, &server(100));
+    for (file, flags, reason) in [
+        (String::new(), &[][..], "missing field `tenant`"),
+        (format!("{good}{good}"), &[], "two tenants are named 'one'"),
+        (format!("alone = 1\n{good}"), &[], "unknown field `alone`"),
+        (good.replace("synthetic\"", "sinthetic\""), &[], "tenant 'one'"),
+        (good.replace("model =", "modle ="), &[], "'modle' is no flag of `loadgen-node run`; is it model?"),
+        (good.replace("target_qps = 100", "target_qps = \"auto\""), &[], "tenant 'one': a setting is auto"),
+        (good.replace("\"Server\"", "\"Offline\""), &[], "tenant 'one': Offline is one query with all samples"),
+        (good.replace("\"one\"", "\"a/b\""), &[], "its name 'a/b' cannot be that of a folder"),
+        (format!("{good}nodes = [\"h:1\"]\n"), &[], "nodes: h:1 is not among the nodes of --sut"),
+        (format!("{good}out = \"x\"\n"), &[], "'out' is given by"),
+        (good.replace("quick", "quik"), &[], "tenant 'one': SUT node a"),
+        (good.clone(), &["--scenario", "Server"], "--scenario is not for --mix"),
+    ] {
+        let refused = Mixed::run(&[&node], &file, flags).finished;
+        assert_eq!(refused.code, Some(2), "{file}: {refused:?}");
+        assert!(refused.stderr.contains(reason), "{file}: {refused:?}");
+    }
+}
