@@ -18,11 +18,12 @@ use lon_proto::run_pass::RunPass;
 use lon_proto::v1::dispatch_response::Kind;
 use lon_proto::v1::sut_node_client::SutNodeClient;
 use lon_proto::v1::{
-    DispatchRequest, DispatchResponse, EndRunResponse, ProbeRequest, Stages, StartRunRequest, StartRunResponse,
+    DescribeRequest, DescribeResponse, DispatchRequest, DispatchResponse, EndRunResponse, ProbeRequest, Stages,
+    StartRunRequest, StartRunResponse, Tenant,
 };
 use lon_proto::{WIRE_VERSION, limits};
 use lon_sut::backend::{Backend, BackendOptions, Backends};
-use lon_sut::{ServeConfig, Sockets, serve};
+use lon_sut::{Models, ServeConfig, Sockets, serve};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::oneshot;
 use tonic::transport::{Channel, Endpoint};
@@ -45,6 +46,11 @@ pub(crate) fn with_backend(backend: Arc<dyn Backend>, conversation: impl AsyncFn
     serving(backend, |_| {}, conversation, async |()| {});
 }
 
+/// The same with several models.
+pub(crate) fn with_models(models: Models, conversation: impl AsyncFnOnce(String)) {
+    serving(models, |_| {}, conversation, async |()| {});
+}
+
 /// The same, with something to do once the node has ended.
 pub(crate) fn with_node_and_after<T>(
     backend: &str,
@@ -57,7 +63,7 @@ pub(crate) fn with_node_and_after<T>(
 }
 
 fn serving<T>(
-    backend: Arc<dyn Backend>,
+    models: impl Into<Models>,
     configure: impl FnOnce(&mut ServeConfig),
     conversation: impl AsyncFnOnce(String) -> T,
     after: impl AsyncFnOnce(T),
@@ -70,7 +76,7 @@ fn serving<T>(
         configure(&mut config);
         let (stop, stopped) = oneshot::channel::<()>();
         let shutdown = async { drop(stopped.await) };
-        let serving = serve(sockets, config, backend, shutdown, || {});
+        let serving = serve(sockets, config, models, shutdown, || {});
         let talking = async {
             let left = conversation(address).await;
             drop(stop);
@@ -115,6 +121,37 @@ impl Control {
         };
         let claimed = self.client.start_run(request).await;
         self.claimed(claimed)
+    }
+
+    /// Claims the node for tenants: each has a model, a codec and a codec of answers.
+    pub(crate) async fn start_tenants(
+        &mut self,
+        tenants: &[(&str, &str, &str)],
+    ) -> Result<StartRunResponse, (Code, String)> {
+        let tenant = |&(model, codec, response_codec): &(&str, &str, &str)| Tenant {
+            model: model.to_owned(),
+            codec: codec.to_owned(),
+            response_codec: response_codec.to_owned(),
+        };
+        let request = StartRunRequest {
+            run_id: self.run_id.clone(),
+            wire_version: WIRE_VERSION,
+            client: "there".to_owned(),
+            tenants: tenants.iter().map(tenant).collect(),
+            ..StartRunRequest::default()
+        };
+        let claimed = self.client.start_run(request).await;
+        self.claimed(claimed)
+    }
+
+    /// The same connection, for the tenant with this secret.
+    pub(crate) fn of_tenant(&self, secret: &Bytes) -> Control {
+        Control { pass: RunPass::new(self.run_id.clone(), secret.clone()), ..self.clone() }
+    }
+
+    pub(crate) async fn describe(&mut self) -> DescribeResponse {
+        let request = DescribeRequest { nonce: vec![7; 16].into(), wire_version: WIRE_VERSION };
+        self.client.describe(request).await.unwrap().into_inner()
     }
 
     fn claimed(

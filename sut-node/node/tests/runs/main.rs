@@ -6,5 +6,6 @@ mod codecs;
 mod counters;
 mod probe;
 mod streaming;
+mod tenants;
 mod threads;
 mod transport;
