@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Context as _;
 
+use crate::display::metrics::Boards;
 use crate::display::metrics::options::{Metrics, MetricsOptions};
 use crate::display::steps;
 use crate::display::ui::Ui;
@@ -38,7 +39,8 @@ impl Begun {
     /// Opens the port of metrics, and looks at the nodes where a setting is to be found.
     pub(super) fn new(spec: TestSpec, live: LiveOutput) -> Outcome<Begun> {
         let (ui, board) = (live.ui.available(), Board::default());
-        let metrics = live.metrics.start(board.clone()).context("--metrics-listen").or_exit(Exit::Usage)?;
+        let metrics =
+            live.metrics.start(Boards::One(board.clone())).context("--metrics-listen").or_exit(Exit::Usage)?;
         let looks = spec.wants_a_look()?;
         let signals = Signals::catch(Leaves::Folder).context("cannot handle signals").or_exit(Exit::Bug)?;
         let spec = match looks {
@@ -66,8 +68,13 @@ impl Begun {
 
     /// Writes the file of metrics, and serves them for the time that was asked for, or until `stop` turns true.
     pub(super) fn end(self, stop: &Arc<AtomicBool>) -> Outcome<()> {
-        let written = self.metrics.file().map(|(file, text)| write_file(&file, |out| out.write_all(text.as_bytes())));
-        self.metrics.end(stop);
-        written.transpose().context("the run is over, and --metrics-file was not written").or_exit(Exit::Bug).map(drop)
+        end_metrics(self.metrics, stop)
     }
+}
+
+/// Writes the file of metrics, and serves them for the time that was asked for, or until `stop` turns true.
+pub(super) fn end_metrics(metrics: Metrics, stop: &Arc<AtomicBool>) -> Outcome<()> {
+    let written = metrics.file().map(|(file, text)| write_file(&file, |out| out.write_all(text.as_bytes())));
+    metrics.end(stop);
+    written.transpose().context("the run is over, and --metrics-file was not written").or_exit(Exit::Bug).map(drop)
 }

@@ -6,10 +6,12 @@ use std::thread;
 use anyhow::{Context as _, anyhow};
 use qdl::{NodeTraffic, Qdl};
 
-use super::begun::{INCOMPLETE, LiveOutput};
+use super::begun::{INCOMPLETE, LiveOutput, end_metrics};
 use super::io::{print_in, print_text, shown};
 use crate::cli::Format;
+use crate::display::metrics::Boards;
 use crate::display::steps;
+use crate::display::ui::Ui;
 use crate::exit::{Exit, Failure, OrExit as _, Outcome};
 use crate::live::board::Board;
 use crate::mix::{ALONE, CheckedMix, CheckedTenant};
@@ -18,7 +20,7 @@ use crate::outputs::documents::mix_result::{FILE, MixResult, TenantResult};
 use crate::outputs::documents::result_summary::{ResultSummary, Validity};
 use crate::outputs::folder::{Place, write_file};
 use crate::outputs::record::{self, Recorded};
-use crate::signals::{Leaves, Signals};
+use crate::signals::{Leaves, Signals, StopRequests as _};
 use crate::test_run::tenants::{self, Tenant};
 use crate::test_run::{Claimed, Connected, Finished, Test, TestSpec};
 use loadgen::settings::Assignment;
@@ -27,7 +29,12 @@ use lon_world::mix::Mix;
 /// Runs the tenants of a mix, first each alone where that is wanted, and shows how they did together.
 pub(crate) fn mix(mix: CheckedMix, folder: &Path, form: Format, live: LiveOutput) -> Outcome {
     Place::At(folder.to_owned()).check().or_exit(Exit::Usage)?;
-    let ui = live.ui.available();
+    // The dashboard shows one run; tenants have a line each.
+    let ui = if live.ui == Ui::None { Ui::None } else { Ui::Line };
+    let boards: Vec<(String, Board)> =
+        mix.tenants.iter().map(|tenant| (tenant.name.clone(), Board::default())).collect();
+    let metrics =
+        live.metrics.start(Boards::Tenants(boards.clone())).context("--metrics-listen").or_exit(Exit::Usage)?;
     let signals = Signals::catch(Leaves::Folder).context("cannot handle signals").or_exit(Exit::Bug)?;
     let CheckedMix { alone_first, tenants } = mix;
     let first = tenants.first().map(|tenant| tenant.spec.target.clone());
@@ -43,7 +50,8 @@ pub(crate) fn mix(mix: CheckedMix, folder: &Path, form: Format, live: LiveOutput
     let mut alone = Vec::new();
     if let Some(time) = alone_first {
         for tenant in &tenants {
-            tracing::info!(tenant = tenant.name, "alone");
+            let _entered = tenant.span().entered();
+            tracing::info!("alone");
             let connected = tenant.over(&qdl, tenant.alone(time).test()?)?;
             let place = folder.join(ALONE).join(&tenant.name);
             let claimed = connected.claim(&signals)?;
@@ -51,11 +59,15 @@ pub(crate) fn mix(mix: CheckedMix, folder: &Path, form: Format, live: LiveOutput
             alone.push(ended(recorded)?);
         }
     }
+    let stop = signals.test_begins().context("cannot listen to signals").or_exit(Exit::Bug)?;
     let shared = Mix::new(tenants.len());
     let parts = tenants.iter().zip(connected).map(|(tenant, test)| Tenant { test, start: tenant.start });
-    let claimed = tenants::claim(&qdl, parts.collect(), &shared, &signals)?;
-    let recorded =
-        together(&tenants, claimed, folder, &|test, place| record::record_shown(test, place, ui, &Board::default()));
+    let claimed = tenants::claim(&qdl, parts.collect(), &shared, &stop)?;
+    let record = |name: &str, test: Claimed, place: &Place| {
+        let board = boards.iter().find(|(of, _)| of == name).map(|(_, board)| board.clone()).unwrap_or_default();
+        record::record_shown(test, place, ui, &board)
+    };
+    let recorded = together(&tenants, claimed, folder, &record);
     let mut worst = Exit::Ok;
     let mut results = Vec::with_capacity(tenants.len());
     for (place, (tenant, recorded)) in tenants.iter().zip(recorded).enumerate() {
@@ -71,6 +83,7 @@ pub(crate) fn mix(mix: CheckedMix, folder: &Path, form: Format, live: LiveOutput
     write_file(&folder.join(FILE), |out| documents::write(out, &result)).or_exit(Exit::Bug)?;
     let text = || print_text(&format!("{}Files     {}\n", result.text(), shown(folder)));
     print_in(form, &result, text, || result.table())?;
+    end_metrics(metrics, &stop)?;
     Ok(if worst == Exit::Ok && result.result == Validity::Invalid { Exit::Invalid } else { worst })
 }
 
@@ -93,15 +106,18 @@ fn together(
     tenants: &[CheckedTenant],
     claimed: Vec<Claimed>,
     folder: &Path,
-    record: &(dyn Fn(Claimed, &Place) -> Outcome<Recorded> + Sync),
+    record: &(dyn Fn(&str, Claimed, &Place) -> Outcome<Recorded> + Sync),
 ) -> Vec<Outcome<Recorded>> {
     thread::scope(|scope| {
-        let run = |(tenant, test): (&CheckedTenant, Claimed)| {
-            let place = Place::At(folder.join(&tenant.name));
+        let mut started = Vec::with_capacity(claimed.len());
+        for (tenant, test) in tenants.iter().zip(claimed) {
             let named = thread::Builder::new().name(tenant.name.chars().take(15).collect());
-            named.spawn_scoped(scope, move || record(test, &place)).context("cannot start a thread").or_exit(Exit::Bug)
-        };
-        let started: Vec<_> = tenants.iter().zip(claimed).map(run).collect();
+            let thread = named.spawn_scoped(scope, move || {
+                let _entered = tenant.span().entered();
+                record(&tenant.name, test, &Place::At(folder.join(&tenant.name)))
+            });
+            started.push(thread.context("cannot start a thread").or_exit(Exit::Bug));
+        }
         let end = |thread: Outcome<thread::ScopedJoinHandle<'_, Outcome<Recorded>>>| {
             thread?.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
@@ -110,13 +126,20 @@ fn together(
 }
 
 impl CheckedTenant {
+    /// The span of its lines in the log.
+    fn span(&self) -> tracing::Span {
+        tracing::info_span!("tenant", name = self.name)
+    }
+
     fn named(&self, failure: Failure) -> Failure {
         Failure { error: failure.error.context(format!("tenant '{}'", self.name)), ..failure }
     }
 
     /// Its test, with checked samples.
     fn test(&self) -> Outcome<Test> {
+        let _entered = self.span().entered();
         let test = Test::new(self.spec.clone()).map_err(|failure| self.named(failure))?;
+        test.check_beside_others().map_err(|failure| self.named(failure))?;
         test.verify(&steps::steps("verifying files")).map_err(|failure| self.named(failure))?;
         Ok(test)
     }

@@ -1,9 +1,10 @@
 //! The progress line on standard error: elapsed, rate, what is judged so far, outstanding, estimated end. Where it is
 //! no terminal, a line of the log now and then.
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use indicatif::{DecimalBytes, ProgressBar, ProgressStyle};
+use indicatif::{DecimalBytes, MultiProgress, ProgressBar, ProgressStyle};
 
 use super::units::time;
 use super::viewer::Viewer;
@@ -20,9 +21,16 @@ const LOOK: Duration = Duration::from_millis(500);
 /// Interval between two reports of the progress to the log where there is no line to draw.
 const TELL: Duration = Duration::from_secs(10);
 
+/// The lines of this process.
+fn lines() -> &'static MultiProgress {
+    static LINES: OnceLock<MultiProgress> = OnceLock::new();
+    LINES.get_or_init(MultiProgress::new)
+}
+
 /// Draws the line until the run is over.
 pub(super) fn draw(viewer: &mut Viewer) {
-    let bar = ProgressBar::new(0);
+    // Runs at the same time have a line each.
+    let bar = lines().add(ProgressBar::new(0));
     let template = "{prefix} [{elapsed_precise}] {wide_bar} {msg}";
     bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar.set_prefix(viewer.about().title());

@@ -109,7 +109,8 @@ fn tenant(place: usize, keys: Keys, words: &[String]) -> Outcome<CheckedTenant> 
     let mut spec = spec.map_err(|failure| Failure { error: named(failure.error, &name), ..failure })?;
     let nodes = nodes.map(|nodes| places(&nodes, spec.target.peers.addresses()));
     let nodes = nodes.transpose().map_err(|error| named(error, &name)).or_exit(Exit::Usage)?;
-    if spec.wants_a_look()? {
+    let wants_a_look = spec.wants_a_look();
+    if wants_a_look.map_err(|failure| Failure { error: named(failure.error, &name), ..failure })? {
         let told = "a setting is auto: run the tenant alone to find its value, and write it down";
         return Err(named(anyhow!(told), &name)).or_exit(Exit::Usage);
     }

@@ -2,16 +2,17 @@
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use qdl::{Qdl, Sink, TenantStart};
 
 use super::claimed::{Claimed, TenantSeat};
 use super::connected::{Connected, Prepared};
+use super::test::Test;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::network::nics;
-use crate::signals::StopRequests;
 use loadgen::plan::Plan;
 use loadgen::settings::Mode;
 use lon_world::inbox::Inbox;
@@ -29,19 +30,17 @@ pub(crate) struct Tenant {
 /// Claims the nodes for all tenants at once; the claimed tests in their order. `nodes` has the nodes of all of them.
 ///
 /// # Errors
-/// A test that cannot run beside others (exit code 2), or a node that is lost, busy or refuses the run (4).
-pub(crate) fn claim(nodes: &Qdl, tenants: Vec<Tenant>, mix: &Mix, stop: &dyn StopRequests) -> Outcome<Vec<Claimed>> {
+/// A node that is lost, busy or refuses the run (4).
+pub(crate) fn claim(nodes: &Qdl, tenants: Vec<Tenant>, mix: &Mix, stop: &Arc<AtomicBool>) -> Outcome<Vec<Claimed>> {
     let longest = tenants.iter().map(|tenant| tenant.start + planned(&tenant.test.test.setup.plan)).max();
     let starts: Vec<Duration> = tenants.iter().map(|tenant| tenant.start).collect();
     let mut prepared = Vec::with_capacity(tenants.len());
     for Tenant { mut test, start } in tenants {
         let plan = &test.test.setup.plan;
-        check(plan)?;
         let span = longest.unwrap_or_default().saturating_sub(start);
         test.test.options.goes_on = Some(room(plan, span));
         prepared.push(test.prepare(None)?);
     }
-    let stop = stop.test_begins().context("cannot listen to signals").or_exit(Exit::Bug)?;
     let inboxes: Vec<Arc<Inbox>> = prepared.iter().map(|_| Arc::default()).collect();
     let starting = prepared.iter().zip(&inboxes).map(|(ready, inbox): (&Prepared, _)| TenantStart {
         qdl: &ready.qdl,
@@ -54,15 +53,27 @@ pub(crate) fn claim(nodes: &Qdl, tenants: Vec<Tenant>, mix: &Mix, stop: &dyn Sto
     let parts = prepared.into_iter().zip(counters).zip(runs).zip(inboxes).zip(starts).enumerate();
     let claimed = parts.map(|(place, ((((ready, counters), run), inbox), start))| {
         let seat = TenantSeat { seat: mix.seat(place), origin, start };
-        Claimed { seat: Some(seat), ..ready.hold(counters, run).claimed(Arc::clone(&stop), inbox) }
+        Claimed { seat: Some(seat), ..ready.hold(counters, run).claimed(Arc::clone(stop), inbox) }
     });
     Ok(claimed.collect())
 }
 
-/// Refuses tests that cannot go on until others have what they need.
-fn check(plan: &Plan) -> Outcome<()> {
+impl Test {
+    /// Refuses a test that cannot go on until others have what they need.
+    pub(crate) fn check_beside_others(&self) -> Outcome<()> {
+        let may_go_on = may_go_on(&self.setup.plan).map_err(|why| anyhow!(why));
+        if self.setup.v05.is_some() { Err(anyhow!(OF_V0_5)) } else { may_go_on }.or_exit(Exit::Usage)
+    }
+}
+
+/// Reason why a test of round v0.5 is no tenant.
+const OF_V0_5: &str = "--rules v0.5 is not for tenants: the engine of that round runs alone";
+
+/// # Errors
+/// Reason why the traffic of a plan ends by itself.
+fn may_go_on(plan: &Plan) -> Result<(), &'static str> {
     let effective = plan.effective();
-    let told = match plan.phases() {
+    Err(match plan.phases() {
         _ if effective.mode != Mode::PerformanceOnly => "a tenant runs in mode PerformanceOnly: run the others alone",
         _ if effective.coalesce_queries => "a tenant cannot merge queries (coalesce_queries)",
         [phase] if phase.unit().is_some() => return Ok(()),
@@ -70,8 +81,7 @@ fn check(plan: &Plan) -> Outcome<()> {
         _ => {
             "its traffic ends by itself (performance_issue_unique, or a trace), and a tenant goes on until all are done"
         }
-    };
-    Err(anyhow!(told)).or_exit(Exit::Usage)
+    })
 }
 
 /// Time for which the plan issues queries, by its expectations.

@@ -9,7 +9,8 @@ use lon_tests::process::{Finished, LoadGen, SutNode};
 use lon_tests::run_folder::RunFolder;
 
 /// Limits that no machine exceeds.
-const PATIENT: &str = "target_latency = 3600000, min_query_count = 50, min_duration = \"500ms\"";
+const PATIENT: &str =
+    "target_latency = 3600000, target_latency_percentile = 50, min_query_count = 50, min_duration = \"500ms\"";
 
 /// A mix that is over.
 struct Mixed {
@@ -161,12 +162,14 @@ fn one_model_of_several_can_be_asked_alone() {
     let node = two_models("a");
     let run = |model: &str| {
         let test = lon_tests::test_run::TestRun::new("Server").on(&node.address).patient();
-        test.set("target_qps=100,min_duration=0,min_query_count=100").args(&["--model", model]).finish()
+        test.set("target_qps=100,min_duration=0,min_query_count=100,target_latency_percentile=50")
+            .args(&["--model", model])
+            .finish()
     };
     let (finished, folder) = run("slow");
     assert_eq!(finished.code, Some(0), "{finished:?}");
-    let model = folder.system()["sut"][0]["model"].clone();
-    assert!(model.to_string().contains("5ms"), "{model}");
+    let engine = folder.result()["sut"][0].to_string();
+    assert!(engine.contains("5ms"), "{engine}");
     let (refused, _) = run("other");
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.stderr.contains("no model 'other'; it has: quick, slow, none"), "{refused:?}");
@@ -176,6 +179,7 @@ fn one_model_of_several_can_be_asked_alone() {
 fn files_that_are_no_mix_are_refused_by_name() {
     let node = two_models("a");
     let good = tenant("one", "quick", 10, &server(100));
+    let offline = tenant("one", "quick", 10, "scenario = \"Offline\"\nsettings = { target_qps = 100 }");
     for (file, flags, reason) in [
         (String::new(), &[][..], "missing field `tenant`"),
         (format!("{good}{good}"), &[], "two tenants are named 'one'"),
@@ -183,7 +187,8 @@ fn files_that_are_no_mix_are_refused_by_name() {
         (good.replace("synthetic\"", "sinthetic\""), &[], "tenant 'one'"),
         (good.replace("model =", "modle ="), &[], "'modle' is no flag of `loadgen-node run`; is it model?"),
         (good.replace("target_qps = 100", "target_qps = \"auto\""), &[], "tenant 'one': a setting is auto"),
-        (good.replace("\"Server\"", "\"Offline\""), &[], "tenant 'one': Offline is one query with all samples"),
+        (good.replace("\"Server\"", "\"Offline\""), &[], "tenant 'one': --set: no setting 'target_latency' in Offline"),
+        (offline, &[], "tenant 'one': Offline is one query with all samples"),
         (good.replace("\"one\"", "\"a/b\""), &[], "its name 'a/b' cannot be that of a folder"),
         (format!("{good}nodes = [\"h:1\"]\n"), &[], "nodes: h:1 is not among the nodes of --sut"),
         (format!("{good}out = \"x\"\n"), &[], "'out' is given by"),

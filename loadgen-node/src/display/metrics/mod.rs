@@ -11,7 +11,7 @@ use std::fmt;
 use lon_shell::metrics::family::{Family, Value};
 use lon_shell::metrics::histogram::{Buckets, DURATION_BOUNDS_NS};
 use lon_shell::metrics::native::Native;
-use lon_shell::metrics::source::{Metrics, Source, Teller};
+use lon_shell::metrics::source::{Metrics, Parts, Source, Teller};
 use lon_shell::version::REVISION;
 use qdl::Direction;
 
@@ -22,9 +22,26 @@ use crate::live::latencies::Latencies;
 use crate::live::snapshot::{Node, Snapshot};
 use lon_world::failures::REASONS;
 
-/// Everything that a board has, for those who ask.
-pub(crate) fn metrics(board: Board) -> Metrics {
-    Metrics::new([], RunMetrics(board))
+/// The boards of a command's runs.
+#[derive(Clone, Debug)]
+pub(crate) enum Boards {
+    /// That of one run at a time.
+    One(Board),
+    /// Those of tenants, by their names.
+    Tenants(Vec<(String, Board)>),
+}
+
+impl Boards {
+    /// Everything that the boards have, for those who ask. With tenants each series has the label `tenant`.
+    fn metrics(&self) -> Metrics {
+        match self {
+            Boards::One(board) => Metrics::new([], RunMetrics(board.clone())),
+            Boards::Tenants(boards) => {
+                let sources = boards.iter().map(|(name, board)| (name.clone(), RunMetrics(board.clone())));
+                Metrics::new([], Parts::new("tenant", sources))
+            }
+        }
+    }
 }
 
 /// The metrics of a run.

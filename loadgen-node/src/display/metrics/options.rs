@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use lon_shell::metrics::port::MetricsPort;
 use lon_shell::metrics::server::MetricsServer;
 
-use crate::live::board::Board;
+use super::Boards;
 
 /// Interval between two checks whether the time after a run is to end early.
 const LOOK: Duration = Duration::from_millis(50);
@@ -30,21 +30,21 @@ pub(crate) struct Metrics {
     server: Option<MetricsServer>,
     grace: Duration,
     file: Option<PathBuf>,
-    board: Board,
+    boards: Boards,
 }
 
 impl MetricsOptions {
-    /// Serves what is put on the board from now on.
+    /// Serves what is put on the boards from now on.
     ///
     /// # Errors
     /// There is no thread for it.
-    pub(crate) fn start(self, board: Board) -> std::io::Result<Metrics> {
+    pub(crate) fn start(self, boards: Boards) -> std::io::Result<Metrics> {
         let MetricsOptions { port, grace, file } = self;
-        let server = port.map(|port| MetricsServer::start(port, super::metrics(board.clone()))).transpose()?;
+        let server = port.map(|port| MetricsServer::start(port, boards.metrics())).transpose()?;
         if let Some(server) = &server {
             tracing::info!(address = %server.address(), "metrics are served at /metrics");
         }
-        Ok(Metrics { server, grace, file, board })
+        Ok(Metrics { server, grace, file, boards })
     }
 }
 
@@ -53,7 +53,7 @@ impl Metrics {
     pub(crate) fn file(&self) -> Option<(PathBuf, String)> {
         let file = self.file.clone()?;
         // Nothing of a run can make encoding fail.
-        let text = super::metrics(self.board.clone()).open_metrics().unwrap_or_default();
+        let text = self.boards.metrics().open_metrics().unwrap_or_default();
         Some((file, text))
     }
 

@@ -8,7 +8,7 @@ use crate::live::standing::{Check, Standing, State};
 use lon_world::failures::Failed;
 
 fn text(board: &Board) -> String {
-    metrics(board.clone()).open_metrics().unwrap()
+    Boards::One(board.clone()).metrics().open_metrics().unwrap()
 }
 
 fn snapshot() -> Snapshot {
@@ -86,4 +86,19 @@ fn every_metric_is_in_the_list() {
     let names = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
     let missing: Vec<&str> = names.filter(|name| !list.contains(&format!("`{name}"))).collect();
     assert!(missing.is_empty(), "not in docs/reference/metrics.md: {missing:?}");
+}
+
+#[test]
+fn every_series_of_a_tenant_has_its_name() {
+    let boards = ["vision", "chat"].map(|name| {
+        let board = Board::default();
+        board.put(Arc::new(crate::live::about::tests::about(true)), Arc::new(snapshot()));
+        (name.to_owned(), board)
+    });
+    let text = Boards::Tenants(boards.into()).metrics().open_metrics().unwrap();
+    for name in ["vision", "chat"] {
+        assert!(text.contains(&format!("lon_loadgen_issued_samples_total{{tenant=\"{name}\"}}")), "{text}");
+    }
+    let heads = text.lines().filter(|line| line.starts_with("# TYPE lon_loadgen_latency_seconds "));
+    assert_eq!(heads.count(), 1, "{text}");
 }

@@ -8,6 +8,7 @@ use prometheus_client::encoding::{DescriptorEncoder, prometheus_text, text};
 use prometheus_client::registry::Registry;
 
 use super::family::{Family, Kind, Labels, Value};
+use super::histogram::Buckets;
 use super::wire::{self, MetricFamily};
 
 /// The counters of a program.
@@ -30,6 +31,77 @@ enum How<'a> {
     Text(DescriptorEncoder<'a>),
     /// Messages, every series with these labels.
     Messages(&'a mut Vec<MetricFamily>, &'a [(String, String)]),
+    /// Series that are told later, beside those of other sources.
+    Parts(&'a mut Vec<(Family, Vec<Series>)>, &'a (&'static str, String)),
+}
+
+/// A series that owns its labels and its value.
+#[derive(Debug)]
+struct Series {
+    labels: Vec<(String, String)>,
+    value: OwnValue,
+}
+
+/// A value that is told later.
+#[derive(Debug)]
+enum OwnValue {
+    Number(u64),
+    Real(f64),
+    Buckets(Box<Buckets>),
+    Present,
+}
+
+impl Series {
+    fn new(of_part: &(&'static str, String), labels: Labels<'_>, value: Value<'_>) -> Series {
+        let own = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let labels = std::iter::once((of_part.0.to_owned(), of_part.1.clone())).chain(own).collect();
+        let value = match value {
+            Value::Number(number) => OwnValue::Number(number),
+            Value::Real(number) => OwnValue::Real(number),
+            Value::Buckets(buckets) => OwnValue::Buckets(Box::new(buckets.clone())),
+            Value::Present => OwnValue::Present,
+        };
+        Series { labels, value }
+    }
+
+    fn labels(&self) -> Vec<(&str, &str)> {
+        self.labels.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
+    }
+
+    fn value(&self) -> Value<'_> {
+        match &self.value {
+            OwnValue::Number(number) => Value::Number(*number),
+            OwnValue::Real(number) => Value::Real(*number),
+            OwnValue::Buckets(buckets) => Value::Buckets(buckets),
+            OwnValue::Present => Value::Present,
+        }
+    }
+}
+
+/// Several sources of the same families, told as one. A label says which of them a series is of.
+#[derive(Debug)]
+pub struct Parts(Vec<((&'static str, String), Arc<dyn Source>)>);
+
+impl Parts {
+    /// These sources, each with its value of the label.
+    pub fn new<S: Source>(label: &'static str, sources: impl IntoIterator<Item = (String, S)>) -> Parts {
+        let part = |(value, source)| ((label, value), Arc::new(source) as Arc<dyn Source>);
+        Parts(sources.into_iter().map(part).collect())
+    }
+}
+
+impl Source for Parts {
+    fn tell(&self, teller: &mut Teller<'_>) -> fmt::Result {
+        let mut families = Vec::new();
+        for (label, source) in &self.0 {
+            source.tell(&mut Teller(How::Parts(&mut families, label)))?;
+        }
+        for (family, series) in &families {
+            let labels: Vec<_> = series.iter().map(Series::labels).collect();
+            family.encode(teller, labels.iter().map(Vec::as_slice).zip(series.iter().map(Series::value)))?;
+        }
+        Ok(())
+    }
 }
 
 impl Family {
@@ -48,6 +120,15 @@ impl Family {
                 let metric = |(own, value)| wire::metric(self.kind, all, own, value).ok_or(fmt::Error);
                 let metric = series.into_iter().map(metric).collect::<Result<_, _>>()?;
                 families.push(wire::MetricFamily { metric, ..wire::family(self) });
+                return Ok(());
+            }
+            How::Parts(families, part) => {
+                let own = series.into_iter().map(|(labels, value)| Series::new(part, labels, value));
+                let known = families.iter_mut().find(|(known, _)| (known.name, known.unit) == (self.name, self.unit));
+                match known {
+                    Some((_, series)) => series.extend(own),
+                    None => families.push((*self, own.collect())),
+                }
                 return Ok(());
             }
         };
