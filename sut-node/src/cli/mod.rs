@@ -92,6 +92,9 @@ enum Command {
       --max-tokens 64 --eos 2 --listen 127.0.0.1:8001
   sut-node serve --node N6 --backend openai:http://127.0.0.1:8080/MODEL \\
       --workers 8 --listen 127.0.0.1:8002
+  sut-node serve --node N7 --backend vision=onnx:resnet50.onnx \\
+      --backend chat=openai:http://127.0.0.1:8080/MODEL --workers chat=8 \\
+      --listen 127.0.0.1:8003
 
 A model with a cache (input_ids and past_key_values.*, as Hugging Face Optimum exports decoders) is decoded token by \
 token; a sample is token ids and, if it likes, how many tokens to answer at most.
