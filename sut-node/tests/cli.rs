@@ -29,11 +29,34 @@ fn what_is_not_known_is_an_error_that_names_it() {
         (&["serve", "--backend", "null", "--decode-threads", "x"], "decode-threads"),
         (&["serve", "--backend", "null", "--listen", "nowhere"], "nowhere"),
         (&["serve", "--listen", "127.0.0.1:0", "--backend", "nul"], "'nul'"),
+        (&["serve", "--listen", "127.0.0.1:0", "--backend", "a=null", "--backend", "null"], "NAME=null"),
+        (&["serve", "--listen", "127.0.0.1:0", "--backend", "a=null", "--backend", "a=null"], "two models"),
+        (&["serve", "--listen", "127.0.0.1:0", "--backend", "a=null", "--backend", "b=nul"], "model b: 'nul'"),
+        (&["serve", "--listen", "127.0.0.1:0", "--backend", "a=null", "--workers", "b=2"], "no such model"),
+        (&["describe", "--backend", "a=null", "--backend", "b=null"], "one model at a time"),
+        (&["bench", "--backend", "a=null", "--backend", "b=null"], "one model at a time"),
     ] {
         let output = sut_node(args);
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{args:?}: {stderr}");
         assert!(stderr.contains(part), "{args:?}: {stderr}");
+    }
+}
+
+#[test]
+fn flags_that_suit_one_model_alone_are_refused_with_several() {
+    for flags in [
+        &["--outputs", "x"][..],
+        &["--inputs", "x"],
+        &["--dims", "seq=128"],
+        &["--batch-dim", "none"],
+        &["--allow-empty"],
+    ] {
+        let two = ["serve", "--listen", "127.0.0.1:0", "--backend", "a=onnx:a.onnx", "--backend", "b=onnx:b.onnx"];
+        let output = sut_node(&[&two, flags].concat());
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{flags:?}: {stderr}");
+        assert!(stderr.contains(flags[0]) && stderr.contains("is for one model"), "{stderr}");
     }
 }
 

@@ -13,7 +13,7 @@ use lon_proto::text::printable;
 use lon_proto::v1::sut_node_client::SutNodeClient;
 use lon_proto::v1::{
     DescribeRequest, DescribeResponse, EndRunResponse, GetNameRequest, GetNameResponse, StartRunRequest,
-    StartRunResponse,
+    StartRunResponse, Tenant,
 };
 use lon_proto::{WIRE_VERSION, limits};
 use tonic::service::interceptor::InterceptedService;
@@ -84,6 +84,20 @@ impl Caller {
         };
         let response = self.client.clone().start_run(request).await?.into_inner();
         Ok((RunPass::new(run_id, response.secret.clone()), response))
+    }
+
+    /// Asks for the node, for a new run with a tenant of each of these models; the run's id, and the terms.
+    pub(super) async fn start_tenants(&self, models: &[&str]) -> Result<(Bytes, StartRunResponse), Status> {
+        let run_id = random_bytes(limits::RUN_ID_BYTES)?;
+        let tenant = |model: &&str| Tenant { model: (*model).to_owned(), ..Tenant::default() };
+        let request = StartRunRequest {
+            run_id: run_id.clone(),
+            wire_version: WIRE_VERSION,
+            client: self.us.clone(),
+            tenants: models.iter().map(tenant).collect(),
+            ..StartRunRequest::default()
+        };
+        self.in_time(self.client.clone().start_run(request)).await.map(|response| (run_id, response))
     }
 
     /// The same of a node that has been claimed before and should answer at once, whatever it says.

@@ -8,6 +8,7 @@ use tonic::{Code, Status};
 use super::caller::{Caller, random_bytes};
 use super::notes::{Notes, refused, told};
 use super::rules::{CLAIM_BUSY, CODEC_UNKNOWN, RUN_UNKNOWN, Rule, SECRET_WRONG, START_BOUNDS, START_SECRET};
+use super::tenants;
 use crate::control::NodeDescription;
 use crate::error::ConnectError;
 
@@ -28,6 +29,7 @@ pub(super) struct Claim {
 pub(super) async fn check(
     caller: &Caller,
     node: &NodeDescription,
+    models: &[String],
     notes: &mut Notes,
 ) -> Result<Option<Claim>, ConnectError> {
     let unknown = caller.start(NO_CODEC).await;
@@ -37,6 +39,7 @@ pub(super) async fn check(
         return Err(caller.refused("StartRun", status));
     }
     notes.judge(&CODEC_UNKNOWN, unknown_codec(caller, unknown, node).await);
+    tenants::check(caller, models, notes).await;
     let (pass, bounds) = match caller.start("").await {
         Ok(claimed) => claimed,
         Err(status) if status.code() == Code::ResourceExhausted => return Err(caller.refused("StartRun", &status)),

@@ -2,7 +2,7 @@
 //!
 //! - `rules`: the rules in their order; `notes`: what was found about each of them;
 //! - `caller`: control calls as they are; `talk`: a Dispatch stream message by message; `samples`: what is sent;
-//! - `identity`, `claims`, `answers`, `ends`: the checks, a file for each group of rules.
+//! - `identity`, `claims`, `tenants`, `answers`, `ends`: the checks, a file for each group of rules.
 
 mod answers;
 mod caller;
@@ -13,6 +13,7 @@ mod notes;
 mod rules;
 mod samples;
 mod talk;
+mod tenants;
 
 use lon_net::host::HostNonce;
 use lon_net::random;
@@ -77,6 +78,8 @@ async fn all(config: &Config) -> Result<Conformance, ConnectError> {
         Err(status) if status.code() == Code::Unauthenticated => return Err(caller.refused("Describe", &status)),
         Err(_) => None,
     };
+    let models = described.as_ref().map_or(&[][..], |described| &described.models);
+    let models: Vec<String> = models.iter().map(|model| model.name.clone()).collect();
     let (software, node) = match described.map(|described| NodeDescription::read(address.clone(), None, described)) {
         Some(Ok(node)) => (node.software.clone(), Some(node)),
         _ => (String::new(), None),
@@ -85,7 +88,7 @@ async fn all(config: &Config) -> Result<Conformance, ConnectError> {
         notes.stop("Describe gave no description to go by");
         return Ok(Conformance { name, software, findings: notes.findings() });
     };
-    if let Some(claim) = claims::check(&caller, &node, &mut notes).await? {
+    if let Some(claim) = claims::check(&caller, &node, &models, &mut notes).await? {
         let (heard, talk) = answers::check(&caller, &node, &claim, &mut notes).await;
         ends::check(&caller, claim, heard, talk, &mut notes).await;
     }

@@ -10,13 +10,15 @@ pub struct Rule {
 }
 
 /// All rules, in the order in which they are checked.
-pub const RULES: [&Rule; 24] = [
+pub const RULES: [&Rule; 26] = [
     &NAME_NONCE,
     &NAME_FORM,
     &NAME_STABLE,
     &DESCRIBE_SAME,
     &DESCRIBE_VERSION,
     &CODEC_UNKNOWN,
+    &MODEL_UNKNOWN,
+    &TENANTS,
     &START_BOUNDS,
     &START_SECRET,
     &CLAIM_BUSY,
@@ -50,6 +52,14 @@ pub(super) const DESCRIBE_VERSION: Rule =
 pub(super) const CODEC_UNKNOWN: Rule = Rule {
     id: "codec-unknown",
     sentence: "StartRun with a codec that the node does not know is refused, and the node stays free.",
+};
+pub(super) const MODEL_UNKNOWN: Rule = Rule {
+    id: "model-unknown",
+    sentence: "StartRun with a tenant of a model that Describe does not name is refused with INVALID_ARGUMENT.",
+};
+pub(super) const TENANTS: Rule = Rule {
+    id: "tenants",
+    sentence: "StartRun returns bounds and a secret for each tenant, and the node is free when all have ended.",
 };
 pub(super) const START_BOUNDS: Rule =
     Rule { id: "start-bounds", sentence: "StartRun returns bounds that are above 0." };

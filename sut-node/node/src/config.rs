@@ -23,7 +23,7 @@ pub struct ServeConfig {
     /// True when the log has the runs of this node at level info. The first of many nodes of a process speaks for the
     /// others, whose runs are logged at level debug.
     pub logs_runs: bool,
-    /// How a model answers that has no options of its own.
+    /// Options of models that have none of their own.
     pub model: ModelConfig,
     /// Threads that serve connections, each a share of them. The first is the caller's.
     pub io_threads: NonZeroUsize,
@@ -113,7 +113,8 @@ impl ServeConfig {
         config
     }
 
-    /// Sets how much memory samples of a model may take, and the bounds on what is inside the node to what fits into that.
+    /// Sets how much memory samples of a model may take, and the bounds on what is inside the node to what fits into
+    /// that.
     pub fn set_memory(&mut self, memory: Memory) {
         let (most, usual) = (memory.waiting_bytes(), Limits::default());
         self.model.memory = memory;

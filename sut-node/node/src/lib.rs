@@ -25,8 +25,8 @@
 //!
 //! Used by the rooms above: `config` (how a node serves), `stop` (its shutdown), `host` (the machine it runs on),
 //! `memory` (how much of it samples may take), [`others`] (their files and texts), [`setting`] (an option as it is
-//! told) and [`tensor`] (a sample's tensors); `model` (a backend with its name) and `error` (why a node does not serve),
-//! beside `run`.
+//! told) and [`tensor`] (a sample's tensors); `error` (why a node does not serve), beside `run`, and `model` (a backend
+//! with its name and options) below it.
 //!
 //! `fuzz` above them: what the fuzz targets call. The program `sut-node` adds the command line, and the backend that
 //! runs ONNX models.

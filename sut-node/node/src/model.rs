@@ -40,9 +40,9 @@ pub enum ModelsError {
 pub struct Model {
     /// The name by which clients ask for it.
     pub name: ModelName,
-    /// What answers its samples.
+    /// The backend that answers its samples.
     pub backend: Arc<dyn Backend>,
-    /// How it answers them. `None`: as [`crate::ServeConfig::model`] says.
+    /// Its options. `None`: those of [`crate::ServeConfig::model`].
     pub config: Option<ModelConfig>,
 }
 

@@ -32,7 +32,8 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 /// Time for the last messages of a node that shuts down to leave.
 const LAST_MESSAGES: Duration = Duration::from_millis(200);
 
-/// Serves `models`, or one backend, on `sockets` until `shutdown` resolves, then answers what it has taken in and returns.
+/// Serves `models`, or one backend, on `sockets` until `shutdown` resolves, then answers what it has taken in and
+/// returns.
 ///
 /// `ready` is called once all of them are warm and connections are accepted. Must run on a tokio runtime (a
 /// current-thread one is the fastest here: the hot path has no work to share). Further I/O threads and inference have

@@ -1,8 +1,8 @@
 //! The command line of `sut-node`: flags become checked values, signals become a shutdown, errors become exit codes.
 //!
-//! - `args`, `backend_args`: what can be typed; `values`: how values of flags are checked; `named_backend`: a backend with
-//!   the name of its model; `for_model`: values that hold for one model of several; `opening`: from flags to a backend;
-//!   `bench_samples`: what `bench` asks it;
+//! - `args`, `backend_args`: what can be typed; `values`: how values of flags are checked; `named_backend`: a backend
+//!   with the name of its model; `for_model`: values that hold for one model of several; `opening`: from flags to a
+//!   backend; `bench_samples`: what `bench` asks it;
 //! - `commands`: what the commands do that serve nobody; `trial`: the engines that can run a model; `tune`: the fastest
 //!   setup of a node; `line`: the command line that serves with a setup; `host_load`: the processor time of other
 //!   programs; `serving`: what `serve` does;
@@ -92,6 +92,9 @@ enum Command {
       --max-tokens 64 --eos 2 --listen 127.0.0.1:8001
   sut-node serve --node N6 --backend openai:http://127.0.0.1:8080/MODEL \\
       --workers 8 --listen 127.0.0.1:8002
+  sut-node serve --node N7 --backend vision=onnx:resnet50.onnx \\
+      --backend chat=openai:http://127.0.0.1:8080/MODEL --workers chat=8 \\
+      --listen 127.0.0.1:8003
 
 A model with a cache (input_ids and past_key_values.*, as Hugging Face Optimum exports decoders) is decoded token by \
 token; a sample is token ids and, if it likes, how many tokens to answer at most.

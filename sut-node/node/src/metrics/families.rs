@@ -31,7 +31,8 @@ pub(super) const IN_FLIGHT_BYTES: Family =
 pub(super) const WAITING: Family =
     gauge("lon_sut_waiting", "samples", "Samples that wait for a thread to decode them, or for a worker.");
 
-pub(super) const RUNS_BEGUN: Family = counter("lon_sut_runs_begun", "", "Runs and probes that claimed the node.");
+pub(super) const RUNS_BEGUN: Family =
+    counter("lon_sut_runs_begun", "", "Runs, each of their tenants, and probes that claimed the node.");
 pub(super) const RUNS_ENDED: Family =
     counter("lon_sut_runs_ended", "", "Runs and probes that are over: ended by the client, or lapsed without it.");
 pub(super) const REFUSED: Family =

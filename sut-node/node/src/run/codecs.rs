@@ -25,8 +25,8 @@ impl Codecs {
     pub(crate) const NONE: Codecs =
         Codecs { samples: Codec::None, answers: Codec::None, answer_layout: Layout::Elements { element_bytes: 1 } };
 
-    /// The codecs of these names, for samples and for answers; none where a name is empty. The model's answers hold `outputs`; `takes_files` says whether the node
-    /// makes something of files as they are.
+    /// The codecs of these names, for samples and for answers; none where a name is empty. The model's answers hold
+    /// `outputs`; `takes_files` says whether the node makes something of files as they are.
     ///
     /// # Errors
     /// A codec that this node does not know, or that cannot be had as it was asked for.

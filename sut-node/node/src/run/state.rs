@@ -1,4 +1,5 @@
-//! One tenant of a run, or a probe: who claimed the node for it, which streams it has, what was answered, and when it is over.
+//! One tenant of a run, or a probe: who claimed the node for it, which streams it has, what was answered, and when it
+//! is over.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};

@@ -79,7 +79,7 @@ fn backend(info: &BackendInfo, preprocess: Option<&Preprocessing>) -> v1::Backen
     }
 }
 
-/// Returns what is told of one model; its settings are those that are its own.
+/// Returns the description of one model. Its settings are those that are its own.
 fn model(ServedModel { name, backend: answers, config, .. }: &ServedModel) -> v1::Model {
     let (info, preprocess) = (answers.info(), config.preprocess.as_ref());
     v1::Model {
@@ -90,7 +90,8 @@ fn model(ServedModel { name, backend: answers, config, .. }: &ServedModel) -> v1
     }
 }
 
-/// The answer to `Describe` of a node of this configuration and these models on the machine `host`, which has these settings of its own.
+/// The answer to `Describe` of a node of this configuration and these models on the machine `host`, which has these
+/// settings of its own.
 pub(crate) fn describe(
     config: &ServeConfig,
     host: Host,
