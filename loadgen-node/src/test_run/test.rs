@@ -175,6 +175,18 @@ impl Test {
     }
 }
 
+/// The findings on the rules of the Network division that need no samples: those of a test whose dataset is missing.
+///
+/// # Errors
+/// The settings cannot be read (exit code 2).
+pub(crate) fn findings_without_samples(spec: &TestSpec) -> Outcome<Findings> {
+    let subject = Subject { model: spec.benchmark.name, known: &spec.benchmark.settings, scenario: spec.scenario };
+    let layered = settings::layer(subject, &spec.settings)?.with_due_times()?;
+    let plan = layered.plan(samples::unknown_counts(layered.sourced.settings())).ok();
+    let planned = planned(spec, &layered, None, plan.as_ref());
+    Ok(division::judge(&Facts { planned: &planned, nodes: None, run: None }))
+}
+
 /// Returns the plan against which the rules of the Network division are checked, as far as it is known before the nodes
 /// are.
 fn planned(spec: &TestSpec, layered: &Layered, data: Option<Data>, plan: Option<&Plan>) -> Planned {
