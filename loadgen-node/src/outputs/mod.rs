@@ -43,6 +43,7 @@ pub(crate) mod report;
 pub(crate) mod samples;
 pub(crate) mod screen;
 mod search_lines;
+mod settings_line;
 pub(crate) mod stages;
 pub(crate) mod stored_timeline;
 pub(crate) mod table;

@@ -116,11 +116,11 @@ impl TestSpec {
             if holds(&finished) {
                 let start = "half of the rate that the nodes answered at once";
                 let origin = match lower {
-                    0 => format!("the rate is {start}"),
-                    lower => format!("the rate is {lower} steps below {start}"),
+                    0 => start.to_owned(),
+                    lower => format!("{lower} steps below {start}"),
                 };
                 let how = format!(
-                    "{}, and has to stay 20 % below{bound}; {origin}, and --mode FindPeakPerformance finds the highest",
+                    "{origin}; {} and has to stay 20 % below{bound}; --mode FindPeakPerformance finds the highest rate",
                     kept(&finished)
                 );
                 return Ok(Value { set, how });
