@@ -6,8 +6,8 @@
 //! - `beside`: what is written beside the logs of another engine that led a run;
 //! - `logs`: the official log files in it; `documents`: its JSON documents; `diagram`: the picture of the
 //!   system;
-//! - `screen`: the result for people, with lines from `tokens`, `network_lines` and `search_lines`;
-//!   `paint`: colours of verdicts;
+//! - `screen`: the result for people, with lines from `tokens`, `network_lines`, `search_lines` and
+//!   `settings_line`; `paint`: colours of verdicts;
 //! - `latencies`: how latencies and their limits read; `labels`: how labels of a run read;
 //! - `conf_text`: the settings for people;
 //! - `accuracy_log`: the accuracy log of a run folder, read, whole or from its backup;

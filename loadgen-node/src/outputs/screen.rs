@@ -126,7 +126,9 @@ fn scheduled(rate: f64) -> String {
 fn percentile(summary: &Summary, finished: &Finished) -> Option<String> {
     summary.metric.value.filter(|_| summary.metric.unit == "ns")?;
     let rule = finished.setup.plan.effective().scenario.judge().early_stopping();
-    let estimate = if matches!(rule, Rule::Estimate { .. }) { ", as early stopping estimates it" } else { "" };
+    // Round v0.5 has no early stopping.
+    let is_estimate = finished.setup.v05.is_none() && matches!(rule, Rule::Estimate { .. });
+    let estimate = if is_estimate { ", as early stopping estimates it" } else { "" };
     Some(format!(", p{}{estimate}", percent(summary.target_percentile)))
 }
 

@@ -27,7 +27,7 @@ fn of(effective: &Effective, ticks: Option<u64>, searched: Option<&str>) -> Stri
     let count = |name: &str, count: u64| (count > 0).then(|| format!("{name} {count}"));
     let is_asked_at_once = effective.shape.is_pulled();
     let has_rate = (is_asked_at_once || ticks.is_some()) && searched != Some("target_qps");
-    // What is expected decides how many queries are prepared.
+    // The expected latency decides how many queries are prepared.
     let is_expected = effective.scenario.traffic().expected() == Expected::Latency && ticks.is_none();
     let all = [
         has_rate.then(|| format!("target_qps {}", effective.target_qps)),

@@ -125,7 +125,7 @@ fn ways(benchmark: &Benchmark, dtype: Option<DType>, decoders: u32, selection: &
     ways
 }
 
-/// Whether the rules of the round let a benchmark have a codec. A user's own benchmark has no such rules.
+/// Returns true when the rules of the round let a benchmark have a codec. A user's own benchmark has no such rules.
 fn may_have(benchmark: &Benchmark, codec: Codec, round: &str) -> bool {
     match benchmark.network() {
         Some(rules) => rules.check(codec, Direction::Ingress, round).is_ok(),
@@ -177,13 +177,13 @@ enum Gap {
 
 impl Gap {
     /// The reason for the cell of a row.
-    fn of(row: &Row, codec: Codec, round: &str) -> Gap {
-        let Ok(benchmark) = Benchmark::named(row.benchmark) else { return Gap::Forbidden };
-        match () {
-            () if row.dtype.is_some() => Gap::OtherType,
-            () if !may_have(benchmark, codec, round) => Gap::Forbidden,
-            () if like(benchmark).is_none() => Gap::NoData,
-            () => Gap::NoGain,
+    fn of(row: &Row, codec: Codec, selection: &Selection) -> Gap {
+        let own = selection.more.iter().copied().find(|own| own.name == row.benchmark);
+        match own.or(Benchmark::find(row.benchmark).ok()) {
+            _ if row.dtype.is_some() => Gap::OtherType,
+            Some(benchmark) if !may_have(benchmark, codec, selection.round) => Gap::Forbidden,
+            Some(benchmark) if like(benchmark).is_some() => Gap::NoGain,
+            _ => Gap::NoData,
         }
     }
 
@@ -235,7 +235,7 @@ pub(crate) fn text(rows: &[Row], of: &str, decoders: u32, selection: &Selection)
     for group in rows.chunk_by(|a, b| (a.benchmark, a.dtype) == (b.benchmark, b.dtype)) {
         let mut cell = |codec: &Codec| {
             let row = group.iter().find(|row| row.codec == *codec);
-            let gap = row.is_none().then(|| Gap::of(&group[0], *codec, round)).filter(|_| decoders > 0);
+            let gap = row.is_none().then(|| Gap::of(&group[0], *codec, selection)).filter(|_| decoders > 0);
             gaps.extend(gap);
             let text = row.map(|row| number(row.samples_per_s)).or(gap.map(|gap| gap.mark().to_owned()));
             format!("{:>15}", text.unwrap_or_default())
@@ -258,7 +258,7 @@ pub(crate) fn text(rows: &[Row], of: &str, decoders: u32, selection: &Selection)
                  the SUT decompress ({threads} at one time).\n  \
                  This host measures decompression for a moment, on generated data like the benchmark's: other \
                  programs make it lower.\n  \
-                 `run --compression auto` compares the time of one sample on one thread, and may prefer another codec.\n"
+                 `run --compression auto` compares the time of one sample on one thread, and may prefer another.\n"
             ),
         });
     }
@@ -326,6 +326,13 @@ pub(crate) mod tests {
         let rows = table(Some(1e15), Some(1e15), 1, &v5);
         let resnet50: Vec<&Row> = rows.iter().filter(|row| row.benchmark == "resnet50").collect();
         assert!(resnet50.len() > 1 && resnet50[1..].iter().all(|row| row.samples_per_s < 1e6), "{resnet50:?}");
+        // Each cell without a rate has the mark of its reason.
+        let may_have = |row: &Row| may_have(Benchmark::find(row.benchmark).unwrap(), v5.codecs[0], "v5.0");
+        let forbidden = rows.iter().find(|row| !may_have(row));
+        assert_eq!(Gap::of(forbidden.unwrap(), v5.codecs[0], &v5), Gap::Forbidden);
+        assert_eq!(Gap::of(resnet50[0], v5.codecs[0], &v5), Gap::NoGain);
+        let all = text(&rows, "this fabric", 1, &v5);
+        assert!(all.contains("  a: the rules do not allow this codec for the benchmark\n"), "{all}");
         let unknown = table(Some(1e9), Some(1e9), 0, &v5);
         assert!(unknown.iter().all(|row| row.codec.is_none()), "no processors are known: {unknown:?}");
         assert!(text(&unknown, "this fabric", 0, &v5).contains("columns of codecs are blank"));

@@ -75,7 +75,8 @@ mod tests {
     #[test]
     fn keys_have_lines() {
         let text = "system = \"two\"\n[run]\nsut = \"a\"\n[[benchmark]]\nname = \"a\"\n[[benchmark]]\nname = \"b\"\n\
-                    run = { dataset = \"d\" }\nsettings.Server = { target_qps = 1 }\n[benchmark.model]\nretraining = \"no\"\n";
+                    run = { dataset = \"d\" }\nsettings.Server = { target_qps = 1 }\n[benchmark.model]\n\
+                    retraining = \"no\"\n";
         let places = Places::of(Path::new("s.toml"), text);
         for (keys, place) in [
             (&["system"][..], "s.toml:1, system"),

@@ -156,8 +156,8 @@ fn no_score(step: &Step<'_>) -> anyhow::Error {
 pub(crate) fn by_official_script(step: &Step<'_>, why: &str) -> String {
     let folder = step.folder();
     format!(
-        "{step} cannot be scored here ({why}): let the official script score {} and put its {FILE} into {}, with hash= and \
-         the SHA-256 of the log as its last line",
+        "{step} cannot be scored here ({why}): let the official script score {} and put its {FILE} into {}, with hash= \
+         and the SHA-256 of the log as its last line",
         folder.join(ACCURACY_FILE).display(),
         folder.display()
     )

@@ -44,7 +44,7 @@ pub struct Test {
     pub(super) verify: bool,
     /// The things that could not be checked.
     pub(super) notes: Vec<String>,
-    /// What is odd in its settings, and what keeps its result from becoming VALID.
+    /// Oddities of its settings, and obstacles that keep its result from becoming VALID.
     doubts: Vec<String>,
 }
 
