@@ -131,7 +131,7 @@ fn a_rate_that_is_found_holds_in_the_run_and_none_is_found_that_the_wire_forbids
         assert_eq!(finished.code, Some(0), "{finished:?}");
         let how = folder.result()["made"]["found_how"].as_str().unwrap().to_owned();
         assert!(
-            how.contains(" (limit 60.0ms), and has to stay 20 % below; a higher rate is bound by the link"),
+            how.contains(" (limit 60.0ms) and has to stay 20 % below; a higher rate is bound by the link"),
             "{how}"
         );
     }

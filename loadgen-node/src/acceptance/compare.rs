@@ -37,6 +37,18 @@ pub(crate) fn comparable(
     }
 }
 
+/// Checks that the nodes are those of a stored probe over the same transport, before anything is measured.
+///
+/// # Errors
+/// They are others.
+pub(crate) fn same_nodes(before: &FabricDocument, now: &[&str], file: &str) -> Result<(), String> {
+    let names: Vec<&str> = before.nodes.iter().map(|node| node.name.as_str()).collect();
+    let is_same = names.len() == now.len() && names.iter().all(|name| now.contains(name));
+    let told =
+        || format!("{file} has the nodes {}, this probe {}: probe the same nodes", names.join(", "), now.join(", "));
+    if is_same { Ok(()) } else { Err(told()) }
+}
+
 /// Holds a probe against one that was stored in `file`. `tolerance`: the share by which goodput may be lower.
 ///
 /// # Errors
@@ -108,14 +120,10 @@ impl<'a> Compared<'a> {
         file: &str,
     ) -> Result<Compared<'a>, String> {
         let mut nodes = Vec::new();
-        let names = |fabric: &FabricDocument| fabric.nodes.iter().map(|node| node.name.clone()).collect::<Vec<_>>();
+        let names: Vec<&str> = now.nodes.iter().map(|node| node.name.as_str()).collect();
+        same_nodes(before, &names, file)?;
         for was in &before.nodes {
-            let is =
-                now.nodes.iter().find(|node| node.name == was.name).filter(|_| names(before).len() == names(now).len());
-            let Some(is) = is else {
-                let [before, now] = [names(before), names(now)].map(|names| names.join(", "));
-                return Err(format!("{file} has the nodes {before}, this probe {now}: probe the same nodes"));
-            };
+            let Some(is) = now.nodes.iter().find(|node| node.name == was.name) else { continue };
             let judged = judge(&was.repeats(), &is.repeats(), tolerance);
             nodes.push(Pair { node: Some(&was.name), judged, ends: Some((was, is)) });
         }

@@ -1,15 +1,19 @@
 //! The goodputs of a probe that are known too badly for a baseline, and the line on a baseline that was saved.
 
 use super::pair::WAYS;
+use crate::network::ends::STARVED;
 use crate::network::spread::{self, FEWEST_REPEATS};
-use crate::outputs::documents::probe::{ByWay, ProbeDocument};
+use crate::outputs::documents::probe::{ByWay, EndDocument, ProbeDocument};
 
 /// The line on a probe that was saved in `file`, and on its use as a baseline.
 pub(crate) fn saved(probe: &ProbeDocument, tolerance: f64, file: &str) -> String {
     let (unsteady, percent) = (unsteady(probe, tolerance), (tolerance * 1000.0).round() / 10.0);
-    match unsteady.first() {
-        None => format!("\nSaved {file}: a baseline for --tolerance {percent}%\n"),
-        Some(first) => {
+    match (unsteady.first(), starved(probe).first()) {
+        (None, None) => format!("\nSaved {file}: a baseline for --tolerance {percent}%\n"),
+        (None, Some(starved)) => {
+            format!("\nSaved {file}, a weak baseline: {starved}, and a later probe may find that core free\n")
+        }
+        (Some(first), _) => {
             let more = unsteady.len() - 1;
             let more = if more > 0 { format!(", and {more} more") } else { String::new() };
             format!(
@@ -18,6 +22,26 @@ pub(crate) fn saved(probe: &ProbeDocument, tolerance: f64, file: &str) -> String
             )
         }
     }
+}
+
+/// Each end whose threads waited long for a core that others had, in words: its goodput is that of a busy host.
+pub(crate) fn starved(probe: &ProbeDocument) -> Vec<String> {
+    let wait = |end: &Option<EndDocument>| {
+        let ByWay { up, down, both } = end.as_ref()?.core_wait_s_per_s;
+        [up, down, both].into_iter().flatten().reduce(f64::max).filter(|wait| *wait >= STARVED)
+    };
+    let mut starved = Vec::new();
+    for fabric in probe.fabrics() {
+        for node in &fabric.nodes {
+            for (name, end) in [("the LoadGen node", &node.loadgen), (node.name.as_str(), &node.sut)] {
+                let told = |wait: f64| {
+                    format!("over {}, threads of {name} waited {wait:.2} s a second for a core", fabric.transport)
+                };
+                starved.extend(wait(end).map(told).filter(|told| !starved.contains(told)));
+            }
+        }
+    }
+    starved
 }
 
 /// Each goodput whose interval is wider than the tolerance to either side, or not known, in words.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use lon_net::nic::Interface;
 use lon_shell::documents::InterfaceDocument;
 
-use super::compare::compare;
-use super::steady::{saved, unsteady};
+use super::compare::{compare, same_nodes};
+use super::steady::{saved, starved, unsteady};
 use super::text::text;
 use crate::outputs::documents::against::{AgainstDocument, ChangeKind, LikelyDocument, Place};
 use crate::outputs::documents::matrix::tests::{judged, matrix};
@@ -204,6 +204,26 @@ fn an_end_that_waited_for_a_core_speaks_for_its_host() {
     assert_eq!(found.why, "its threads waited 0.79 s a second for a core that others had; it was 0.10 s");
     let found = one_node([end(0.1), end(0.1)], [waiting(0.1), waiting(0.1)]);
     assert_eq!(found.place, Place::Link, "cores were there");
+}
+
+#[test]
+fn a_baseline_of_a_busy_host_is_a_weak_one() {
+    let mut steady = measured(&[("N1", 10.0, 10.0)], (10.0, 10.0));
+    assert!(starved(&steady).is_empty() && saved(&steady, 0.05, "good.json").contains("a baseline for"));
+    steady.fabric.nodes[0].sut =
+        Some(EndDocument { core_wait_s_per_s: ByWay { up: Some(0.79), down: None, both: Some(0.1) }, ..end(0.1) });
+    let told = "over tcp, threads of N1 waited 0.79 s a second for a core";
+    assert_eq!(starved(&steady), [told]);
+    let told = format!("a weak baseline: {told}, and a later probe may find that core free");
+    assert_eq!(saved(&steady, 0.05, "good.json"), format!("\nSaved good.json, {told}\n"));
+}
+
+#[test]
+fn nodes_of_other_names_are_refused_before_a_measurement() {
+    let before = measured(&[("N1", 10.0, 10.0), ("N2", 10.0, 10.0)], (10.0, 10.0));
+    assert_eq!(same_nodes(&before.fabric, &["N2", "N1"], "base.json"), Ok(()));
+    let told = same_nodes(&before.fabric, &["N1", "N3"], "base.json").unwrap_err();
+    assert_eq!(told, "base.json has the nodes N1, N2, this probe N1, N3: probe the same nodes");
 }
 
 #[test]

@@ -42,7 +42,12 @@ impl Job<'_> {
     /// The run cannot be made; the failure has the line of the file.
     pub(crate) fn predicted_s(&self) -> Outcome<f64> {
         let sut = self.cell.nodes.as_ref().map(|_| NO_NODES);
-        let checked = spec(&self.words(sut)).and_then(|spec| Ok(Test::new(spec)?.predicted()?.duration_s));
+        let checked = spec(&self.words(sut)).and_then(|spec| {
+            let test = Test::new(spec)?;
+            let cell = self.cell.name.as_str();
+            test.doubts().iter().for_each(|doubt| tracing::warn!(cell, doubt, "settings"));
+            Ok(test.predicted()?.duration_s)
+        });
         checked.map_err(|failure| {
             let told = failure.one_line();
             let place = self.campaign.place_of(&told).map(str::to_owned);

@@ -29,7 +29,8 @@ const REPEATS_TO_COMPARE: NonZeroUsize = NonZeroUsize::new(5).unwrap();
 pub(crate) struct ProbeArgs {
     /// host[:port][,host[:port]...], @FILE or dns:NAME:PORT.
     ///
-    /// The port is 8000 unless given. @FILE has a node on each line. dns:NAME:PORT is every address of a name.
+    /// The port is 8000 unless given. A range of ports stands for a node at each (10.0.0.2:8000-8003). @FILE has a node
+    /// on each line. dns:NAME:PORT is every address of a name.
     #[arg(long, alias = "sut-server", value_name = "NODES", env = "LON_SUT", help_heading = NODES)]
     pub(crate) sut: Option<String>,
     /// The transport of the probe; all: over grpc, tcp and quic, one after the other.
@@ -193,9 +194,11 @@ pub(crate) struct CarriesArgs {
     pub(crate) require: Vec<Rate>,
     /// Rate of a link (25G): print its capacity by arithmetic, without nodes.
     ///
-    /// The payload is that of full TCP segments over MTU 1500, for --transport grpc and tcp. Prints text only.
+    /// The payload is that of full TCP segments over MTU 1500, for --transport grpc and tcp. Prints text only. Flags of
+    /// measurements, and the nodes, are refused beside it.
     #[arg(long, value_name = "RATE", value_parser = link_rate, env = "LON_PROBE_LINK_RATE", help_heading = SAMPLES,
-          conflicts_with_all = ["sut", "codecs", "require", "save", "against", "watch", "matrix"])]
+          conflicts_with_all = ["sut", "wait_ready", "duration", "max_bytes", "connections", "sizes", "repeats",
+                                "codecs", "require", "save", "against", "tolerance", "watch", "matrix"])]
     pub(crate) link_rate: Option<f64>,
 }
 

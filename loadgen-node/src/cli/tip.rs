@@ -40,7 +40,7 @@ pub(crate) fn with_tip(mut error: Error) -> Error {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
         error.remove(ContextKind::SuggestedArg);
     } else if key == FOLDER && of_command(&error, "list") {
-        let tip = StyledStr::from("the folder is the argument: list FOLDER");
+        let tip = StyledStr::from("the folder is an argument, and `results` unless given: list FOLDER");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
         error.remove(ContextKind::SuggestedArg);
     }
@@ -84,7 +84,11 @@ mod tests {
         }
         let list = Cli::try_parse_from(["loadgen-node", "list", "--results", "x"]).unwrap_err();
         let list = with_tip(list).render().to_string();
-        assert!(list.contains("the folder is the argument") && !list.contains("similar argument"), "{list}");
+        assert!(
+            list.contains("the folder is an argument, and `results` unless given")
+                && !list.contains("similar argument"),
+            "{list}"
+        );
         let replay = Cli::try_parse_from(["loadgen-node", "replay", "results/perf-Server"]).unwrap_err();
         let replay = with_tip(replay).render().to_string();
         assert!(replay.contains("'results/perf-Server' found") && replay.contains(WAYS), "{replay}");

@@ -65,7 +65,8 @@ fn text(advice: &CodecAdvice) -> String {
 Wins below: with less bandwidth than this between the hosts, sending the encoded sample and inflating it on one
 thread takes less time than sending it as it is. Where a SUT node has several decode threads to spare and throughput
 is what counts, the bound is that many times higher. Encoding happens before any clock starts and costs memory only.
-`loadgen-node probe` measures the bandwidth there is. Nothing was run: choose one with --compression.
+`loadgen-node probe` measures the bandwidth there is. Its Capacity counts samples a second with all decode threads of
+the SUT, on generated data, so that it may prefer another codec. Nothing was run: choose one with --compression.
 ",
     );
     text

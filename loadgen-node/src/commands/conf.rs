@@ -25,9 +25,6 @@ struct Samples {
     size: SampleSize,
 }
 
-/// Samples of a library of which nothing is known.
-const UNKNOWN_COUNT: u64 = 1_024;
-
 /// `conf`, and `conf --config-vector FILE.json`.
 pub(crate) fn conf(args: &ConfArgs) -> Outcome {
     if let Some(path) = &args.config_vector {
@@ -77,9 +74,10 @@ pub(super) fn view(test: &TestArgs, name: &str, scenario: Scenario) -> Outcome<V
     if !has_samples {
         warnings.push(format!(
             "{name} has no dataset here: its library is taken to have {} samples \
-                 (performance_sample_count_override, or {UNKNOWN_COUNT} without), and \
+                 (performance_sample_count_override, or {} without), and \
                  predicted bytes leave the samples themselves out",
-            qsl.total
+            qsl.total,
+            samples::UNKNOWN_COUNT
         ));
     }
     if settings.test05 {
@@ -90,19 +88,7 @@ pub(super) fn view(test: &TestArgs, name: &str, scenario: Scenario) -> Outcome<V
     }
     let plan = wanted.plan(qsl);
     match &plan {
-        Ok(plan) => {
-            warnings.extend(plan.faults().iter().cloned());
-            warnings.extend(plan.unsupported());
-            match settings::to_find(&wanted.sourced) {
-                None => {
-                    let told = |obstacle| format!("the run cannot become VALID: {obstacle}");
-                    warnings.extend(predict::obstacles(plan, false).into_iter().map(told));
-                }
-                Some(field) => warnings.push(format!(
-                    "{field} is auto: a run finds it first, so that the size of the run is not known before"
-                )),
-            }
-        }
+        Ok(plan) => warnings.extend(settings::doubts(&wanted, plan, false)),
         Err(error) => warnings.push(format!("these settings cannot be run: {error}")),
     }
     let is_auto = settings::to_find(&wanted.sourced).is_some();
@@ -179,11 +165,7 @@ fn findings(args: &ConfArgs, name: &str, scenario: Scenario, view: &View) -> Out
 impl Samples {
     /// Nothing but a count, as official settings give it.
     fn unknown(settings: &TestSettings) -> Samples {
-        let count = match settings.performance_sample_count_override {
-            0 => UNKNOWN_COUNT,
-            count => count,
-        };
-        let counts = Qsl { total: count, performance: count };
+        let counts = samples::unknown_counts(settings);
         Samples { counts, size: SampleSize { memory_bytes: 0, wire_bytes: samples::MESSAGE_FIELDS_BYTES } }
     }
 

@@ -47,7 +47,7 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
     if args.plan.matrix.matrix {
         asked.targets.iter().try_for_each(|target| matrix::check(target, &asked.plan))?;
     }
-    let (fabrics, mut outcome) = measured(&asked, &signals)?;
+    let (fabrics, mut outcome) = measured(&asked, baseline.as_ref().map(|(file, before)| (*file, before)), &signals)?;
     let mut matrices = Vec::new();
     if args.plan.matrix.matrix && outcome.is_ok() {
         (matrices, outcome) = measured_among_each_other(args, &asked, &signals)?;
@@ -145,8 +145,13 @@ fn warn_of_missing(fabrics: &[Fabric]) {
     }
 }
 
-/// A baseline that scatters decides nothing later.
+/// A baseline that scatters, or is that of a busy host, decides nothing later.
 fn warn_of_scatter(document: &ProbeDocument, tolerance: f64) {
+    let starved = acceptance::starved(document);
+    if !starved.is_empty() {
+        let advice = "stop other programs on that host, then save it again under another name";
+        tracing::warn!(ends = starved.join("; "), advice, "the baseline is that of a busy host");
+    }
     let unsteady = acceptance::unsteady(document, tolerance);
     if !unsteady.is_empty() {
         let advice = "longer --duration or more --repeats";
@@ -187,13 +192,18 @@ fn of_a_link(args: &ProbeArgs, bits_per_s: f64) -> Outcome {
 /// Fabric found over each transport, and the outcome of the probe.
 type Measured = (Vec<Fabric>, Result<(), ProbeError>);
 
-fn measured(asked: &ProbeAsked, signals: &Signals) -> Outcome<Measured> {
+/// Measures over each transport; `baseline`: the probe with which this one is compared, and its file.
+fn measured(asked: &ProbeAsked, baseline: Option<(&Path, &ProbeDocument)>, signals: &Signals) -> Outcome<Measured> {
     let mut fabrics = Vec::new();
-    for target in &asked.targets {
+    for (at, target) in asked.targets.iter().enumerate() {
         // A control connection to each node, and those that are filled.
         let each = 1 + asked.plan.most_connections().get() as u64;
         descriptors::enough_for(target.peers.addresses().len(), each).or_exit(Exit::Usage)?;
         let qdl = target.connect()?;
+        if let Some((file, before)) = baseline.and_then(|(file, before)| Some((file, before.fabrics().nth(at)?))) {
+            let names: Vec<&str> = qdl.nodes().iter().map(|node| node.name.as_str()).collect();
+            compared(acceptance::same_nodes(before, &names, &shown(file)))?;
+        }
         let (fabric, outcome) = measure(&qdl, target.peers.transport().name(), &asked.plan, signals)?;
         fabrics.push(fabric);
         if outcome.is_err() {

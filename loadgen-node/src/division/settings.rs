@@ -26,7 +26,7 @@ pub(super) fn duration(facts: &Facts<'_>) -> Verdict {
         return NO_LENGTH;
     }
     let ms = planned.settings.official.get("min_duration_ms").map(ToString::to_string).unwrap_or_default();
-    let remedy = |fault| format!("{fault}; --set min_duration={ms} keeps the rule");
+    let remedy = |fault| format!("{fault}, for every benchmark; --set min_duration={ms} keeps the rule");
     Verdict::of(changed(facts, &["min_duration_ms"], May::Grow).into_iter().map(remedy))
 }
 
@@ -153,7 +153,10 @@ fn found(facts: &Facts<'_>, faults: Vec<String>) -> Verdict {
     let planned = facts.planned;
     match planned.settings.are_known {
         true => Verdict::of(faults),
-        false => Verdict::not_seen(format!("round {} has no settings for {}", planned.round, planned.benchmark.name)),
+        false => Verdict::not_seen(format!(
+            "round {} has no settings for {} to compare",
+            planned.round, planned.benchmark.name
+        )),
     }
 }
 

@@ -52,7 +52,10 @@ pub(super) fn published(facts: &Facts<'_>) -> Verdict {
     let benchmark = facts.planned.benchmark;
     match benchmark.is_of_mlperf() {
         true => Verdict::Kept,
-        false => Verdict::not_seen(format!("{} is no benchmark of MLPerf", benchmark.name)),
+        false => {
+            let told = "is no benchmark of MLPerf, which breaks rule suite and leaves nothing to compare";
+            Verdict::not_seen(format!("{} {told}", benchmark.name))
+        }
     }
 }
 

@@ -225,7 +225,11 @@ fn a_good_plan_breaks_nothing() {
 fn settings_differ_only_as_the_rules_let_them() {
     for (set, id, said) in [
         ("min_duration=2s", "run_duration", "min_duration_ms is 2000 (--set min_duration=2s), 600000 at least"),
-        ("min_duration=3s", "run_duration", "in round v5.0; --set min_duration=600000 keeps the rule"),
+        (
+            "min_duration=3s",
+            "run_duration",
+            "in round v5.0, for every benchmark; --set min_duration=600000 keeps the rule",
+        ),
         ("min_query_count=1", "query_count", "min_query_count is 1"),
         ("max_duration=700s", "no_early_end", "max_duration_ms is 700000"),
         ("max_query_count=9", "no_early_end", "max_query_count is 9"),

@@ -101,7 +101,7 @@ pub(crate) fn rows(text: &mut String, node: &str, loadgen: Option<&End>, sut: Op
             let _ = writeln!(text, "  {:<22}  its threads waited {wait:.2} s a second for a core that others had", "");
         }
         if let Some(moved) = end.moved() {
-            let _ = writeln!(text, "  {:<22}  counters that changed: {moved}", "");
+            let _ = writeln!(text, "  {:<22}  counters of the whole host that changed: {moved}", "");
         }
     }
 }
@@ -138,7 +138,7 @@ mod tests {
             "cubic",
             "loopback",
             "waited 0.79 s a second for a core",
-            "counters that changed: tcp.RetransSegs 20",
+            "counters of the whole host that changed: tcp.RetransSegs 20",
         ] {
             assert!(text.contains(word), "no '{word}' in {text}");
         }

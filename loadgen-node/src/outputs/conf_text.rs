@@ -5,13 +5,15 @@ use std::fmt::Write as _;
 use lon_shell::figures::{bytes, length_ns};
 use serde_json::{Map, Value};
 
-use super::documents::conf::{ConfDocument, PredictedDocument, SettingDocument};
+use super::documents::conf::{ConfDocument, PredictedDocument, QueryCountDocument, SettingDocument};
 use super::documents::division::RuleDocument;
 use super::table::Table;
 use loadgen::settings::IntegerRule;
 
 /// The column of the counts that follow from the confidence interval alone.
 const FORMULA: &str = "by the confidence formula";
+/// The column of the fewest queries with which early stopping can judge.
+const EARLY_STOPPING: &str = "least for early stopping";
 
 /// All tables of the document as text for people.
 pub(crate) fn text(document: &ConfDocument) -> String {
@@ -77,7 +79,7 @@ pub(crate) fn table(document: &ConfDocument) -> Table {
         let percentile = format!("p{}", count.percentile);
         table.row(["queries needed", &percentile, &count.queries.to_string(), FORMULA]);
         table.row(["queries needed", &percentile, &count.rounded.to_string(), "rounded up to n * 2^13"]);
-        table.row(["queries needed", &percentile, &count.early_stopping_minimum.to_string(), "early stopping"]);
+        table.row(["queries needed", &percentile, &least(count), EARLY_STOPPING]);
     }
     for RuleDocument { id, verdict, why, .. } in &document.division.rules {
         table.row(["rules", id, verdict, why.as_deref().unwrap_or_default()]);
@@ -145,14 +147,25 @@ fn query_counts(text: &mut String, document: &ConfDocument) {
     let _ = writeln!(
         text,
         "  {:<12} {:<26} {:<26} {:<12}",
-        "percentile", FORMULA, "rounded up to n * 2^13", "early stopping"
+        "percentile", FORMULA, "rounded up to n * 2^13", EARLY_STOPPING
     );
     for count in &document.query_counts {
         let _ = writeln!(
             text,
             "  {:<12} {:<26} {:<26} {:<12}",
-            count.percentile, count.queries, count.rounded, count.early_stopping_minimum
+            count.percentile,
+            count.queries,
+            count.rounded,
+            least(count)
         );
+    }
+}
+
+/// The fewest queries for early stopping; a scenario without early stopping says so.
+fn least(count: &QueryCountDocument) -> String {
+    match count.early_stopping_minimum {
+        0 => "not in this scenario".to_owned(),
+        least => least.to_string(),
     }
 }
 
@@ -190,6 +203,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_scenario_without_early_stopping_says_so() {
+        let count = |early_stopping_minimum| QueryCountDocument {
+            percentile: 99.0,
+            margin: 0.05,
+            confidence: 99.0,
+            queries: 262_742,
+            rounded: 270_336,
+            early_stopping_minimum,
+        };
+        assert_eq!([count(459), count(0)].map(|count| least(&count)), ["459", "not in this scenario"]);
+    }
 
     #[test]
     fn times_have_the_unit_that_fits_beside_them() {

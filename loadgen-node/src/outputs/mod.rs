@@ -6,8 +6,8 @@
 //! - `beside`: what is written beside the logs of another engine that led a run;
 //! - `logs`: the official log files in it; `documents`: its JSON documents; `diagram`: the picture of the
 //!   system;
-//! - `screen`: the result for people, with lines from `tokens`, `network_lines` and `search_lines`;
-//!   `paint`: colours of verdicts;
+//! - `screen`: the result for people, with lines from `tokens`, `network_lines`, `search_lines` and
+//!   `settings_line`; `paint`: colours of verdicts;
 //! - `latencies`: how latencies and their limits read; `labels`: how labels of a run read;
 //! - `conf_text`: the settings for people;
 //! - `accuracy_log`: the accuracy log of a run folder, read, whole or from its backup;
@@ -43,6 +43,7 @@ pub(crate) mod report;
 pub(crate) mod samples;
 pub(crate) mod screen;
 mod search_lines;
+mod settings_line;
 pub(crate) mod stages;
 pub(crate) mod stored_timeline;
 pub(crate) mod table;

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use super::documents::arrivals::ArrivalsDocument;
 use super::documents::bursts::BurstsDocument;
@@ -18,11 +17,12 @@ use super::documents::result_summary::{MetricDocument, ResultSummary, scheduled_
 use super::documents::within::WithinDocument;
 use super::documents::{accuracy, find_peak};
 use super::keep::{NotWritten, Saved};
-use super::{latencies, network_lines as lines, paint, report, search_lines, tokens};
+use super::{latencies, network_lines as lines, paint, report, search_lines, settings_line, tokens};
 use crate::division::Division;
 use crate::test_run::finished::{Finished, Judgement};
 use crate::verdict::limits::{LatencyLimit, Limited};
 use crate::verdict::stalls;
+use loadgen::judge::early_stopping::{Rule, percent};
 use loadgen::judge::{Counts, Reason, Summary, UsersSummary, Verdict};
 use loadgen::run::{Bracket, End, PhaseOutcome, SearchEnd};
 use loadgen::trace::PhaseMode;
@@ -122,6 +122,30 @@ fn scheduled(rate: f64) -> String {
     format!("{rate:.2} samples/s (the same samples over the time in which queries were due)")
 }
 
+/// The percentile of a metric that is a latency, and the estimate that it is, where it is one.
+fn percentile(summary: &Summary, finished: &Finished) -> Option<String> {
+    summary.metric.value.filter(|_| summary.metric.unit == "ns")?;
+    let rule = finished.setup.plan.effective().scenario.judge().early_stopping();
+    // Round v0.5 has no early stopping.
+    let is_estimate = finished.setup.v05.is_none() && matches!(rule, Rule::Estimate { .. });
+    let estimate = if is_estimate { ", as early stopping estimates it" } else { "" };
+    Some(format!(", p{}{estimate}", percent(summary.target_percentile)))
+}
+
+/// The cause that held a measured run back, or that there is none.
+fn bound(finished: &Finished) -> Option<String> {
+    let (outcome, effective) = (&finished.outcome, finished.setup.plan.effective());
+    if let Some(bound) = &finished.judgement.bound {
+        return Some(bound.words());
+    }
+    let is_measured = outcome.summary.is_some() && outcome.find_peak.is_none() && finished.setup.v05.is_none();
+    let why = match effective.shape.has_schedule() {
+        true => "the nodes kept up with the schedule, within the limits",
+        false => "each query waits for the answer before it, and no part of the round trip stands out",
+    };
+    (is_measured && outcome.end == End::Completed && outcome.counts().completed > 0).then(|| format!("nothing: {why}"))
+}
+
 /// The load that was asked for, where it stands in no other line.
 fn asked(finished: &Finished) -> String {
     let plan = &finished.setup.plan;
@@ -155,12 +179,13 @@ pub(crate) fn text<'a>(
     }
     lines.push(("SUT", format!("{} ({})", sut_name(finished), engines(finished))));
     lines.push(("Test", test(finished)));
-    lines.extend(settings(finished).map(|settings| ("Settings", settings)));
+    lines.extend(settings_line::text(finished).map(|settings| ("Settings", settings)));
     if let Some(summary) = &outcome.summary {
         let metric = summary.metric;
         let value = metric.value.map(|value| of_unit(value, metric.unit));
         let value = value.as_deref().unwrap_or("none: too little was answered");
-        lines.push(("Metric", format!("{} = {value}{}", metric.name, asked(finished))));
+        let percentile = percentile(summary, finished).unwrap_or_default();
+        lines.push(("Metric", format!("{} = {value}{percentile}{}", metric.name, asked(finished))));
         let rate = scheduled_rate(summary, finished.setup.plan.effective());
         lines.extend(rate.map(|rate| ("Scheduled", scheduled(rate))));
         let limits = LatencyLimit::all(summary, finished.setup.plan.effective());
@@ -187,9 +212,7 @@ pub(crate) fn text<'a>(
         let (answered, failed) = (warm_up.answered, warm_up.failed);
         lines.push(("Warm-up", format!("{answered} samples answered, {failed} failed{rate}{p99}; not judged")));
     }
-    if let Some(bound) = &finished.judgement.bound {
-        lines.push(("Bound", bound.words()));
-    }
+    lines.extend(bound(finished).map(|bound| ("Bound", bound)));
     if let Some(found) = &finished.setup.found {
         let (key, value) = found.set.split_once('=').unwrap_or_default();
         lines.push(("Found", format!("{key}=auto chose {value}: {}", found.how)));
@@ -305,36 +328,6 @@ fn marks(judgement: &Judgement, division: Division) -> Vec<String> {
         )];
     }
     findings.marks().into_iter().chain([format!("Network division: {}", findings.tally().text(""))]).collect()
-}
-
-/// The settings that shape the measurement, beside the rate or the limit that stands in another line. None where
-/// nothing is measured, and where each trial of a search has its own.
-fn settings(finished: &Finished) -> Option<String> {
-    let effective = finished.setup.plan.effective();
-    if !effective.mode.has_performance() || finished.outcome.find_peak.is_some() {
-        return None;
-    }
-    let time = |name: &str, ms: u64| (ms > 0).then(|| format!("{name} {:?}", Duration::from_millis(ms)));
-    let count = |name: &str, count: u64| (count > 0).then(|| format!("{name} {count}"));
-    let is_asked_at_once = effective.shape.is_pulled();
-    // The queries of MultiStream have a rate in round v0.5 alone.
-    let v05 = finished.setup.v05.as_ref();
-    let ticks = v05.filter(|_| effective.shape.has_query_latencies()).map(|_| effective.max_async_queries);
-    let has_rate = is_asked_at_once || ticks.is_some();
-    let all = [
-        has_rate.then(|| format!("target_qps {}", effective.target_qps)),
-        ticks.map(|queries| format!("max_async_queries {queries}")),
-        time("min_duration", effective.min_duration_ms),
-        // The one query of Offline has the samples of all.
-        count("min_query_count", effective.min_query_count).filter(|_| !is_asked_at_once),
-        count("min_sample_count", effective.min_sample_count).filter(|_| is_asked_at_once),
-        time("max_duration", effective.max_duration_ms),
-        count("max_query_count", effective.max_query_count),
-        count("samples_per_query", effective.samples_per_query)
-            .filter(|_| !is_asked_at_once && effective.samples_per_query > 1),
-        count("performance_sample_count", effective.performance_sample_count),
-    ];
-    Some(all.into_iter().flatten().collect::<Vec<String>>().join(", "))
 }
 
 fn verdict(finished: &Finished) -> String {

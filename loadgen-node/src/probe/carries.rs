@@ -5,6 +5,7 @@
 //! subtracted. Benchmarks without a formula, such as a user's own, are counted by their inputs. Ratios and speeds of
 //! codecs are measured here, on generated data like the benchmark's: the SUT's own may differ.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use loadgen::conf::rules::RULES;
@@ -124,17 +125,26 @@ fn ways(benchmark: &Benchmark, dtype: Option<DType>, decoders: u32, selection: &
     ways
 }
 
+/// Returns true when the rules of the round let a benchmark have a codec. A user's own benchmark has no such rules.
+fn may_have(benchmark: &Benchmark, codec: Codec, round: &str) -> bool {
+    match benchmark.network() {
+        Some(rules) => rules.check(codec, Direction::Ingress, round).is_ok(),
+        None => benchmark.file.is_some(),
+    }
+}
+
+/// Data like the benchmark's, as `--dataset` names it.
+fn like(benchmark: &Benchmark) -> Option<&str> {
+    let like = LIKE.iter().find(|(name, _)| *name == benchmark.name).map(|(_, like)| *like);
+    like.or(benchmark.example().filter(|_| benchmark.file.is_some()))
+}
+
 /// Measures each of these codecs on data like the benchmark's, where the rules of the round allow the codec. A user's
 /// own benchmark without rules takes every codec, a benchmark of MLPerf outside the Network division none.
 pub(crate) fn figures(benchmark: &Benchmark, codecs: &[Codec], round: &str) -> Vec<Figures> {
-    let allowed = |codec: &Codec| match benchmark.network() {
-        Some(rules) => rules.check(*codec, Direction::Ingress, round).is_ok(),
-        None => benchmark.file.is_some(),
-    };
-    let codecs: Vec<Codec> = codecs.iter().copied().filter(|codec| !codec.is_none()).filter(allowed).collect();
-    let like = LIKE.iter().find(|(name, _)| *name == benchmark.name).map(|(_, like)| *like);
-    let like = like.or(benchmark.example().filter(|_| benchmark.file.is_some()));
-    let (Some(like), false) = (like, codecs.is_empty()) else { return Vec::new() };
+    let allowed = |codec: &Codec| !codec.is_none() && may_have(benchmark, *codec, round);
+    let codecs: Vec<Codec> = codecs.iter().copied().filter(allowed).collect();
+    let (Some(like), false) = (like(benchmark), codecs.is_empty()) else { return Vec::new() };
     let measured = benchmark.open(Some(like)).map(|dataset| advice::measure(&dataset, &codecs, SAMPLES));
     match measured {
         Ok(Ok(measured)) => measured,
@@ -156,6 +166,48 @@ pub(crate) fn left_out(selection: &Selection, rows: &[Row]) -> Vec<String> {
     missing.map(|own| format!("{}: left out, {}", own.name, reason(own))).collect()
 }
 
+/// Why a benchmark has no rate with a codec.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Gap {
+    Forbidden,
+    NoData,
+    NoGain,
+    OtherType,
+}
+
+impl Gap {
+    /// The reason for the cell of a row.
+    fn of(row: &Row, codec: Codec, selection: &Selection) -> Gap {
+        let own = selection.more.iter().copied().find(|own| own.name == row.benchmark);
+        match own.or(Benchmark::find(row.benchmark).ok()) {
+            _ if row.dtype.is_some() => Gap::OtherType,
+            Some(benchmark) if !may_have(benchmark, codec, selection.round) => Gap::Forbidden,
+            Some(benchmark) if like(benchmark).is_some() => Gap::NoGain,
+            _ => Gap::NoData,
+        }
+    }
+
+    /// The mark in the cell.
+    fn mark(self) -> &'static str {
+        match self {
+            Gap::Forbidden => "a",
+            Gap::NoData => "b",
+            Gap::NoGain => "c",
+            Gap::OtherType => "d",
+        }
+    }
+
+    /// The footnote of the mark.
+    fn words(self) -> &'static str {
+        match self {
+            Gap::Forbidden => "the rules do not allow this codec for the benchmark",
+            Gap::NoData => "there is no data like the benchmark's to try codecs on",
+            Gap::NoGain => "the codec makes data like the benchmark's no smaller",
+            Gap::OtherType => "codecs are tried on the type of the rules' formula alone",
+        }
+    }
+}
+
 /// A line for each benchmark, codecs beside each other. The codecs are those that the rules allow. `of` names the
 /// fabric, with processors of its SUT.
 pub(crate) fn text(rows: &[Row], of: &str, decoders: u32, selection: &Selection) -> String {
@@ -170,21 +222,26 @@ pub(crate) fn text(rows: &[Row], of: &str, decoders: u32, selection: &Selection)
         text.push_str("  not known: goodput was not measured both ways\n");
         return text;
     }
-    let codecs: Vec<String> = [Codec::None].iter().chain(&selection.codecs).map(ToString::to_string).collect();
-    let head = |codec: &String| if *codec == Codec::None.to_string() { "no codec".to_owned() } else { codec.clone() };
-    let heads: String = codecs.iter().map(|codec| format!("{:>15}", head(codec))).collect();
+    let columns: Vec<Codec> = [Codec::None].iter().chain(&selection.codecs).copied().collect();
+    let head = |codec: &Codec| if codec.is_none() { "no codec".to_owned() } else { codec.to_string() };
+    let heads: String = columns.iter().map(|codec| format!("{:>15}", head(codec))).collect();
     let name = |row: &Row| {
         let typed = row.dtype.map_or(row.benchmark.to_owned(), |dtype| format!("{} {dtype}", row.benchmark));
         row.last_round.map_or(typed.clone(), |last| format!("{typed} ({last})"))
     };
     let width = rows.iter().map(|row| name(row).chars().count()).fold(26, usize::max);
     let _ = writeln!(text, "  {:<width$}{heads}", "benchmark");
+    let mut gaps = BTreeSet::new();
     for group in rows.chunk_by(|a, b| (a.benchmark, a.dtype) == (b.benchmark, b.dtype)) {
-        let cell = |codec: &String| {
-            let row = group.iter().find(|row| row.codec.to_string() == *codec);
-            format!("{:>15}", row.map(|row| number(row.samples_per_s)).unwrap_or_default())
+        let mut cell = |codec: &Codec| {
+            let row = group.iter().find(|row| row.codec == *codec);
+            let gap = row.is_none().then(|| Gap::of(&group[0], *codec, selection)).filter(|_| decoders > 0);
+            gaps.extend(gap);
+            let text = row.map(|row| number(row.samples_per_s)).or(gap.map(|gap| gap.mark().to_owned()));
+            format!("{:>15}", text.unwrap_or_default())
         };
-        let line = format!("  {:<width$}{}", name(&group[0]), codecs.iter().map(cell).collect::<String>());
+        let cells: String = columns.iter().map(&mut cell).collect();
+        let line = format!("  {:<width$}{cells}", name(&group[0]));
         let _ = writeln!(text, "{}", line.trim_end());
     }
     if rows.iter().any(|row| row.last_round.is_some()) {
@@ -201,9 +258,12 @@ pub(crate) fn text(rows: &[Row], of: &str, decoders: u32, selection: &Selection)
                  the SUT decompress ({threads} at one time).\n  \
                  This host measures decompression for a moment, on generated data like the benchmark's: other \
                  programs make it lower.\n  \
-                 Blank: the rules forbid the codec, it makes the data no smaller, or there is no data to try it on.\n"
+                 `run --compression auto` compares the time of one sample on one thread, and may prefer another.\n"
             ),
         });
+    }
+    for gap in gaps {
+        let _ = writeln!(text, "  {}: {}", gap.mark(), gap.words());
     }
     text
 }
@@ -266,6 +326,13 @@ pub(crate) mod tests {
         let rows = table(Some(1e15), Some(1e15), 1, &v5);
         let resnet50: Vec<&Row> = rows.iter().filter(|row| row.benchmark == "resnet50").collect();
         assert!(resnet50.len() > 1 && resnet50[1..].iter().all(|row| row.samples_per_s < 1e6), "{resnet50:?}");
+        // Each cell without a rate has the mark of its reason.
+        let may_have = |row: &Row| may_have(Benchmark::find(row.benchmark).unwrap(), v5.codecs[0], "v5.0");
+        let forbidden = rows.iter().find(|row| !may_have(row));
+        assert_eq!(Gap::of(forbidden.unwrap(), v5.codecs[0], &v5), Gap::Forbidden);
+        assert_eq!(Gap::of(resnet50[0], v5.codecs[0], &v5), Gap::NoGain);
+        let all = text(&rows, "this fabric", 1, &v5);
+        assert!(all.contains("  a: the rules do not allow this codec for the benchmark\n"), "{all}");
         let unknown = table(Some(1e9), Some(1e9), 0, &v5);
         assert!(unknown.iter().all(|row| row.codec.is_none()), "no processors are known: {unknown:?}");
         assert!(text(&unknown, "this fabric", 0, &v5).contains("columns of codecs are blank"));

@@ -44,9 +44,9 @@ impl Prefilled {
     }
 }
 
-/// Lines of a file that are marked, and empty or as the template has them: each with its number, its table and key, and
-/// what belongs there.
-pub(super) fn left(text: &str) -> Vec<String> {
+/// Lines of a file that are marked, and empty or as the template has them: each with the file and its number, its table
+/// and key, and what belongs there.
+pub(super) fn left(file: &str, text: &str) -> Vec<String> {
     let (mut found, mut wanted, mut table) = (Vec::new(), None, String::new());
     let is_guess =
         |key: &str, value: &str| Prefilled::of(key).is_some_and(|text| text.is_guess(value.trim_matches('"')));
@@ -58,7 +58,7 @@ pub(super) fn left(text: &str) -> Vec<String> {
         } else if let (Some(wanted), Some((key, value))) = (wanted, line.split_once('=')) {
             let (key, value) = (key.trim(), value.trim());
             let is_as_written = value == "\"\"" || is_guess(key, value) || HEAD.lines().any(|own| own == line);
-            found.extend(is_as_written.then(|| format!("line {number}, {table}{key}: {wanted}")));
+            found.extend(is_as_written.then(|| format!("{file}:{number}, {table}{key}: {wanted}")));
         }
     }
     found
@@ -74,7 +74,7 @@ mod tests {
             "{HEAD}# FILL IN: The name of the system.\nsystem_name = \"\"\n# FILL IN: Air, water.\ncooling = \"air\"\n"
         );
         let keys = |text: &str| -> Vec<String> {
-            let open = left(text);
+            let open = left("s.toml", text);
             open.iter().filter_map(|line| Some(line.split(", ").nth(1)?.split(':').next()?.to_owned())).collect()
         };
         let open = keys(&whole);
@@ -83,7 +83,7 @@ mod tests {
             assert!(open.iter().any(|known| known == key), "{key}: {open:?}");
         }
         assert_eq!(open[open.len() - 2..], ["system-description.system_name", "system-description.cooling"]);
-        assert!(left(&whole).last().is_some_and(|line| line.ends_with("cooling: Air, water.")));
+        assert!(left("s.toml", &whole).last().is_some_and(|line| line.ends_with("cooling: Air, water.")));
         let filled = whole.replace("ORGANISATION", "Acme").replace("system_name = \"\"", "system_name = \"two\"");
         // A line that is right as it is has no mark any more.
         let filled = filled.replace("# FILL IN: the SUT nodes.\n", "").replace("\"air\"", "\"water\"");

@@ -13,6 +13,7 @@ use lon_shell::duration::parse_duration;
 use super::division::SubmissionDivision;
 use super::entry::Entry;
 use super::file::{BenchmarkTable, SubmissionFile, Texts};
+use super::places::Places;
 use super::{blanks, flags};
 use crate::test_run::stated::is_official;
 
@@ -51,6 +52,8 @@ pub(crate) struct Submission {
     pub(crate) entries: Vec<Entry>,
     /// Lines of the file that have still to be filled in, each with what belongs there.
     pub(crate) fill_in: Vec<String>,
+    /// The lines of the file's keys.
+    pub(crate) places: Places,
 }
 
 impl Submission {
@@ -58,56 +61,63 @@ impl Submission {
     ///
     /// # Errors
     /// It cannot be read, is no TOML, has a key that is not known, or says something that cannot be submitted; the
-    /// text names the key and what to write instead.
+    /// text names the line, the key and what to write instead.
     pub(crate) fn read(path: &Path) -> Result<Submission> {
-        let shown = || path.display().to_string();
         let text = files::given_text(path).with_context(|| {
             format!("cannot read {}: `loadgen-node submission init FILE` writes one to fill in", path.display())
         })?;
-        let file: SubmissionFile = toml::from_str(&text).with_context(shown)?;
         if let Some(name) = flags::from_environment() {
             bail!("{name} is set in the environment, and would change every run: unset it");
         }
-        Ok(Submission { fill_in: blanks::left(&text), ..Submission::of(file).with_context(shown)? })
+        Submission::of_text(path, &text)
     }
 
-    fn of(file: SubmissionFile) -> Result<Submission> {
+    fn of_text(path: &Path, text: &str) -> Result<Submission> {
+        let shown = || path.display().to_string();
+        let file: SubmissionFile = toml::from_str(text).with_context(shown)?;
+        let submission = Submission::of(file, Places::of(path, text))?;
+        Ok(Submission { fill_in: blanks::left(&shown(), text), ..submission })
+    }
+
+    fn of(file: SubmissionFile, places: Places) -> Result<Submission> {
+        let at = |keys: &[&str]| places.at(keys);
         let division = match file.division.as_str() {
             "network" => SubmissionDivision::Network,
             "open" => SubmissionDivision::Open,
-            other => bail!("division = \"{other}\": write network or open"),
+            other => bail!("{}: \"{other}\": write network or open", at(&["division"])),
         };
-        let rules = Rules::named(&file.round).context("round")?;
+        let rules = Rules::named(&file.round).with_context(|| at(&["round"]))?;
         for (key, word) in [("submitter", &file.submitter), ("system", &file.system)] {
-            folder_name(key, word)?;
+            folder_name(word).with_context(|| at(&[key]))?;
         }
         let length = |text: &str| {
             parse_duration(text)
                 .ok()
                 .filter(|length| !length.is_zero())
-                .ok_or_else(|| anyhow!("rehearsal = \"{text}\": write a number and a unit, for example 10s"))
+                .ok_or_else(|| anyhow!("\"{text}\": write a number and a unit, for example 10s"))
         };
-        let rehearsal = file.rehearsal.as_deref().map(length).transpose()?;
-        let engine = engine(file.engine.as_deref(), file.official)?;
+        let rehearsal = file.rehearsal.as_deref().map(length).transpose().with_context(|| at(&["rehearsal"]))?;
+        let engine = engine(file.engine.as_deref(), file.official).with_context(|| at(&[engine_key(&places)]))?;
         let usual = if rehearsal.is_some() { "rehearsal" } else { "runs" };
         let runs = file.runs.unwrap_or_else(|| usual.into());
         for (key, text) in [("code", &file.texts.code), ("calibration", &file.texts.calibration)] {
-            ensure!(!text.trim().is_empty(), "[texts] {key} is empty: a submission must say it");
+            ensure!(!text.trim().is_empty(), "{} is empty: a submission must say it", at(&["texts", key]));
         }
-        check_keys(&file.system_description).context("[system-description]")?;
+        for key in file.system_description.keys() {
+            check_key(key).with_context(|| at(&["system-description", key]))?;
+        }
         ensure!(!file.benchmark.is_empty(), "there is no [[benchmark]]");
-        let entry = |table: BenchmarkTable| {
-            let name = table.name.clone();
-            Entry::of(table, division, rules, rehearsal).with_context(|| format!("[[benchmark]] {name}"))
-        };
-        let entries: Vec<Entry> = file.benchmark.into_iter().map(entry).collect::<Result<_>>()?;
-        for (at, entry) in entries.iter().enumerate() {
-            let is_twice = entries[..at].iter().any(|other| other.folder == entry.folder);
-            ensure!(!is_twice, "[[benchmark]] {} is there twice", entry.folder);
+        let entry =
+            |(number, table): (usize, BenchmarkTable)| Entry::of(table, (number, &places), division, rules, rehearsal);
+        let entries: Vec<Entry> = file.benchmark.into_iter().enumerate().map(entry).collect::<Result<_>>()?;
+        for (number, entry) in entries.iter().enumerate() {
+            let is_twice = entries[..number].iter().any(|other| other.folder == entry.folder);
+            ensure!(!is_twice, "{}: {} is there twice", at(&entry.keys(&["name"])), entry.folder);
         }
         let is_edge = file.system_description.get("system_type").is_some_and(|kind| kind.contains(EDGE));
         if let Some(entry) = entries.iter().find(|entry| !entry.inferred.is_empty() && !is_edge) {
-            bail!("{}: results are inferred in the edge suite alone: system_type = \"{EDGE}\"", entry.folder);
+            let place = at(&entry.keys(&["inferred"]));
+            bail!("{place}: results are inferred in the edge suite alone: system_type = \"{EDGE}\"");
         }
         Ok(Submission {
             submitter: file.submitter,
@@ -117,13 +127,42 @@ impl Submission {
             engine,
             rehearsal,
             runs,
-            flags: flags::flags(&file.run).context("[run]")?,
+            flags: flags::flags(&file.run, |key| at(&["run", key]))?,
             description: file.system_description,
             texts: file.texts,
             entries,
             fill_in: Vec::new(),
+            places,
         })
     }
+
+    /// Why the program with the official LoadGen cannot be started, and where the file names it.
+    pub(crate) fn lacks_program(&self) -> Option<String> {
+        let Engine::Official(words) = &self.engine else { return None };
+        let program = Path::new(words.first()?);
+        let is_there = match program.components().count() {
+            1 => std::env::split_paths(&std::env::var_os("PATH")?).any(|folder| folder.join(program).is_file()),
+            _ => program.is_file(),
+        };
+        let place = self.places.at(&[engine_key(&self.places)]);
+        let told = "the program with the official LoadGen is not there (docs/guide/submissions.md builds it)";
+        (!is_there).then(|| format!("{place}: {}: {told}", program.display()))
+    }
+}
+
+impl Engine {
+    /// The engine in words.
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Engine::Own => "loadgen-node".to_owned(),
+            Engine::Official(program) => format!("official ({})", program.join(" ")),
+        }
+    }
+}
+
+/// The key that names the program with the official LoadGen, or else the engine.
+fn engine_key(places: &Places) -> &'static str {
+    if places.has(&["official"]) { "official" } else { "engine" }
 }
 
 /// Reads who leads the runs.
@@ -138,20 +177,18 @@ fn engine(name: Option<&str>, official: Option<Vec<String>>) -> Result<Engine> {
     }
 }
 
-/// Refuses keys that are not official, or are not for this place.
-fn check_keys(description: &BTreeMap<String, String>) -> Result<()> {
-    for key in description.keys() {
-        ensure!(!FROM_THE_TOP.contains(&key.as_str()), "'{key}' comes from the top of the file: leave it out here");
-        ensure!(is_official(key), "'{key}' is not a key of a system description");
-    }
+/// Refuses a key that is not official, or is not for this place.
+fn check_key(key: &str) -> Result<()> {
+    ensure!(!FROM_THE_TOP.contains(&key), "'{key}' comes from the top of the file: leave it out here");
+    ensure!(is_official(key), "'{key}' is not a key of a system description");
     Ok(())
 }
 
 /// Refuses what cannot be the name of a folder in a submission.
-fn folder_name(key: &str, word: &str) -> Result<()> {
+fn folder_name(word: &str) -> Result<()> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+');
     let is_name = !word.is_empty() && !word.starts_with('.') && word.chars().all(is_plain);
-    ensure!(is_name, "{key} = \"{word}\": it is the name of a folder: letters, digits and -_.+, no blanks");
+    ensure!(is_name, "\"{word}\": it is the name of a folder: letters, digits and -_.+, no blanks");
     Ok(())
 }
 
@@ -165,8 +202,11 @@ mod tests {
     fn with(old: &str, new: &str) -> Result<Submission, String> {
         let text = whole();
         assert!(text.contains(old), "{old}");
-        let file = toml::from_str(&text.replacen(old, new, 1)).map_err(|error| error.to_string())?;
-        Submission::of(file).map_err(|error| format!("{error:#}"))
+        checked(&text.replacen(old, new, 1))
+    }
+
+    fn checked(text: &str) -> Result<Submission, String> {
+        Submission::of_text(Path::new("s.toml"), text).map_err(|error| format!("{error:#}"))
     }
 
     fn whole() -> &'static str {
@@ -218,9 +258,7 @@ mod tests {
         let made = |round: &str, edge: &str, table: &str| {
             let text = whole().replace("\"network\"", round).replace("[texts]", edge);
             let text = text.replace("settings.Offline = { target_qps = 1000.5 }", "");
-            toml::from_str(&text.replace("[benchmark.model]", table))
-                .map_err(|error: toml::de::Error| error.to_string())
-                .and_then(|file| Submission::of(file).map_err(|error| format!("{error:#}")))
+            checked(&text.replace("[benchmark.model]", table))
         };
         let found = made("\"open\"", edge, table).unwrap();
         let names = found.entries[0].inferred.iter().map(|(to, from)| (to.name(), from.name()));
@@ -246,13 +284,17 @@ mod tests {
             ("\"Acme\"", "\"Acme Inc\"", "no blanks"),
             ("\"two\"", "\".two\"", "name of a folder"),
             ("insecure", "mode", "'mode' is set by"),
-            ("\"there\"", "\" \"", "[texts] code is empty"),
+            ("\"there\"", "\" \"", "s.toml:11, texts.code is empty"),
             ("resnet50", "bert", "bert-99 or bert-99.9"),
             ("resnet50", "digits", "does not have this benchmark"),
             ("resnet50", "resnet5O", "resnet5O"),
             ("settings.Server", "settings.Sever", "Sever"),
-            ("target_qps = 800", "target_qps = \"800\"", "is a number"),
-            ("retraining = \"no\"", "retraining = \"\"", "model.retraining is empty"),
+            (
+                "target_qps = 800",
+                "target_qps = \"800\"",
+                "s.toml:16, benchmark.settings.Server.target_qps: it is a number",
+            ),
+            ("retraining = \"no\"", "retraining = \"\"", "s.toml:20, benchmark.model.retraining is empty"),
             ("retraining", "retrain", "retrain"),
             ("[run]", "rehearsal = \"soon\"\n[run]", "for example 10s"),
             ("[run]", "engine = \"flask\"\n[run]", "loadgen-node or official"),
@@ -268,8 +310,7 @@ mod tests {
     fn kinds_of_runs_may_have_other_datasets() {
         let llm = |more: &str| {
             let text = whole().replace("v5.0", "v6.1").replace("resnet50", "gpt-oss-120b");
-            let file = toml::from_str(&text.replace("[benchmark.model]", &format!("{more}\n[benchmark.model]")));
-            Submission::of(file.unwrap()).map_err(|error| format!("{error:#}"))
+            checked(&text.replace("[benchmark.model]", &format!("{more}\n[benchmark.model]")))
         };
         let found = llm("run-for.TEST07 = { dataset = \"/gpqa\" }\nscorer = \"score.sh\"").unwrap();
         let commands: Vec<String> = found.steps().iter().map(|step| step.command(true).join(" ")).collect();
@@ -283,7 +324,20 @@ mod tests {
 
     #[test]
     fn the_template_is_a_file() {
-        let file: SubmissionFile = toml::from_str(&template::text(None, None, &[])).unwrap();
-        assert!(Submission::of(file).is_ok());
+        assert!(checked(&template::text(None, None, &[])).is_ok());
+    }
+
+    #[test]
+    fn the_program_of_the_official_loadgen_is_looked_for() {
+        let missing = |lines: &str| with("[run]", &format!("{lines}\n[run]")).unwrap().lacks_program();
+        assert_eq!(missing(""), None, "this engine needs no other program");
+        assert_eq!(missing("engine = \"official\"\nofficial = [\"sh\", \"-c\"]"), None);
+        for (lines, place) in [
+            ("engine = \"official\"\nofficial = [\"no/lon-official\"]", "s.toml:7, official: no/lon-official: "),
+            ("engine = \"official\"\nofficial = [\"lon-official-is-not-here\"]", "s.toml:7, official: "),
+        ] {
+            let told = missing(lines).unwrap();
+            assert!(told.starts_with(place) && told.contains("is not there"), "{told}");
+        }
     }
 }

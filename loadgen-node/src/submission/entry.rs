@@ -14,17 +14,20 @@ use super::file::{BenchmarkTable, Model};
 use super::flags::flags;
 use super::inferred;
 use super::kind::Kind;
+use super::places::Places;
 use crate::audit::AuditTest;
 
 /// Official keys of the facts that a submission states of its model (`checks/measurements_checks.py`).
 pub(super) const MODEL_KEYS: [&str; 5] =
     ["input_data_types", "retraining", "starting_weights_filename", "weight_data_types", "weight_transformations"];
 /// The setting that a rehearsal shortens, ms.
-const DURATION: &str = "min_duration";
+pub(super) const DURATION: &str = "min_duration";
 
 /// A benchmark of a submission.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
+    /// Its number among the tables of the file, as [`Places`] has it.
+    number: String,
     pub(crate) benchmark: &'static Benchmark,
     /// The entry of the official checker for the benchmark in the round.
     pub(crate) official: &'static Official,
@@ -50,51 +53,61 @@ pub(crate) struct Entry {
 impl Entry {
     pub(super) fn of(
         table: BenchmarkTable,
+        (number, places): (usize, &Places),
         division: SubmissionDivision,
         rules: &'static Rules,
         rehearsal: Option<Duration>,
     ) -> Result<Entry> {
         let round = rules.round.name;
-        let official = official(&table.name, round)?;
+        let number = number.to_string();
+        let at = |keys: &[&str]| places.at(&[&["benchmark", &number], keys].concat());
+        let official = official(&table.name, round).with_context(|| at(&["name"]))?;
         let benchmark = Benchmark::find(official.benchmark())?;
         // The checker takes both names of this one, and submissions have this.
         let folder = if official.checker == "resnet" { "resnet50" } else { &official.checker }.to_owned();
         let tests = match division {
-            SubmissionDivision::Network => compliance(official, round)?,
+            SubmissionDivision::Network => compliance(official, round).with_context(|| at(&["name"]))?,
             SubmissionDivision::Open => Vec::new(),
         };
-        ensure!(!table.settings.is_empty(), "no scenario: write settings.Server = {{ target_qps = 100 }}, for example");
+        let no_scenario = at(&["settings"]);
+        ensure!(
+            !table.settings.is_empty(),
+            "{no_scenario}: no scenario: write settings.Server = {{ target_qps = 100 }}, for example"
+        );
         let scenario = |(name, settings): (&String, &BTreeMap<String, Value>)| {
-            let scenario = scenario(name).context("settings")?;
-            let text = user_conf(benchmark.name, scenario.name(), settings, rehearsal);
-            Ok((scenario, text.with_context(|| format!("settings.{name}"))?))
+            let scenario = scenario(name).with_context(|| at(&["settings", name]))?;
+            let at = |key: &str| at(&["settings", name, key]);
+            Ok((scenario, user_conf(benchmark.name, scenario.name(), settings, rehearsal, at)?))
         };
         let scenarios: Vec<(Scenario, String)> = table.settings.iter().map(scenario).collect::<Result<_>>()?;
-        let inferred = inferred(&table.inferred, division, &scenarios).context("inferred")?;
+        let inferred = inferred(&table.inferred, division, &scenarios).with_context(|| at(&["inferred"]))?;
         for (key, text) in model_texts(&table.model) {
-            ensure!(!text.trim().is_empty(), "model.{key} is empty: a submission must say it");
+            ensure!(!text.trim().is_empty(), "{} is empty: a submission must say it", at(&["model", key]));
         }
         let kinds: Vec<Kind> =
             Kind::of_result().into_iter().chain(tests.iter().copied().map(Kind::Compliance)).collect();
         let flags_for = table.run_for.iter().map(|(name, own)| {
             let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
-            let kind = kinds[named("kind of run", name, &names)?];
+            let kind = kinds[named("kind of run", name, &names).with_context(|| at(&["run-for", name]))?];
             let mut merged = table.run.clone();
             merged.extend(own.clone());
-            Ok((kind, flags(&merged).context(kind.name())?))
+            Ok((kind, flags(&merged, |key| at(&["run-for", name, key]))?))
         });
-        let flags_for = flags_for.collect::<Result<_>>().context("run-for")?;
+        let flags_for = flags_for.collect::<Result<_>>()?;
         let needs_scorer = tests.contains(&AuditTest::Test07);
-        ensure!(!needs_scorer || table.scorer.is_some(), "TEST07 needs a command that scores: scorer = \"CMD\"");
+        let lacks_scorer = needs_scorer && table.scorer.is_none();
+        ensure!(!lacks_scorer, "{}: TEST07 needs a command that scores: scorer = \"CMD\"", at(&["scorer"]));
         let takes_scorer = needs_scorer || tests.contains(&AuditTest::Test01);
         ensure!(
             takes_scorer || table.scorer.is_none(),
-            "scorer: it is for TEST01 and TEST07, which this benchmark does not have"
+            "{}: it is for TEST01 and TEST07, which this benchmark does not have",
+            at(&["scorer"])
         );
-        let (flags, scorer) = (flags(&table.run).context("run")?, table.scorer);
+        let (flags, scorer) = (flags(&table.run, |key| at(&["run", key]))?, table.scorer);
         let nondeterministic = table.nondeterministic;
         let model = table.model;
         Ok(Entry {
+            number,
             benchmark,
             official,
             folder,
@@ -107,6 +120,11 @@ impl Entry {
             tests,
             model,
         })
+    }
+
+    /// A key of its table, from the top of the file, as [`Places`] takes it.
+    pub(super) fn keys<'a>(&'a self, keys: &[&'a str]) -> Vec<&'a str> {
+        [&["benchmark", &self.number], keys].concat()
     }
 
     /// The flags of its runs of a kind, each as it is typed.
@@ -183,19 +201,20 @@ fn compliance(official: &Official, round: &str) -> Result<Vec<AuditTest>> {
     official.compliance_tests(round).into_iter().map(test).collect()
 }
 
-/// The text of `user.conf` for one scenario. A rehearsal has a shorter length.
+/// The text of `user.conf` for one scenario. A rehearsal has a shorter length. `at`: the place of a key.
 fn user_conf(
     model: &str,
     scenario: &str,
     settings: &BTreeMap<String, Value>,
     rehearsal: Option<Duration>,
+    at: impl Fn(&str) -> String,
 ) -> Result<String> {
     let line = |(key, value): (&String, &Value)| {
-        loadgen::conf::keys::check_key(key).map_err(|unknown| anyhow!(unknown))?;
+        loadgen::conf::keys::check_key(key).map_err(|unknown| anyhow!(unknown)).with_context(|| at(key))?;
         let value = match value {
             Value::Integer(number) => number.to_string(),
             Value::Float(number) => number.to_string(),
-            other => bail!("'{key}' is a number, as in official config files, not a {}", other.type_str()),
+            other => bail!("{}: it is a number, as in official config files, not a {}", at(key), other.type_str()),
         };
         Ok(format!("{model}.{scenario}.{key} = {value}\n"))
     };

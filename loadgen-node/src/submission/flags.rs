@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use toml::Value;
 
 use crate::jobs::flags;
@@ -25,12 +25,12 @@ const OURS: [&str; 14] = [
     "user-conf",
 ];
 
-/// Flags as they are typed: `--sut=a:1`.
-pub(super) fn flags(given: &BTreeMap<String, Value>) -> Result<Vec<String>> {
+/// Flags as they are typed: `--sut=a:1`. `at`: the place of a key.
+pub(super) fn flags(given: &BTreeMap<String, Value>, at: impl Fn(&str) -> String) -> Result<Vec<String>> {
     let mut words = Vec::new();
     for (key, value) in given {
-        ensure!(!OURS.contains(&key.as_str()), "'{key}' is set by `submission run` itself");
-        words.extend(flags::words(key, value)?);
+        ensure!(!OURS.contains(&key.as_str()), "{}: '{key}' is set by `submission run` itself", at(key));
+        words.extend(flags::words(key, value).with_context(|| at(key))?);
     }
     Ok(words)
 }

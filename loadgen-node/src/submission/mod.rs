@@ -20,6 +20,7 @@
 //! | `layout` | where a round has its files |
 //! | `tree` | writes the folders |
 //! | `check` | looks at the folders, more strictly than the official checker |
+//! | `places` | the line of each key in the file |
 //! | `template`, `blanks` | the file that `submission init` writes; what is still to be filled in |
 //! | `truncated` | an accuracy log with both ends and its sum |
 
@@ -34,6 +35,7 @@ pub(crate) mod inferred;
 pub(crate) mod kind;
 mod layout;
 pub(crate) mod made;
+mod places;
 pub(crate) mod record;
 pub(crate) mod score;
 pub(crate) mod step;

@@ -90,10 +90,19 @@ pub(super) fn of_subset(step: &Step<'_>) -> Result<String> {
 
 /// Returns true when a score of this benchmark can be printed as its official script prints it.
 pub(crate) fn is_printed(entry: &Entry) -> bool {
+    not_printed(entry).is_none()
+}
+
+/// Why a score of this benchmark cannot be printed as its official script prints it.
+pub(crate) fn not_printed(entry: &Entry) -> Option<String> {
     let names = names(entry);
-    let is_named = |bound: &Bound| names.iter().any(|name| *name == bound.metric);
+    let metrics = entry.official.bounds.iter().map(|bound| bound.metric.as_str());
+    let lacking: Vec<&str> = metrics.filter(|metric| !names.contains(metric)).collect();
+    if !lacking.is_empty() {
+        return Some(format!("this program does not compute {}", lacking.join(", ")));
+    }
     let zeros: Vec<(String, f64)> = names.iter().map(|name| ((*name).to_owned(), 0.0)).collect();
-    official_text(&zeros, 0).is_some() && entry.official.bounds.iter().all(is_named)
+    official_text(&zeros, 0).is_none().then(|| "the form of its official script is not known here".to_owned())
 }
 
 /// The checker's names for all metrics in which a benchmark is scored here, the first metric first.
@@ -139,15 +148,16 @@ fn line(entry: &Entry, score: &Scored) -> Option<String> {
 }
 
 fn no_score(step: &Step<'_>) -> anyhow::Error {
-    anyhow!(by_official_script(step))
+    let why = not_printed(step.entry).unwrap_or_else(|| "its result has no score".to_owned());
+    anyhow!(by_official_script(step, &why))
 }
 
-/// The action that gives the score of a run that cannot be scored here.
-pub(crate) fn by_official_script(step: &Step<'_>) -> String {
+/// The action that gives the score of a run that cannot be scored here, and why it cannot.
+pub(crate) fn by_official_script(step: &Step<'_>, why: &str) -> String {
     let folder = step.folder();
     format!(
-        "{step} cannot be scored here: let the official script score {} and put its {FILE} into {}, with hash= and \
-         the SHA-256 of the log as its last line",
+        "{step} cannot be scored here ({why}): let the official script score {} and put its {FILE} into {}, with hash= \
+         and the SHA-256 of the log as its last line",
         folder.join(ACCURACY_FILE).display(),
         folder.display()
     )

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 
 use super::checked::{Engine, Submission};
-use super::entry::Entry;
+use super::entry::{DURATION, Entry};
 use super::kind::Kind;
 use crate::audit::{AuditTest, config};
 use crate::division::Division;
@@ -153,20 +153,56 @@ impl<'a> Step<'a> {
         words
     }
 
-    /// Where the submission's file has what an error of this run is about: the table of the benchmark, with the key
-    /// whose flag or value the error names.
-    pub(crate) fn place_of(&self, error: &str) -> String {
+    /// A message of this run with places of the submission's file: lines of the `user.conf` that is made of it become
+    /// lines of the file, and a message that names none begins with the key whose flag or value it names.
+    pub(crate) fn placed(&self, message: &str) -> String {
+        let message = message.strip_prefix(&format!("{self}: ")).unwrap_or(message);
+        match self.with_lines(message) {
+            text if text == message => format!("{}: {text}", self.place_of(message)),
+            text => text,
+        }
+    }
+
+    /// A message in which lines of `user.conf` are those of the submission's file.
+    pub(crate) fn with_lines(&self, message: &str) -> String {
+        let Step { submission, entry, scenario, .. } = self;
+        let of_user_conf = |input: &Input| input.name == USER_CONF;
+        let Some(Input { path, text, .. }) = self.inputs().into_iter().find(of_user_conf) else {
+            return message.to_owned();
+        };
+        let prefix = format!("{}.{}.", entry.benchmark.name, scenario.name());
+        let mut told = message.to_owned();
+        // From the end, since line 1 is the beginning of line 10.
+        for (number, line) in (1..).zip(text.lines()).collect::<Vec<_>>().into_iter().rev() {
+            let Some((key, _)) = line.strip_prefix(&prefix).and_then(|line| line.split_once(" = ")) else { continue };
+            let keys = match submission.rehearsal {
+                Some(_) if key == DURATION => vec!["rehearsal"],
+                _ => entry.keys(&["settings", scenario.name(), key]),
+            };
+            told = told.replace(&format!("{}:{number}", path.display()), &submission.places.at(&keys));
+        }
+        told
+    }
+
+    /// Where the submission's file has what an error of this run is about: the key whose flag or value the error names,
+    /// or else the settings of the scenario.
+    fn place_of(&self, error: &str) -> String {
         let Step { submission, entry, .. } = self;
         let is_named = |flag: &&String| {
             let (key, value) = flag.split_once('=').unwrap_or((flag, ""));
             error.contains(key) || (value.len() >= NAMED && error.contains(value))
         };
-        let key = |flag: &String| flag.trim_start_matches("--").split('=').next().unwrap_or_default().to_owned();
-        let table = format!("[[benchmark]] {}", entry.folder);
+        fn key(flag: &str) -> &str {
+            flag.trim_start_matches("--").split('=').next().unwrap_or_default()
+        }
+        let places = &submission.places;
         match (entry.flags(self.kind).iter().find(is_named), submission.flags.iter().find(is_named)) {
-            (Some(flag), _) => format!("{table}: run.{}", key(flag)),
-            (None, Some(flag)) => format!("[run] {}", key(flag)),
-            (None, None) => format!("{table}, {} {}", self.scenario.name(), self.kind.name()),
+            (Some(flag), _) => {
+                let of_kind = entry.keys(&["run-for", self.kind.name(), key(flag)]);
+                places.at(&if places.has(&of_kind) { of_kind } else { entry.keys(&["run", key(flag)]) })
+            }
+            (None, Some(flag)) => places.at(&["run", key(flag)]),
+            (None, None) => places.at(&entry.keys(&["settings", self.scenario.name()])),
         }
     }
 

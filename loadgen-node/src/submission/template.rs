@@ -12,6 +12,8 @@ use crate::outputs::documents::result_summary::ResultSummary;
 use crate::outputs::documents::system_desc::{SystemDesc, wanted};
 use crate::test_run::stated::{NETWORK_KEYS, SYSTEM_KEYS};
 
+/// The mark above the line of the SUT nodes in it.
+const NODES_MARK: &str = "# FILL IN: the SUT nodes.";
 /// The line of the SUT nodes in it.
 const NODES: &str = "sut = \"10.0.0.2:8000,10.0.0.3:8000\"";
 /// The lines of the round in it.
@@ -35,9 +37,12 @@ const OF_A_RUN: [&str; 4] = ["did not say", "told of", "was used", "was seen"];
 /// its value as TOML.
 pub(crate) fn text(run: Option<&ResultSummary>, found: Option<&SystemDesc>, flags: &[(&str, Value)]) -> String {
     let nodes = found.map(|found| found.sut.iter().map(|node| node.address.as_str()).collect::<Vec<_>>().join(","));
-    let nodes = nodes.map_or_else(|| NODES.to_owned(), |nodes| format!("sut = {}", quoted(&nodes)));
+    let (mark, nodes) = match nodes {
+        Some(nodes) => ("# The SUT nodes, and the way to them.", format!("sut = {}", quoted(&nodes))),
+        None => (NODES_MARK, NODES.to_owned()),
+    };
     let flags: String = flags.iter().map(|(flag, value)| line(flag, value)).collect();
-    let mut text = HEAD.replace(NODES, &(nodes + &flags));
+    let mut text = HEAD.replace(NODES_MARK, mark).replace(NODES, &(nodes + &flags));
     if let Some(run) = run {
         text = text.replace(ROUND, &format!("round = {}\n", quoted(&run.rules)));
         text = text.replace(BENCHMARK, &benchmark(run));
@@ -151,7 +156,7 @@ mod tests {
             text.contains("# Maker and model of the processors. Runs find it.\n# host_processor_model_name = \"\"\n")
         );
         assert_eq!(quoted("a \"b\""), "\"a \\\"b\\\"\"");
-        assert!(!text.contains("did not say") && text.contains(NODES), "{text}");
+        assert!(!text.contains("did not say") && text.contains(&format!("{NODES_MARK}\n{NODES}\n")), "{text}");
         for part in [ROUND, BENCHMARK, "network_media = \"copper\"\n", "cooling = \"air\"\n"] {
             assert!(text.contains(part), "no {part} in {text}");
         }
@@ -170,7 +175,8 @@ mod tests {
         run.settings.scenario = loadgen::settings::Scenario::SERVER;
         run.settings.server_target_qps = 312.5;
         run.network.transport = "quic".to_owned();
-        let text = text(Some(&run), None, &way(&run));
+        let text = text(Some(&run), Some(&SystemDesc::of_nodes(&qdl::Host::default(), &[])), &way(&run));
+        assert!(!text.contains(NODES_MARK), "{text}");
         for line in [
             "round = \"v6.0\"",
             "name = \"retinanet\"",

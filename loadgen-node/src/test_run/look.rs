@@ -120,7 +120,7 @@ impl TestSpec {
             let finished = self.trial(&format!("target_qps={rate}"), stop)?;
             if holds(&finished) {
                 let how = format!(
-                    "{:.0} % of {rate}/s, since hosts are slower at times (answered at once: {} to {} samples/s); {}, \
+                    "{:.0} % of {rate}/s, since hosts are slower at times (answered at once: {} to {} samples/s); {} \
                      and has to stay 20 % below{bound}; --mode FindPeakPerformance finds the highest rate",
                     part * 100.0,
                     looks.lowest,

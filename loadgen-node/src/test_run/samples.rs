@@ -10,7 +10,7 @@ use super::spec::{Codecs, DataSpec};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use loadgen::plan::Plan;
 use loadgen::plan::predict::{SampleSize, predict};
-use loadgen::settings::Qsl;
+use loadgen::settings::{Qsl, TestSettings};
 
 /// About as many bytes as a message's fields take beside its payload.
 pub(crate) const MESSAGE_FIELDS_BYTES: u64 = 24;
@@ -50,6 +50,18 @@ pub fn open_for_run(benchmark: &Benchmark, spec: &DataSpec, codecs: Codecs) -> O
 /// The counts that the engine plans with.
 pub(crate) fn counts(dataset: &Dataset) -> Qsl {
     Qsl { total: dataset.total_count() as u64, performance: dataset.performance_count() as u64 }
+}
+
+/// Samples of a library of which nothing is known.
+pub(crate) const UNKNOWN_COUNT: u64 = 1_024;
+
+/// The counts that the engine plans with where there is no dataset: one that official settings give, or any.
+pub(crate) fn unknown_counts(settings: &TestSettings) -> Qsl {
+    let count = match settings.performance_sample_count_override {
+        0 => UNKNOWN_COUNT,
+        count => count,
+    };
+    Qsl { total: count, performance: count }
 }
 
 /// Returns the size of one sample in memory and in messages, judged by the first.

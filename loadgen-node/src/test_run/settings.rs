@@ -4,14 +4,15 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use lon_proto::files;
+use lon_qsl::benchmark::Benchmark;
 
 use super::arrivals;
 use super::spec::SettingsSpec;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use loadgen::conf::keys::Owner;
 use loadgen::conf::origin::{File, FileError, Origin, Sourced, Strictness};
-use loadgen::conf::rules::Rules;
-use loadgen::plan::{Plan, PlanError};
+use loadgen::conf::rules::{RULES, Rules};
+use loadgen::plan::{Plan, PlanError, predict};
 use loadgen::settings::{Assigned, Assignment, IntegerRule, Mode, Profile, Qsl, Scenario};
 use loadgen::traffic::arrivals::DueTimes;
 use loadgen::v05::{self, test::TestInput};
@@ -88,7 +89,7 @@ pub(crate) fn layer(subject: Subject<'_>, spec: &SettingsSpec) -> Outcome<Layere
     if rules.is_v0_5() {
         return layer_v0_5(subject, spec, rules);
     }
-    let mut sourced = Sourced::new(model, scenario);
+    let mut sourced = Sourced::new(model, scenario).with_benchmarks(known_names());
     let is_seeds_only = spec.rules.is_none() && !rules.knows(model);
     match is_seeds_only {
         false => sourced.apply_round(rules),
@@ -188,6 +189,30 @@ fn layer_v0_5(subject: Subject<'_>, spec: &SettingsSpec, rules: &'static Rules) 
 /// The rules by which traffic is generated: those of the round, with another one for integers where that is asked for.
 pub(crate) fn profile(rules: &Rules, integers: Option<IntegerRule>) -> Profile {
     Profile { integers: integers.unwrap_or(rules.profile.integers), ..rules.profile }
+}
+
+/// The names that lines of config files can have: benchmarks of all rounds, and those of this program.
+fn known_names() -> Vec<String> {
+    let own = Benchmark::all().iter().map(|benchmark| benchmark.name.to_owned());
+    let mut names: Vec<String> = RULES.iter().flat_map(Rules::models).chain(own).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// The doubts about a run with these settings, in words: what is odd, and what keeps its result from becoming VALID.
+pub(crate) fn doubts(layered: &Layered, plan: &Plan, extended: bool) -> Vec<String> {
+    let mut doubts = plan.faults().to_vec();
+    doubts.extend(plan.unsupported());
+    match to_find(&layered.sourced) {
+        None => {
+            let told = |obstacle| format!("the run cannot become VALID: {obstacle}");
+            doubts.extend(predict::obstacles(plan, extended).into_iter().map(told));
+        }
+        Some(field) => doubts
+            .push(format!("{field} is auto: a run finds it first, so that the size of the run is not known before")),
+    }
+    doubts
 }
 
 /// The field that a look at the nodes is to find, in modes in which it matters.

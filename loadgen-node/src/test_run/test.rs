@@ -44,6 +44,8 @@ pub struct Test {
     pub(super) verify: bool,
     /// The things that could not be checked.
     pub(super) notes: Vec<String>,
+    /// Oddities of its settings, and obstacles that keep its result from becoming VALID.
+    doubts: Vec<String>,
 }
 
 impl Test {
@@ -57,7 +59,9 @@ impl Test {
         let subject = Subject { model: benchmark.name, known: &benchmark.settings, scenario: spec.scenario };
         let layered = settings::layer(subject, &spec.settings)?.with_due_times()?;
         let plan = plan(&layered, &dataset)?;
-        let planned = planned(&spec, &layered, &dataset, &plan);
+        let data = Data::of(benchmark, &dataset, layered.sourced.settings().performance_sample_count_override);
+        let planned = planned(&spec, &layered, Some(data), Some(&plan));
+        let doubts = settings::doubts(&layered, &plan, spec.extend);
         refuse(spec.division, &planned, &target)?;
         let found = spec
             .settings
@@ -116,7 +120,20 @@ impl Test {
         let options = RunOptions { keep_issue_times, extend, find_peak, ..RunOptions::default() };
         let TestSpec { pacing, priority, probe, anyway, mixed_nodes, data: DataSpec { verify, .. }, .. } = spec;
         let notes = layered.sourced.warnings().iter().map(|warning| format!("settings: {warning}")).collect();
-        Ok(Test { setup, dataset, target, pacing, priority, options, probe, anyway, mixed_nodes, verify, notes })
+        Ok(Test {
+            setup,
+            dataset,
+            target,
+            pacing,
+            priority,
+            options,
+            probe,
+            anyway,
+            mixed_nodes,
+            verify,
+            notes,
+            doubts,
+        })
     }
 
     /// Returns the size of the run, as far as it can be known beforehand.
@@ -125,6 +142,11 @@ impl Test {
     /// A sample cannot be read.
     pub(crate) fn predicted(&self) -> Outcome<predict::Prediction> {
         Ok(predict::predict(&self.setup.plan, samples::sample_size(&self.dataset)?))
+    }
+
+    /// The doubts about its settings, in words: those that `conf` shows.
+    pub(crate) fn doubts(&self) -> &[String] {
+        &self.doubts
     }
 
     /// Returns true when the dataset has what answers are scored against.
@@ -153,9 +175,21 @@ impl Test {
     }
 }
 
+/// The findings on the rules of the Network division that need no samples: those of a test whose dataset is missing.
+///
+/// # Errors
+/// The settings cannot be read (exit code 2).
+pub(crate) fn findings_without_samples(spec: &TestSpec) -> Outcome<Findings> {
+    let subject = Subject { model: spec.benchmark.name, known: &spec.benchmark.settings, scenario: spec.scenario };
+    let layered = settings::layer(subject, &spec.settings)?.with_due_times()?;
+    let plan = layered.plan(samples::unknown_counts(layered.sourced.settings())).ok();
+    let planned = planned(spec, &layered, None, plan.as_ref());
+    Ok(division::judge(&Facts { planned: &planned, nodes: None, run: None }))
+}
+
 /// Returns the plan against which the rules of the Network division are checked, as far as it is known before the nodes
 /// are.
-fn planned(spec: &TestSpec, layered: &Layered, dataset: &Dataset, plan: &Plan) -> Planned {
+fn planned(spec: &TestSpec, layered: &Layered, data: Option<Data>, plan: Option<&Plan>) -> Planned {
     let settings = layered.sourced.settings();
     let benchmark = spec.benchmark;
     Planned {
@@ -164,8 +198,8 @@ fn planned(spec: &TestSpec, layered: &Layered, dataset: &Dataset, plan: &Plan) -
         mode: settings.mode,
         round: layered.rules.round.name,
         settings: Settings::of(&layered.sourced, layered.rules, benchmark.name),
-        samples_per_query: Some(plan.effective().samples_per_query),
-        data: Some(Data::of(benchmark, dataset, settings.performance_sample_count_override)),
+        samples_per_query: plan.map(|plan| plan.effective().samples_per_query),
+        data,
         codec: spec.codecs.samples,
         response_codec: spec.codecs.answers,
         no_counters: spec.target.kind().no_counters,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use lon_qsl::accuracy::{Score, ScoreError};
 use lon_qsl::benchmark::Benchmark;
+use lon_shell::figures::length_ns;
 use qdl::{Failure, NodeFailure, NodeReport, SutName};
 
 use super::bound::HeldBack;
@@ -14,7 +15,9 @@ use super::stalls;
 use crate::division::Findings;
 use loadgen::judge::{Against, Reason, Verdict};
 use loadgen::plan::Plan;
-use loadgen::run::{End, LagStats, RunOutcome};
+use loadgen::run::{End, LagStats, PhaseOutcome, RunOutcome};
+use loadgen::trace::PhaseMode;
+use loadgen::world::TimeNs;
 use lon_world::stall::Stall;
 use lon_world::tally::{OTHER_FAILURES, Tally};
 
@@ -26,6 +29,9 @@ pub(crate) const NO_TRUTHS: &str = "accuracy_not_judged";
 
 /// The code of the reasons that speak of samples without an answer.
 const FAILED: &str = "failed_samples";
+
+/// The words of a SUT's name that is in doubt since no node could be asked.
+const NOT_ASKED: &str = "the nodes could not be asked";
 
 /// Codes of the reasons that a run has because a lost node has ended it early.
 const OF_A_BREAK: [&str; 6] =
@@ -60,6 +66,7 @@ pub(crate) fn add(outcome: &mut RunOutcome, evidence: &Evidence<'_>) {
     let held_back = evidence.held_back;
     let (lag, searched) = (outcome.lag(), outcome.find_peak.is_some());
     let counted = stalls::of_judged_phases(stalls, outcome);
+    let (phases, broken) = (&outcome.phases, outcome.end == End::Broken);
     let known: Vec<Reason> = outcome.verdict.faults().cloned().collect();
     let verdict = &mut outcome.verdict;
     let limit_ns = lag_limit.ns();
@@ -71,7 +78,10 @@ pub(crate) fn add(outcome: &mut RunOutcome, evidence: &Evidence<'_>) {
         verdict.add(BUG, format!("this program has a bug: {bug}"));
     }
     let lost: Vec<&NodeReport> = reports.iter().filter(|report| report.lost.is_some()).collect();
-    add_nodes(verdict, reports, if lost.len() == 1 && !searched { because_lost(tally) } else { 0 });
+    let unanswered = if lost.len() == 1 && !searched { because_lost(tally) } else { 0 };
+    let phase = phases.last().filter(|_| broken && !searched);
+    let lost_after = phase.zip(tally.lost_at).map(|(phase, at)| lost_after(phase, at));
+    add_nodes(verdict, reports, &Since { lost_after, unanswered });
     // When a run is broken off, one end has counted samples under way that the other has not.
     if outcome.end == End::Completed {
         for difference in differences {
@@ -85,13 +95,18 @@ pub(crate) fn add(outcome: &mut RunOutcome, evidence: &Evidence<'_>) {
     for answers in tally.odd.empty_phases() {
         verdict.add("empty_answers", format!("all {answers} answers of a phase have not a byte"));
     }
-    // A node that was lost cannot say its name.
-    let is_silent =
-        |doubt: &&String| !lost.iter().any(|node| doubt.contains(&format!("node {} did not say", node.name)));
-    for doubt in names.iter().filter_map(|name| name.doubt.as_ref()).filter(is_silent) {
+    // A node that is gone cannot say its name, and has a reason of its own above.
+    let is_gone =
+        |report: &&NodeReport| report.lost.is_some() || (report.sut.is_err() && report.peer_kind.no_counters.is_none());
+    let gone: Vec<&NodeReport> = reports.iter().filter(is_gone).collect();
+    let is_of_a_loss = |doubt: &str| {
+        let of_node = |node: &&NodeReport| doubt.contains(&format!("node {} did not say", node.name));
+        gone.iter().any(of_node) || (!lost.is_empty() && doubt.contains(NOT_ASKED))
+    };
+    for doubt in names.iter().filter_map(|name| name.doubt.as_ref()).filter(|doubt| !is_of_a_loss(doubt)) {
         verdict.add("sut_name", doubt.clone());
     }
-    if !lost.is_empty() && outcome.end == End::Broken {
+    if !lost.is_empty() && broken {
         verdict.explain(&OF_A_BREAK);
     }
     add_accuracy(verdict, benchmark, score);
@@ -135,12 +150,28 @@ fn because_lost(tally: &Tally) -> u64 {
     texts.iter().filter_map(|text| tally.failures().get(text)).sum()
 }
 
-/// Adds what speaks against single nodes. `unanswered`: the samples that got no answer because of the one that was
-/// lost.
-fn add_nodes(verdict: &mut Verdict, reports: &[NodeReport], unanswered: u64) {
-    let told = |failure: &NodeFailure| match unanswered {
-        0 => failure.to_string(),
-        count => format!("{failure}; {} got no answer since", samples(count)),
+/// When a node was lost, and what followed from it.
+struct Since {
+    /// The phase that the loss broke off, and for how long it had been measured.
+    lost_after: Option<String>,
+    /// The samples that got no answer because of the one that was lost.
+    unanswered: u64,
+}
+
+/// The time from the beginning of a phase to a loss, in words.
+fn lost_after(phase: &PhaseOutcome, lost_at: TimeNs) -> String {
+    let what = if phase.mode == PhaseMode::AccuracyOnly { "accuracy" } else { "performance" };
+    let ns = lost_at.0.saturating_sub(phase.started.0);
+    format!("it was lost {} after the {what} phase had begun, which ended the measurement", length_ns(ns))
+}
+
+/// Adds what speaks against single nodes.
+fn add_nodes(verdict: &mut Verdict, reports: &[NodeReport], since: &Since) {
+    let told = |failure: &NodeFailure| {
+        let unanswered = Some(since.unanswered).filter(|count| *count > 0);
+        let unanswered = unanswered.map(|count| format!("{} got no answer since", samples(count)));
+        let parts = [Some(failure.to_string()), since.lost_after.clone(), unanswered];
+        parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
     };
     for report in reports {
         let NodeReport { name, counts, sut, lost, flushed, .. } = report;
@@ -238,7 +269,6 @@ mod tests {
     use loadgen::run::{RunOptions, Severity, run};
     use loadgen::settings::{Qsl, Scenario, TestSettings};
     use loadgen::sim::{SimOptions, SimWorld};
-    use loadgen::world::TimeNs;
     use qdl::{NodeCounts, NodeRoom, NodeTraffic, PeerKind, SutCounts};
 
     use super::*;
@@ -291,6 +321,7 @@ mod tests {
         assert!(codes.contains(&"broken") && codes.contains(&"min_duration"), "{codes:?}");
         let mut tally = Tally::default();
         failures.iter().for_each(|failure| tally.failed(failure));
+        tally.lost_at = Some(TimeNs(outcome.phases[0].started.0 + 500_000_000));
         let good = SutName { text: "Network SUT: a, b".to_owned(), trips: Vec::new(), doubt: None };
         let doubt = Some("SUT in doubt: node b did not say its name: gone".to_owned());
         let after = SutName { doubt, ..good.clone() };
@@ -321,7 +352,8 @@ mod tests {
     fn a_lost_node_is_one_reason() {
         let gone = || Some(NodeFailure::Connection("gone".to_owned()));
         let failures = [Failure::NodeLost, Failure::NodeLost, Failure::NoNode, Failure::RunEnded];
-        let told = "node b was lost: the connection failed: gone; 4 samples got no answer since";
+        let told = "node b was lost: the connection failed: gone; it was lost 500.0ms after the performance phase had \
+                    begun, which ended the measurement; 4 samples got no answer since";
         assert_eq!(reasons_of(&[report("a", None), report("b", gone())], &failures), [told]);
         // A failure with another cause is reported beside the lost node.
         let refused = [&failures[..], &[Failure::Refused("no".to_owned())]].concat();

@@ -1,8 +1,7 @@
 //! Where the QDL's threads put replies and the engine's thread takes them.
 
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use qdl::{NodeFailure, NodeIndex, Reply, Sink};
 
@@ -13,7 +12,8 @@ pub(crate) const REPLIES: usize = 4 << 10;
 pub struct Inbox {
     state: Mutex<State>,
     changed: Condvar,
-    broken: AtomicBool,
+    /// When the first node was lost.
+    broken: OnceLock<Instant>,
 }
 
 struct State {
@@ -27,14 +27,19 @@ impl Default for Inbox {
     /// Nothing has arrived in it.
     fn default() -> Inbox {
         let state = State { replies: Vec::with_capacity(REPLIES), room: false, waiting: false };
-        Inbox { state: Mutex::new(state), changed: Condvar::new(), broken: AtomicBool::new(false) }
+        Inbox { state: Mutex::new(state), changed: Condvar::new(), broken: OnceLock::new() }
     }
 }
 
 impl Inbox {
     /// Returns true when a node was lost. The SUT is not complete any more then.
     pub(crate) fn is_broken(&self) -> bool {
-        self.broken.load(SeqCst)
+        self.broken.get().is_some()
+    }
+
+    /// When the first node was lost; none as long as all are there.
+    pub(crate) fn broken_at(&self) -> Option<Instant> {
+        self.broken.get().copied()
     }
 
     /// Moves the replies that have arrived to the end of `into`.
@@ -74,7 +79,7 @@ impl Sink for Inbox {
     }
 
     fn node_lost(&self, _node: NodeIndex, _failure: &NodeFailure) {
-        self.broken.store(true, SeqCst);
+        self.broken.get_or_init(Instant::now);
         self.change(|_| {});
     }
 

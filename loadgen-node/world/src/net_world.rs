@@ -97,7 +97,8 @@ impl NetWorld {
     }
 
     /// Gives back the run, the dataset and the tally when the run is over, and when the engine's thread stood still.
-    pub fn into_parts(self) -> (Run, Dataset, Tally, Vec<Stall>) {
+    pub fn into_parts(mut self) -> (Run, Dataset, Tally, Vec<Stall>) {
+        self.tally.lost_at = self.inbox.broken_at().map(|at| self.time(at));
         (self.run, self.dataset, self.tally, self.clock.into_stalls())
     }
 

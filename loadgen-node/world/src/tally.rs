@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
+use loadgen::world::TimeNs;
 use qdl::{Failure, NodeIndex, Stages};
 
 use crate::odd::Odd;
@@ -26,6 +27,8 @@ pub struct Tally {
     shown: Option<usize>,
     failures: BTreeMap<String, u64>,
     refused: u64,
+    /// When the first node was lost; none where the run lost none.
+    pub lost_at: Option<TimeNs>,
     /// Answers that are odd.
     pub odd: Odd,
 }

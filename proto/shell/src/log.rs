@@ -102,6 +102,9 @@ fn fitting<'a>(name: &'a str, text: &str) -> Option<(&'a str, String)> {
     let (stem, unit) = name.rsplit_once('_').filter(|(stem, _)| !stem.ends_with("_per"))?;
     let length = |ns: u64| Some(length_ns(number.checked_mul(ns)?));
     let text = match unit {
+        // Less than one of the unit: a smaller unit would pass for a measurement.
+        "us" if number == 0 => Some("0µs".to_owned()),
+        "ms" | "s" if number == 0 => Some(format!("0{unit}")),
         "ns" => length(1),
         "us" => length(1_000),
         "ms" => length(1_000_000),

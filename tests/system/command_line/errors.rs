@@ -71,7 +71,7 @@ const LOADGEN: [(&str, i32, &[&str]); 42] = [
 
 /// The same of the other commands, which need no node.
 const FILES: [(&str, i32, &[&str]); 10] = [
-    ("list --results {in}", 2, &["the folder is the argument"]),
+    ("list --results {in}", 2, &["the folder is an argument"]),
     ("conf --benchmark digits --scenario Server --rules v7.0", 2, &["did you mean v6.1?"]),
     ("accuracy {in}", 2, &["{in} is not a run folder"]),
     ("show {in}", 2, &["{in} is not a run folder"]),

@@ -142,6 +142,8 @@ fn a_link_rate_has_a_capacity_without_a_node() {
     let bare = LoadGen::run(&["probe"]);
     let told = "give --sut NODES, or --link-rate RATE for arithmetic without nodes";
     assert!(bare.code == Some(2) && bare.stderr.contains(told), "{bare:?}");
+    let measured = LoadGen::run(&["probe", "--link-rate", "25G", "--duration", "1"]);
+    assert!(measured.code == Some(2) && measured.stderr.contains("cannot be used with '--duration"), "{measured:?}");
     let quic = LoadGen::run(&["probe", "--link-rate", "25G", "--transport", "quic"]);
     assert!(quic.code == Some(2) && quic.stderr.contains("--link-rate counts TCP segments"), "{quic:?}");
 }

@@ -152,6 +152,18 @@ pub fn check_key(key: &str) -> Result<(), String> {
     Err(format!("'{key}' is no key{}", hint.unwrap_or_default()))
 }
 
+/// Remarks on lines for benchmarks that do not exist; of the known names each remark has the closest one.
+pub(super) fn of_unknown_benchmarks(table: &Table, is_known: impl Fn(&str) -> bool, known: &[String]) -> Vec<Remark> {
+    let remark = |(name, entry): (&str, &Entry)| {
+        let model = name.rsplitn(3, '.').nth(2).filter(|model| !name.starts_with('#') && *model != ANY)?;
+        let closest = || keys::closest(model, known.iter().map(String::as_str));
+        let hint = || closest().map(|name| format!(" (did you mean {name}?)")).unwrap_or_default();
+        let text = || format!("{name} is never read: no benchmark is named {model}{}", hint());
+        (!is_known(model)).then(|| Remark { line: entry.line, text: text() })
+    };
+    table.entries().filter_map(remark).collect()
+}
+
 /// Why no line with this key is ever read, if so. Lines for other models and scenarios are read, just not now.
 fn never_read(name: &str, owner: Owner, model: &str, settings: &TestSettings) -> Option<String> {
     // The user commented this line out on purpose.

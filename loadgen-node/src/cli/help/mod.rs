@@ -91,9 +91,11 @@ the others take what their models do (`loadgen-node conf` shows it), or syntheti
 a benchmark of one's own, with an accuracy target, is a file (--benchmark NAME.toml).
 
 Settings have LoadGen's config keys and units: target_qps, target_latency (ms), min_duration (ms), min_query_count, \
-samples_per_query, target_latency_percentile (percent), and the rest of them; a wrong key lists the right ones. Unless \
-set: target_qps 1, min_duration 10000, min_query_count 100 (in Offline: samples). `loadgen-node conf` shows what a run \
-would use, and what it would take.";
+samples_per_query, target_latency_percentile (percent), and the rest of them; a wrong key lists the right ones. Flags \
+count before --user-conf, that before --mlperf-conf, these before the benchmark's own values, and these before the \
+round's (--rules). A key that none of them sets has LoadGen's default: target_qps 1, min_duration 10000, \
+min_query_count 100 (Offline counts samples). `loadgen-node conf` prints each setting with its origin, and the time, \
+memory and bytes of the run.";
 
 pub(crate) const TRACE: &str = "Prints one JSON object {\"phases\":[...]}: per phase the loaded set, the sample \
 indices in issue order, the schedule in ns (Server), and which samples the accuracy log takes. FILE.json is \

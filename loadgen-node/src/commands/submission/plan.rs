@@ -13,7 +13,7 @@ use crate::submission::kind::Kind;
 use crate::submission::record::{State, state};
 use crate::submission::score;
 use crate::submission::step::Step;
-use crate::test_run::{Test, TestSpec};
+use crate::test_run::{Test, TestSpec, findings_without_samples};
 use loadgen::plan::predict::Prediction;
 
 /// The rule that every rehearsal breaks.
@@ -25,6 +25,7 @@ pub(super) fn plan(submission: &Submission, form: Format) -> Outcome {
         schema: SCHEMA,
         division: submission.division.name().to_owned(),
         round: submission.rules.round.name.to_owned(),
+        engine: submission.engine.words(),
         rehearsal: submission.rehearsal.is_some(),
         runs: Vec::new(),
         faults: Vec::new(),
@@ -34,14 +35,26 @@ pub(super) fn plan(submission: &Submission, form: Format) -> Outcome {
     };
     // A message about a benchmark would come again for each of its runs, so each message is logged once.
     let once = lon_shell::log::once();
-    for step in submission.steps() {
+    let steps = submission.steps();
+    for step in &steps {
         step.write_inputs().or_exit(Exit::Usage)?;
-        match spec(&step).and_then(Test::new) {
-            Ok(test) => add(&mut plan, &step, &test)?,
-            Err(failure) => add_fault(&mut plan.faults, &step, &failure),
+        let added = spec(step).and_then(|spec| match Test::new(spec.clone()) {
+            Ok(test) => add(&mut plan, step, &test),
+            Err(failure) => {
+                // The rules on settings need no samples.
+                add_rules(&mut plan, step, || findings_without_samples(&spec))?;
+                Err(Failure { error: placed(step, &failure.one_line()), ..failure })
+            }
+        });
+        if let Err(failure) = added {
+            add_fault(&mut plan.faults, step, failure.one_line());
         }
     }
     drop(once);
+    if let Some(why) = submission.lacks_program() {
+        let is_open = |step: &&Step<'_>| state(step) != State::Done;
+        steps.iter().filter(is_open).for_each(|step| add_fault(&mut plan.faults, step, why.clone()));
+    }
     print_in(form, &plan, || print_text(&plan.text()), || plan.table())?;
     if !plan.faults.is_empty() {
         let told = format!("{} runs cannot be made yet: see MISSING, in JSON `faults`", plan.missing());
@@ -53,20 +66,28 @@ pub(super) fn plan(submission: &Submission, form: Format) -> Outcome {
 /// Adds a run that can be made.
 fn add(plan: &mut SubmissionPlan, step: &Step<'_>, test: &Test) -> Outcome<()> {
     plan.runs.push(planned(step, test.predicted()?));
-    if score::is_needed(step.kind) && !(score::is_printed(step.entry) && test.has_labels()) {
-        plan.unscored.push(score::by_official_script(step));
+    let no_labels = (!test.has_labels()).then(|| "the dataset has no labels".to_owned());
+    if let Some(why) = score::not_printed(step.entry).or(no_labels).filter(|_| score::is_needed(step.kind)) {
+        plan.unscored.push(score::by_official_script(step, &why));
     }
-    // Compliance runs have settings that no result may have.
+    add_rules(plan, step, || Ok(test.findings()))
+}
+
+/// Adds the rules that a run breaks. Compliance runs have settings that no result may have.
+fn add_rules(plan: &mut SubmissionPlan, step: &Step<'_>, findings: impl FnOnce() -> Outcome<Findings>) -> Outcome<()> {
     if step.submission.division == SubmissionDivision::Network && !matches!(step.kind, Kind::Compliance(_)) {
-        add_broken(&mut plan.broken_rules, step, &test.findings());
+        add_broken(&mut plan.broken_rules, step, &findings()?);
     }
     Ok(())
 }
 
+/// An error of a run by the place in the submission's file that it is about.
+fn placed(step: &Step<'_>, line: &str) -> anyhow::Error {
+    anyhow::anyhow!(step.placed(line))
+}
+
 /// Adds why a run cannot be made, once for all runs.
-fn add_fault(known: &mut Vec<PlanFault>, step: &Step<'_>, failure: &Failure) {
-    let line = failure.one_line();
-    let why = format!("{}: {line}", step.place_of(&line));
+fn add_fault(known: &mut Vec<PlanFault>, step: &Step<'_>, why: String) {
     match known.iter_mut().find(|fault| fault.why == why) {
         Some(fault) => fault.runs.push(step.to_string()),
         None => known.push(PlanFault { runs: vec![step.to_string()], why }),
@@ -79,15 +100,15 @@ pub(super) fn spec(step: &Step<'_>) -> Outcome<TestSpec> {
     let words = std::iter::once("loadgen-node".to_owned()).chain(step.command(false));
     let cli = Cli::try_parse_from(words).map_err(|error| {
         let text = error.to_string();
-        let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        anyhow::anyhow!("{step}: {first}")
+        placed(step, text.lines().next().unwrap_or_default().trim_start_matches("error: "))
     });
     let Command::Run(args) = cli.or_exit(Exit::Usage)?.command else {
         return Err(anyhow::anyhow!("{step} is no run")).or_exit(Exit::Bug);
     };
-    match args.check()? {
+    let asked = args.check().map_err(|failure| Failure { error: placed(step, &failure.one_line()), ..failure });
+    match asked? {
         Asked::Test { spec, .. } => Ok(TestSpec { division: Division::None, ..*spec }),
-        Asked::Advice(_) => Err(anyhow::anyhow!("{step}: compression = \"auto\" is advice, and no run")),
+        Asked::Advice(_) => Err(placed(step, "--compression=auto is advice, and no run")),
     }
     .or_exit(Exit::Usage)
 }
@@ -110,9 +131,10 @@ fn add_broken(known: &mut Vec<BrokenRule>, step: &Step<'_>, findings: &Findings)
         if step.submission.rehearsal.is_some() && id == BROKEN_BY_REHEARSALS {
             continue;
         }
+        let why = step.with_lines(why);
         match known.iter_mut().find(|rule| rule.id == id && rule.why == why) {
             Some(rule) => rule.runs.push(step.to_string()),
-            None => known.push(BrokenRule { runs: vec![step.to_string()], id, section, why: why.to_owned() }),
+            None => known.push(BrokenRule { runs: vec![step.to_string()], id, section, why }),
         }
     }
 }

@@ -28,7 +28,7 @@ macro_rules! kind {
 }
 
 /// Every kind of document: files of the run folder first, then what commands print.
-pub const KINDS: [Kind; 35] = [
+pub const KINDS: [Kind; 36] = [
     kind!("result_summary", "result_summary.json; run, show and recover with --json print the same"),
     kind!("network_report", "network_report.json"),
     kind!("system_desc", "system_desc.json"),
@@ -37,6 +37,7 @@ pub const KINDS: [Kind; 35] = [
     kind!("submission_step", "submission_step.json of a run of a submission"),
     kind!("audit_result", "audit_result.json; audit --json prints the same"),
     kind!("repeats", "NAME-repeats.json beside the folders of run --repeat; with --json it prints the same"),
+    kind!("mix_result", "mix_result.json in the folder of run --mix; with --json it prints the same"),
     kind!("campaign", "campaign.json in the folder of a campaign; campaign plan --json prints the same"),
     kind!("campaign_run", "NUMBER.json beside a run folder of a campaign; campaign run --json prints each on a line"),
     kind!("campaign_table", "campaign table --json"),

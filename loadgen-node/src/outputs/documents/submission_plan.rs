@@ -1,5 +1,6 @@
 //! Document that `submission plan --json` prints: the runs that a submission needs, and the rules that they break.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
@@ -9,6 +10,12 @@ use crate::outputs::table::Table;
 
 /// The version of [`SubmissionPlan`].
 pub(crate) const SCHEMA: u32 = 1;
+
+/// The name of this program's own engine.
+const OWN_ENGINE: &str = "loadgen-node";
+
+/// The remark on runs that this program's own engine leads.
+const UNOFFICIAL: &str = ": the rules ask for logs of the official LoadGen (engine = \"official\")";
 
 /// The whole document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,11 +28,15 @@ pub struct SubmissionPlan {
     pub division: String,
     /// The round: `v5.0`.
     pub round: String,
+    /// The engine that leads the runs: `loadgen-node`, or `official` with the words that start its program.
+    #[serde(default)]
+    pub engine: String,
     /// True when runs are shortened, so that nothing of the plan can be submitted.
     pub rehearsal: bool,
     /// The runs in the order in which they are made.
     pub runs: Vec<PlannedRun>,
-    /// Faults that keep runs from being made, such as a missing dataset. These runs are not among `runs`.
+    /// Faults that keep runs from being made, such as a missing dataset. Runs whose size cannot be predicted for it are
+    /// not among `runs`.
     pub faults: Vec<PlanFault>,
     /// Rules of the division that are broken already, but for those that a rehearsal breaks by its short runs. Empty in
     /// the open division.
@@ -104,7 +115,9 @@ impl SubmissionPlan {
     /// The plan for people.
     pub(crate) fn text(&self) -> String {
         let rehearsal = if self.rehearsal { ", a rehearsal: not to be submitted" } else { "" };
-        let mut text = format!("Division {}, round {}{rehearsal}\n\n", self.division, self.round);
+        let mut text = format!("Division {}, round {}{rehearsal}\n", self.division, self.round);
+        let unofficial = if self.engine == OWN_ENGINE { UNOFFICIAL } else { "" };
+        let _ = writeln!(text, "Engine {}{unofficial}\n", self.engine);
         for run in &self.runs {
             let state = if run.done { "done" } else { "to do" };
             let _ =
@@ -113,17 +126,19 @@ impl SubmissionPlan {
                 let _ = writeln!(text, "         not as it is: {why}");
             }
         }
-        let (missing, all) = (self.missing(), self.missing() + self.runs.len());
-        let open: Vec<&PlannedRun> = self.runs.iter().filter(|run| !run.done).collect();
-        let left_s = open.iter().map(|run| run.duration_s).sum();
+        if !self.runs.is_empty() {
+            text.push('\n');
+        }
+        let (missing, all) = (self.missing(), self.all());
+        let is_possible = |run: &&PlannedRun| !run.done && !self.has_fault(&run.name);
+        let open: Vec<&PlannedRun> = self.runs.iter().filter(is_possible).collect();
+        let left = minutes(open.iter().map(|run| run.duration_s).sum());
         let _ = match (open.len(), missing) {
-            (to_do, 0) => writeln!(text, "\n{to_do} of {all} runs to do, about {}", minutes(left_s)),
+            (to_do, 0) => writeln!(text, "{to_do} of {all} runs to do, about {left}"),
             (0, missing) => writeln!(text, "{all} runs; {missing} cannot be made yet"),
-            (to_do, missing) => writeln!(
-                text,
-                "\n{to_do} of {all} runs to do, about {}; {missing} more cannot be made yet",
-                minutes(left_s)
-            ),
+            (to_do, missing) => {
+                writeln!(text, "{to_do} of {all} runs to do, about {left}; {missing} more cannot be made yet")
+            }
         };
         for open in &self.fill_in {
             let _ = writeln!(text, "FILL IN {open}");
@@ -142,14 +157,27 @@ impl SubmissionPlan {
 
     /// The number of runs that cannot be made.
     pub(crate) fn missing(&self) -> usize {
-        self.faults.iter().map(|fault| fault.runs.len()).sum()
+        self.with_faults().len()
+    }
+
+    /// The number of all runs.
+    fn all(&self) -> usize {
+        self.runs.iter().map(|run| run.name.as_str()).chain(self.with_faults()).collect::<BTreeSet<_>>().len()
+    }
+
+    /// The names of the runs that cannot be made.
+    fn with_faults(&self) -> BTreeSet<&str> {
+        self.faults.iter().flat_map(|fault| fault.runs.iter().map(String::as_str)).collect()
+    }
+
+    fn has_fault(&self, run: &str) -> bool {
+        self.with_faults().contains(run)
     }
 
     /// Runs in a sentence.
     fn named(&self, runs: &[String]) -> String {
-        let all = self.runs.len() + self.missing();
         match runs.len() {
-            count if count == all && count > 1 => format!("all {count} runs"),
+            count if count == self.all() && count > 1 => format!("all {count} runs"),
             _ => runs.join(", "),
         }
     }
@@ -185,6 +213,7 @@ mod tests {
             schema: SCHEMA,
             division: "network".to_owned(),
             round: "v5.0".to_owned(),
+            engine: OWN_ENGINE.to_owned(),
             rehearsal: true,
             runs: vec![run("a", true, 10.0), run("b", false, 600.0), run("c", false, 3_100.0)],
             faults: vec![PlanFault { runs: vec!["d".to_owned()], why: "no file".to_owned() }],
@@ -195,20 +224,27 @@ mod tests {
                 why: "too few".to_owned(),
             }],
             unscored: vec!["a cannot be scored here".to_owned()],
-            fill_in: vec!["line 12, system: its name".to_owned()],
+            fill_in: vec!["s.toml:12, system: its name".to_owned()],
         };
         let text = plan.text();
+        assert!(text.contains("\nEngine loadgen-node: the rules ask for logs of the official LoadGen"), "{text}");
         assert!(
             text.contains("2 of 4 runs to do, about 1 h 01 min; 1 more cannot be made yet\n")
                 && text.contains("a rehearsal"),
             "{text}"
         );
         assert!(text.contains("10 min 00 s     24576 samples  b\n"), "{text}");
-        let end = "FILL IN line 12, system: its name\nMISSING no file [d]\n\
+        let end = "FILL IN s.toml:12, system: its name\nMISSING no file [d]\n\
                    BROKEN qsl_size (section 4.1 of the division's rules): too few [all 4 runs]\n\
                    TO BE SCORED a cannot be scored here\n";
         assert!(text.ends_with(end), "{text}");
         assert_eq!(reads_back(&plan)["runs"][1]["duration_s"], 600.0);
+        let official = "official (lon-official)".to_owned();
+        let why = "s.toml:7, engine: lon-official: it is not there".to_owned();
+        let faults = vec![PlanFault { runs: ["b", "c"].map(str::to_owned).to_vec(), why }];
+        let lacking = SubmissionPlan { engine: official, faults, ..plan.clone() }.text();
+        let words = "\n3 runs; 2 cannot be made yet\n";
+        assert!(lacking.contains(words) && lacking.contains("\nEngine official (lon-official)\n"), "{lacking}");
         let none = SubmissionPlan { runs: Vec::new(), ..plan.clone() }.text();
         assert!(none.contains("\n1 runs; 1 cannot be made yet\n") && !none.contains("to do"), "{none}");
         assert_eq!((minutes(59.6), minutes(605.0)), ("1 min 00 s".to_owned(), "10 min 05 s".to_owned()));
