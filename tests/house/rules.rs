@@ -96,7 +96,8 @@ const ROOMS: &[Floors] = &[
     Floors {
         folder: "qdl",
         floors: &[
-            "conformance fuzz qdl",
+            "conformance fuzz tenants",
+            "qdl",
             "config run",
             "control",
             "peer_probe",
@@ -133,12 +134,13 @@ const ROOMS: &[Floors] = &[
     },
     Floors {
         folder: "loadgen-node/world",
-        floors: &["net_world", "inbox pace stage_rows stall", "counts", "failures tally threads", "odd"],
+        floors: &["mix net_world", "inbox pace stage_rows stall", "counts", "failures tally threads", "odd"],
     },
     Floors {
         folder: "loadgen-node",
         floors: &[
             "commands",
+            "mix",
             "campaign fleet submission",
             "cli",
             "acceptance comparison",

@@ -30,6 +30,7 @@ use crate::outputs::documents::network_report::NetworkReport;
 use crate::outputs::documents::official_replay::OfficialReplay;
 use crate::outputs::documents::probe::ProbeDocument;
 use crate::outputs::documents::qdl_result::QdlResult;
+use crate::outputs::documents::mix_result::MixResult;
 use crate::outputs::documents::repeats::Repeats;
 use crate::outputs::documents::result_summary::ResultSummary;
 use crate::outputs::documents::run_list::RunList;
@@ -54,6 +55,7 @@ const MADE: [(&str, Make); KINDS.len()] = [
     ("submission_step", written::<StepRecord>),
     ("audit_result", written::<AuditResult>),
     ("repeats", written::<Repeats>),
+    ("mix_result", written::<MixResult>),
     ("campaign", written::<CampaignPlan>),
     ("campaign_run", written::<CampaignRun>),
     ("campaign_table", written::<CampaignTable>),
