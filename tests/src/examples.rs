@@ -228,8 +228,8 @@ impl Setup {
         let said = fs::File::create(&out).unwrap();
         let mut shell = Command::new("bash");
         shell.args(["-c", &line]).current_dir(self.folder.path()).env("PATH", path).stdin(Stdio::null());
-        if !watches {
-            // A tenth of what a probe takes unless told. A watch has no duration.
+        if !watches && !line.contains(" --link-rate ") {
+            // A tenth of what a probe takes unless told. A watch and arithmetic have no duration.
             shell.env("LON_PROBE_DURATION", "200ms");
         }
         let mut child = shell.stdout(said.try_clone().unwrap()).stderr(said).spawn().unwrap();
