@@ -305,5 +305,9 @@ fn a_real_server_answers_a_token_run() {
 fn a_node_in_python_from_the_proto_file_alone_keeps_every_rule() {
     let node = OtherServer::python_node();
     let (finished, document) = check(&node.address, "grpc");
-    assert_eq!((finished.code, rules(&document, "not seen")), (Some(0), vec!["model-unknown", "tenants"]), "{finished:?}");
+    assert_eq!(
+        (finished.code, rules(&document, "not seen")),
+        (Some(0), vec!["model-unknown", "tenants"]),
+        "{finished:?}"
+    );
 }
