@@ -88,7 +88,7 @@ impl Cell {
     pub(super) fn settings(&self) -> String {
         let is_peak = self.mode == PEAK;
         let lasts = match self.fault.length {
-            // A fault of three seconds has to meet a trial: between two of them it does no harm. The first is this long.
+            // A fault of three seconds has to meet a trial: between two of them it does no harm.
             Length::Medium if is_peak => Duration::from_secs(3),
             _ if is_peak => Duration::from_millis(400),
             Length::Short => Duration::from_millis(1_200),
