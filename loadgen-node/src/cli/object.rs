@@ -19,7 +19,7 @@ use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::test_run::{Codecs, DataSpec, TestSpec};
 
 /// Flags of `run` that are about the engine of this program, or about its own output.
-const OF_OUR_ENGINE: [&str; 23] = [
+const OF_OUR_ENGINE: [&str; 24] = [
     "anyway",
     "baseline",
     "busy-poll",
@@ -34,6 +34,7 @@ const OF_OUR_ENGINE: [&str; 23] = [
     "metrics-file",
     "metrics-grace",
     "metrics-listen",
+    "mix",
     "no-report",
     "priority",
     "probe",

@@ -48,9 +48,8 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
 
 /// Does what the flags ask for with a file of tenants.
 fn run_mix(args: &RunArgs, file: &Path) -> Outcome {
-    let usual = [("--scenario", args.scenario.is_some()), ("--benchmark", args.benchmark.is_some())];
     let alone = [("--repeat", args.repeat.is_some()), ("--probe", args.probe), ("--warm-up", args.warm_up.is_some())];
-    if let Some((flag, _)) = usual.into_iter().chain(alone).find(|(_, given)| *given) {
+    if let Some((flag, _)) = alone.into_iter().find(|(_, given)| *given) {
         return Err(anyhow!("{flag} is not for --mix: each [[tenant]] of the file is a test")).or_exit(Exit::Usage);
     }
     let checked = CheckedMix::read(file, &words_of_tenants())?;

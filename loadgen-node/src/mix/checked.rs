@@ -50,7 +50,7 @@ pub(crate) struct CheckedMix {
     pub(crate) tenants: Vec<CheckedTenant>,
 }
 
-/// One tenant.
+/// A tenant and its test.
 pub(crate) struct CheckedTenant {
     /// Its name, which no other one has.
     pub(crate) name: String,

@@ -54,8 +54,8 @@ const TRY_QUERIES: u64 = 500;
 /// machines are faster or slower in the next. A rate that is too high only makes the run longer.
 const OFFLINE_SHARE: f64 = 1.5;
 
-/// Further looks of the same length. For Offline the fastest one counts, since its run is too short where other programs
-/// slowed the look; for Server they show how far the hosts' rate moves.
+/// Further looks of the same length. For Offline the fastest one counts, since its run is too short where other
+/// programs slowed the look; for Server they show how far the hosts' rate moves.
 const FURTHER_LOOKS: usize = 2;
 
 /// The part of the median latency that is expected: LoadGen prepares more queries the less it expects.

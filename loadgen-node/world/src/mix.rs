@@ -1,7 +1,7 @@
 //! Tenants of one run: they begin on one clock, and each goes on until all of them have what they need.
 //!
-//! [`Mix`] is what they share; [`Seat`] is the place of one tenant in it; [`MixedWorld`] is a tenant's world, which asks
-//! the mix when its phase may begin and when it may end.
+//! [`Mix`] is what they share; [`Seat`] is the place of one tenant in it; [`MixedWorld`] is a tenant's world, which
+//! asks the mix when its phase may begin and when it may end.
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,7 +33,7 @@ struct State {
     begin: Option<TimeNs>,
 }
 
-/// How far a tenant is.
+/// Progress of a tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stand {
     /// It makes its samples ready.

@@ -75,6 +75,14 @@ fn a_node_whose_bounds_are_0_is_named_with_the_bound() {
 }
 
 #[test]
+fn a_node_that_knows_no_tenants_is_refused_where_a_model_is_named() {
+    let peer = Peer::start(Behaviour::good("old"));
+    let (refused, _) = short(&peer.address.to_string()).args(&["--model", "vision"]).finish();
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("has no model 'vision'; it knows no tenants"), "{refused:?}");
+}
+
+#[test]
 fn two_nodes_of_one_name_are_refused_with_both_addresses() {
     let nodes = [SutNode::start("same", "null", &[]), SutNode::start("same", "null", &[])];
     let sut = format!("{},{}", nodes[0].address, nodes[1].address);

@@ -196,7 +196,9 @@ fn files_that_are_no_mix_are_refused_by_name() {
         (format!("{good}nodes = [\"h:1\"]\n"), &[], "nodes: h:1 is not among the nodes of --sut"),
         (format!("{good}out = \"x\"\n"), &[], "'out' is given by"),
         (good.replace("quick", "quik"), &[], "tenant 'one': SUT node a"),
-        (good.clone(), &["--scenario", "Server"], "--scenario is not for --mix"),
+        (good.clone(), &["--scenario", "Server"], "'--scenario <NAME>' cannot be used multiple times"),
+        (good.clone(), &["--repeat", "2"], "--repeat is not for --mix"),
+        (good.clone(), &["--mode", "AccuracyOnly"], "a tenant runs in mode PerformanceOnly"),
     ] {
         let refused = Mixed::run(&[&node], &file, flags).finished;
         assert_eq!(refused.code, Some(2), "{file}: {refused:?}");

@@ -25,9 +25,9 @@ use lon_world::failures::REASONS;
 /// The boards of a command's runs.
 #[derive(Clone, Debug)]
 pub(crate) enum Boards {
-    /// That of one run at a time.
+    /// The board of one run at a time.
     One(Board),
-    /// Those of tenants, by their names.
+    /// The boards of tenants, by their names.
     Tenants(Vec<(String, Board)>),
 }
 

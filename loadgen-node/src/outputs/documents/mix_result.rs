@@ -48,11 +48,11 @@ pub struct MixResult {
     pub fairness: Option<f64>,
 }
 
-/// One tenant.
+/// Result of one tenant.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TenantResult {
-    /// Its name.
+    /// Name of the tenant.
     pub name: String,
     /// Its run folder, below that of the mix.
     pub folder: String,
@@ -175,7 +175,7 @@ impl MixResult {
 }
 
 impl TenantResult {
-    /// What a run folder has of a tenant.
+    /// The facts that a run folder has of a tenant.
     pub(crate) fn of(run: &ResultSummary) -> TenantResult {
         TenantResult {
             benchmark: run.benchmark.clone(),

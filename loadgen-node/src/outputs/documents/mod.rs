@@ -7,7 +7,7 @@
 //! - `result_summary`, `network_report`, `system_desc`, `find_peak`: files of the run folder; `result_read`: reads the
 //!   first of them, unless it contradicts itself;
 //! - `arrivals`, `baseline`, `bound`, `bursts`, `counts`, `intervals`, `lag`, `limits`, `division`, `made`, `metric`,
-//!   `network_summary`, `saturation`, `stall`, `token_figures`, `within`: parts of `result_summary`; `sut_setup`: part
+//!   `network_summary`, `saturation`, `stall`, `token_figures`, `validity`, `within`: parts of `result_summary`; `sut_setup`: part
 //!   of it and of `system_desc`;
 //! - `qdl_result`: beside the logs of another engine that led a run;
 //! - `probe`, `conf`, `conformance`, `fleet`, `accuracy`, `comparison`, `run_list`, `schema_list`: what the commands of
@@ -85,6 +85,7 @@ pub mod submission_step;
 pub mod sut_setup;
 pub mod system_desc;
 pub mod token_figures;
+pub mod validity;
 mod wanted;
 pub mod watch;
 pub mod within;

@@ -29,6 +29,7 @@ use super::saturation::SaturationDocument;
 use super::stall::StallDocument;
 use super::sut_setup::SutNode;
 pub use super::token_figures::TokensDocument;
+pub use super::validity::Validity;
 use super::within::WithinDocument;
 use crate::division::{self, AccuracyRun, Findings, identity};
 use crate::outputs::folder::Written;
@@ -210,18 +211,6 @@ impl FileDocument {
     pub(crate) fn holds(&self, content: &str) -> bool {
         hex::encode(Sha256::digest(content)) == self.sha256
     }
-}
-
-/// A verdict on a run, as it stands in the files.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Validity {
-    /// There is no reason against the result.
-    Valid,
-    /// There is at least one reason against the result.
-    #[default]
-    Invalid,
 }
 
 impl From<&Finished> for ResultSummary {
@@ -438,18 +427,4 @@ fn metric(finished: &Finished, accuracy: Option<&AccuracyDocument>) -> Option<Me
 fn accuracy(finished: &Finished) -> Option<AccuracyDocument> {
     let score = finished.judgement.score.as_ref()?.as_ref().ok()?;
     Some(AccuracyDocument::new(score, finished.setup.benchmark.accuracy?))
-}
-
-impl Validity {
-    pub(crate) fn of(valid: bool) -> Validity {
-        if valid { Validity::Valid } else { Validity::Invalid }
-    }
-
-    /// The verdict as screens show it.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Validity::Valid => "VALID",
-            Validity::Invalid => "INVALID",
-        }
-    }
 }

@@ -1,5 +1,5 @@
-//! Mixes of two to eight tenants in virtual time. Each tenant has a thread, and one thread runs at a time: the one whose
-//! wait ends first.
+//! Mixes of two to eight tenants in virtual time. Each tenant has a thread, and one thread runs at a time: the one
+//! whose wait ends first.
 
 use std::num::NonZeroU64;
 use std::sync::Condvar;
