@@ -92,7 +92,7 @@ enum Command {
       --max-tokens 64 --eos 2 --listen 127.0.0.1:8001
   sut-node serve --node N6 --backend openai:http://127.0.0.1:8080/MODEL \\
       --workers 8 --listen 127.0.0.1:8002
-  sut-node serve --node N7 --backend vision=onnx:resnet50.onnx \\
+  sut-node serve --node N7 --backend vision=onnx:digits.onnx \\
       --backend chat=openai:http://127.0.0.1:8080/MODEL --workers chat=8 \\
       --listen 127.0.0.1:8003
 

@@ -117,6 +117,6 @@ mod tests {
         for (number, rule) in RULES.iter().enumerate() {
             assert!(text.contains(rule.sentence) && text.contains(&format!("seen {number}")), "{text}");
         }
-        assert!(text.ends_with("8 kept, 8 broken, 8 not seen\n") && text.contains("N1 at h:1 (mine 1) over tcp"));
+        assert!(text.ends_with("9 kept, 9 broken, 8 not seen\n") && text.contains("N1 at h:1 (mine 1) over tcp"));
     }
 }
