@@ -80,12 +80,19 @@ impl Series {
 
 /// Several sources of the same families, told as one. A label says which of them a series is of.
 #[derive(Debug)]
-pub struct Parts(Vec<((&'static str, String), Arc<dyn Source>)>);
+pub struct Parts(Vec<Part>);
+
+/// A source, and the label that its series have.
+#[derive(Debug)]
+struct Part {
+    label: (&'static str, String),
+    source: Arc<dyn Source>,
+}
 
 impl Parts {
     /// These sources, each with its value of the label.
     pub fn new<S: Source>(label: &'static str, sources: impl IntoIterator<Item = (String, S)>) -> Parts {
-        let part = |(value, source)| ((label, value), Arc::new(source) as Arc<dyn Source>);
+        let part = |(value, source)| Part { label: (label, value), source: Arc::new(source) };
         Parts(sources.into_iter().map(part).collect())
     }
 }
@@ -93,7 +100,7 @@ impl Parts {
 impl Source for Parts {
     fn tell(&self, teller: &mut Teller<'_>) -> fmt::Result {
         let mut families = Vec::new();
-        for (label, source) in &self.0 {
+        for Part { label, source } in &self.0 {
             source.tell(&mut Teller(How::Parts(&mut families, label)))?;
         }
         for (family, series) in &families {
