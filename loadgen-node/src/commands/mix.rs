@@ -29,68 +29,120 @@ use lon_world::mix::Mix;
 /// Runs the tenants of a mix, first each alone where that is wanted, and shows how they did together.
 pub(crate) fn mix(mix: CheckedMix, folder: &Path, form: Format, live: LiveOutput) -> Outcome {
     Place::At(folder.to_owned()).check().or_exit(Exit::Usage)?;
+    let boards = mix.tenants.iter().map(|tenant| (tenant.name.clone(), Board::default())).collect::<Vec<_>>();
+    let metrics = live.metrics.start(Boards::Tenants(boards.clone()));
+    let metrics = metrics.context("--metrics-listen").or_exit(Exit::Usage)?;
+    let signals = Signals::catch(Leaves::Folder).context("cannot handle signals").or_exit(Exit::Bug)?;
+    let tests: Vec<Test> = mix.tenants.iter().map(CheckedTenant::test).collect::<Outcome<_>>()?;
+    let qdl = mix.connect()?;
+    let connected = mix.tenants.iter().zip(tests).map(|(tenant, test)| tenant.over(&qdl, test));
+    let connected: Vec<Connected> = connected.collect::<Outcome<_>>()?;
     // The dashboard shows one run; tenants have a line each.
     let ui = if live.ui == Ui::None { Ui::None } else { Ui::Line };
-    let boards: Vec<(String, Board)> =
-        mix.tenants.iter().map(|tenant| (tenant.name.clone(), Board::default())).collect();
-    let metrics =
-        live.metrics.start(Boards::Tenants(boards.clone())).context("--metrics-listen").or_exit(Exit::Usage)?;
-    let signals = Signals::catch(Leaves::Folder).context("cannot handle signals").or_exit(Exit::Bug)?;
-    let CheckedMix { alone_first, tenants } = mix;
-    let first = tenants.first().map(|tenant| tenant.spec.target.clone());
-    let target = first.context("a mix has tenants").or_exit(Exit::Bug)?;
-    if target.kind().no_counters.is_some() {
-        let told = "--mix is for SUT nodes: servers of --transport kserve have no claims, tenants or counters";
-        return Err(anyhow!(told)).or_exit(Exit::Usage);
-    }
-    let tests: Vec<Test> = tenants.iter().map(CheckedTenant::test).collect::<Outcome<_>>()?;
-    let qdl = target.connect_all()?;
-    let connected = tenants.iter().zip(tests).map(|(tenant, test)| tenant.over(&qdl, test));
-    let connected: Vec<Connected> = connected.collect::<Outcome<_>>()?;
-    let mut alone = Vec::new();
-    if let Some(time) = alone_first {
-        for tenant in &tenants {
-            let _entered = tenant.span().entered();
-            tracing::info!("alone");
-            let connected = tenant.over(&qdl, tenant.alone(time).test()?)?;
-            let place = folder.join(ALONE).join(&tenant.name);
-            let claimed = connected.claim(&signals)?;
-            let recorded = record::record_shown(claimed, &Place::At(place), ui, &Board::default())?;
-            alone.push(ended(recorded)?);
-        }
-    }
-    let stop = signals.test_begins().context("cannot listen to signals").or_exit(Exit::Bug)?;
-    let shared = Mix::new(tenants.len());
-    let parts = tenants.iter().zip(connected).map(|(tenant, test)| Tenant { test, start: tenant.start });
-    let claimed = tenants::claim(&qdl, parts.collect(), &shared, &stop)?;
-    let record = |name: &str, test: Claimed, place: &Place| {
-        let board = boards.iter().find(|(of, _)| of == name).map(|(_, board)| board.clone()).unwrap_or_default();
-        record::record_shown(test, place, ui, &board)
+    let running = Running { mix: &mix, folder, ui, boards: &boards, signals: &signals };
+    let alone = match running.alone(&qdl)? {
+        Alone::Ended(alone) => alone,
+        Alone::Broken(exit) => return Ok(exit),
     };
-    let recorded = together(&tenants, claimed, folder, &record);
-    let mut worst = Exit::Ok;
-    let mut results = Vec::with_capacity(tenants.len());
-    for (place, (tenant, recorded)) in tenants.iter().zip(recorded).enumerate() {
-        let finished = ended(recorded?)?;
-        worst = worse(worst, finished.exit());
-        let result = TenantResult { left_early: shared.left_early(place), ..tenant.result(&finished) };
-        results.push(match alone.get(place) {
-            Some(alone) => result.with_alone(format!("{ALONE}/{}", tenant.name), &ResultSummary::from(alone)),
-            None => result,
-        });
-    }
-    let result = MixResult::new(alone_first, results);
+    let stop = signals.test_begins().context("cannot listen to signals").or_exit(Exit::Bug)?;
+    let shared = Mix::new(mix.tenants.len());
+    let starting = mix.tenants.iter().zip(connected).map(|(tenant, test)| Tenant { test, start: tenant.start });
+    let claimed = tenants::claim(&qdl, starting.collect(), &shared, &stop)?;
+    let ended = running.together(claimed);
+    let (result, exit, failure) = running.result(ended, &alone, &shared);
     write_file(&folder.join(FILE), |out| documents::write(out, &result)).or_exit(Exit::Bug)?;
     let text = || print_text(&format!("{}Files     {}\n", result.text(), shown(folder)));
     print_in(form, &result, text, || result.table())?;
     end_metrics(metrics, &stop)?;
-    Ok(if worst == Exit::Ok && result.result == Validity::Invalid { Exit::Invalid } else { worst })
+    failure.map_or(Ok(exit), Err)
 }
 
-/// The measured test, if all of its files could be written.
-fn ended(recorded: Recorded) -> Outcome<Finished> {
-    recorded.written.context(INCOMPLETE).or_exit(Exit::Bug)?;
-    Ok(recorded.finished)
+/// A mix whose nodes have been reached.
+struct Running<'a> {
+    mix: &'a CheckedMix,
+    folder: &'a Path,
+    ui: Ui,
+    /// The board of each tenant by its name.
+    boards: &'a [(String, Board)],
+    signals: &'a Signals,
+}
+
+/// Outcome of the runs alone.
+enum Alone {
+    /// The run of each tenant; empty where none was wanted.
+    Ended(Vec<Finished>),
+    /// One was interrupted, or has lost a node, and no further run makes sense.
+    Broken(Exit),
+}
+
+impl Running<'_> {
+    /// Runs each tenant alone, where that is wanted.
+    fn alone(&self, qdl: &Qdl) -> Outcome<Alone> {
+        let mut ended = Vec::new();
+        let Some(time) = self.mix.alone_first else { return Ok(Alone::Ended(ended)) };
+        for tenant in &self.mix.tenants {
+            let _entered = tracing::info_span!("alone", name = tenant.name).entered();
+            tracing::info!(time_s = time.as_secs_f64(), "a tenant runs alone first");
+            let claimed = tenant.over(qdl, tenant.alone(time).test()?)?.claim(self.signals)?;
+            let place = Place::At(self.folder.join(ALONE).join(&tenant.name));
+            let Recorded { finished, written, .. } = record::record_shown(claimed, &place, self.ui, &Board::default())?;
+            written.context(INCOMPLETE).or_exit(Exit::Bug)?;
+            match finished.exit() {
+                Exit::Ok | Exit::Invalid => ended.push(finished),
+                exit => return Ok(Alone::Broken(exit)),
+            }
+        }
+        Ok(Alone::Ended(ended))
+    }
+
+    /// Runs all tenants, each on a thread of its own.
+    fn together(&self, claimed: Vec<Claimed>) -> Vec<Outcome<Recorded>> {
+        thread::scope(|scope| {
+            let mut started = Vec::with_capacity(claimed.len());
+            for ((tenant, (_, board)), test) in self.mix.tenants.iter().zip(self.boards).zip(claimed) {
+                let named = thread::Builder::new().name(tenant.name.chars().take(15).collect());
+                let thread = named.spawn_scoped(scope, move || {
+                    let _entered = tenant.span().entered();
+                    record::record_shown(test, &Place::At(self.folder.join(&tenant.name)), self.ui, board)
+                });
+                started.push(thread.context("cannot start a thread").or_exit(Exit::Bug));
+            }
+            let end = |thread: Outcome<thread::ScopedJoinHandle<'_, Outcome<Recorded>>>| {
+                thread?.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            started.into_iter().map(end).collect()
+        })
+    }
+
+    /// The result of all tenants, the worst of their exit codes, and the first failure of one that has left no result.
+    fn result(
+        &self,
+        ended: Vec<Outcome<Recorded>>,
+        alone: &[Finished],
+        shared: &Mix,
+    ) -> (MixResult, Exit, Option<Failure>) {
+        let (mut exit, mut failure, mut results) = (Exit::Ok, None, Vec::with_capacity(ended.len()));
+        for (place, (tenant, recorded)) in self.mix.tenants.iter().zip(ended).enumerate() {
+            let Recorded { finished, written, .. } = match recorded {
+                Ok(recorded) => recorded,
+                Err(failed) => {
+                    let failed = tenant.named(failed);
+                    results.push(tenant.without_result(&failed.one_line()));
+                    failure.get_or_insert(failed);
+                    continue;
+                }
+            };
+            exit = worse(exit, if written.is_ok() { finished.exit() } else { Exit::Bug });
+            let result = TenantResult { left_early: shared.left_early(place), ..tenant.result(&finished) };
+            results.push(match alone.get(place) {
+                Some(alone) => result.with_alone(format!("{ALONE}/{}", tenant.name), &ResultSummary::from(alone)),
+                None => result,
+            });
+        }
+        let result = MixResult::new(self.mix.alone_first, results);
+        let is_invalid = exit == Exit::Ok && result.result == Validity::Invalid;
+        (result, if is_invalid { Exit::Invalid } else { exit }, failure)
+    }
 }
 
 /// The exit code that says more: a bug, a lost node, an interruption, an INVALID result.
@@ -101,28 +153,17 @@ fn worse(one: Exit, other: Exit) -> Exit {
     if weight(other).unwrap_or(usize::MAX) > weight(one).unwrap_or(usize::MAX) { other } else { one }
 }
 
-/// Runs all tenants, each on a thread of its own.
-fn together(
-    tenants: &[CheckedTenant],
-    claimed: Vec<Claimed>,
-    folder: &Path,
-    record: &(dyn Fn(&str, Claimed, &Place) -> Outcome<Recorded> + Sync),
-) -> Vec<Outcome<Recorded>> {
-    thread::scope(|scope| {
-        let mut started = Vec::with_capacity(claimed.len());
-        for (tenant, test) in tenants.iter().zip(claimed) {
-            let named = thread::Builder::new().name(tenant.name.chars().take(15).collect());
-            let thread = named.spawn_scoped(scope, move || {
-                let _entered = tenant.span().entered();
-                record(&tenant.name, test, &Place::At(folder.join(&tenant.name)))
-            });
-            started.push(thread.context("cannot start a thread").or_exit(Exit::Bug));
+impl CheckedMix {
+    /// Reaches the nodes of all tenants.
+    fn connect(&self) -> Outcome<Qdl> {
+        let first = self.tenants.first().context("a mix has tenants").or_exit(Exit::Bug)?;
+        let target = &first.spec.target;
+        if target.kind().no_counters.is_some() {
+            let told = "--mix is for SUT nodes: servers of --transport kserve have no claims, tenants or counters";
+            return Err(anyhow!(told)).or_exit(Exit::Usage);
         }
-        let end = |thread: Outcome<thread::ScopedJoinHandle<'_, Outcome<Recorded>>>| {
-            thread?.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        started.into_iter().map(end).collect()
-    })
+        target.connect_all()
+    }
 }
 
 impl CheckedTenant {
@@ -155,9 +196,16 @@ impl CheckedTenant {
 
     /// Its test over its own nodes and model.
     fn over(&self, qdl: &Qdl, test: Test) -> Outcome<Connected> {
+        let _entered = self.span().entered();
         let target = &self.spec.target;
         let view = target.of_tenant(qdl, target.model.as_deref(), self.nodes.as_deref());
         view.and_then(|view| Connected::over(test, view)).map_err(|failure| self.named(failure))
+    }
+
+    /// Its part of the result where it has left none.
+    fn without_result(&self, why: &str) -> TenantResult {
+        let (name, reasons) = (self.name.clone(), vec![why.to_owned()]);
+        TenantResult { name, reasons, result: Validity::Invalid, ..TenantResult::default() }
     }
 
     /// Its part of the result.
