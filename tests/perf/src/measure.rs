@@ -38,6 +38,8 @@ const FIRST_GUESS_OF_MODELS: f64 = 64.0;
 /// Rate that batches of one can nearly reach, samples per second, and the p99 that all batches must hold.
 const FIRST_BATCHING_RATE: f64 = 600.0;
 const BATCHING_LATENCY_MS: u32 = 20;
+/// Users of a closed loop, of all tenants together.
+const USERS: u32 = 64;
 /// Limits of a rate that holds, ns.
 const LARGEST_LAG_NS: f64 = 1e6;
 const LARGEST_LATENCY_MS: u32 = 10;
@@ -90,6 +92,10 @@ fn reference(context: &Context, reference: Reference, known: &mut Known) -> Resu
         }
         Reference::Iperf => iperf::goodput(&context.starter, SECONDS, PATIENCE),
         Reference::OneNode => Ok(nodes(context, 1, known)?.value),
+        Reference::OneTenant => {
+            let run = context.run(&Spec::new("Closed", SMALL, users(USERS)))?.all_answered()?;
+            run.number("/metric/value")
+        }
         Reference::Bench(model) => {
             let (programs, folder) = (&context.programs, context.folder.path());
             product::bench(&context.starter, programs, folder, &model_spec(model)?, MODEL_SECONDS)
@@ -145,6 +151,11 @@ fn ours(context: &Context, ours: Ours, known: &mut Known) -> Result<Figure> {
         }
         Ours::Lag { rate } => lag(context, rate),
         Ours::Nodes(count) => nodes(context, count, known),
+        Ours::Tenants(count) => {
+            let (programs, folder) = (&context.programs, context.folder.path());
+            let set = users(USERS / count);
+            product::tenants(&context.starter, programs, folder, count, &Spec::new("Closed", SMALL, set))
+        }
         Ours::Model(model) => offline_for(context, &model_spec(model)?, known, MODEL_SECONDS as f64),
         Ours::Batching(most) => batching(context, most, &mut known.server_rate),
         Ours::OfficialRate(face) => official::rate(context, face),
@@ -155,6 +166,11 @@ fn ours(context: &Context, ours: Ours, known: &mut Known) -> Result<Figure> {
         }
         Ours::Soak => bail!("the soak has no rounds"),
     }
+}
+
+/// Settings of a closed loop of about [`SECONDS`] with so many users.
+fn users(count: u32) -> String {
+    format!("concurrency={count},min_query_count=1,min_duration={:.0}ms", SECONDS * 1e3)
 }
 
 fn single(context: &Context, size: usize, transport: Transport, busy_poll: bool) -> Result<Figure> {

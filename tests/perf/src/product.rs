@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::process::{Place, Process, Starter};
 use crate::reference::tls::Files;
-use crate::row::{Cpu, Transport};
+use crate::row::{Cpu, Figure, Transport};
 
 /// A run may take this long.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -211,6 +211,41 @@ impl Running {
 /// Starts everything and waits.
 pub(crate) fn run(starter: &Starter, programs: &Programs, tls: &Files, folder: &Path, spec: &Spec) -> Result<Run> {
     start(starter, programs, tls, folder, spec)?.wait(PATIENCE)
+}
+
+/// Samples/s of so many tenants of one node together, all with these settings.
+pub(crate) fn tenants(
+    starter: &Starter,
+    programs: &Programs,
+    folder: &Path,
+    count: u32,
+    spec: &Spec,
+) -> Result<Figure> {
+    let (node, address) = null_node(starter, programs)?;
+    let (file, out) = (folder.join("mix.toml"), folder.join("mix"));
+    let _ = std::fs::remove_dir_all(&out);
+    let Spec { scenario, size, set, .. } = spec;
+    let settings =
+        set.split(',').filter_map(|one| one.split_once('=')).map(|(key, value)| format!("{key} = \"{value}\""));
+    let settings = settings.collect::<Vec<_>>().join(", ");
+    let tenant = |number| {
+        format!(
+            "[[tenant]]\nname = \"t{number}\"\nbenchmark = \"synthetic\"\ndataset = \"synthetic:u8[{size}]x64\"\n\
+             scenario = \"{scenario}\"\nsettings = {{ {settings} }}\n"
+        )
+    };
+    std::fs::write(&file, (1..=count).map(tenant).collect::<String>())?;
+    let mut command = Command::new(&programs.loadgen_node);
+    command.args(["run", "--sut", &address]).arg("--mix").arg(&file).arg("--out").arg(&out);
+    let loadgen = starter.start(&mut command, Place::Anywhere)?.wait(PATIENCE)?.expect_code(&[0, 3])?;
+    let mut cpu = Cpu { loadgen_s: loadgen.cpu_s, ..Cpu::default() };
+    cpu.sut_s = node.stop()?.expect_code(&[0])?.cpu_s;
+    let result: Value = serde_json::from_slice(&std::fs::read(out.join("mix_result.json"))?)?;
+    let each = result["tenants"].as_array().context("mix_result.json has no tenants")?;
+    let sum = |key: &str| each.iter().map(|tenant| tenant[key].as_f64().unwrap_or(0.0)).sum::<f64>();
+    cpu.samples = sum("samples") as u64;
+    std::fs::remove_dir_all(&out)?;
+    Ok(Figure { value: sum("achieved_per_s"), cpu })
 }
 
 /// Where a node says that it serves: the last word of its line.

@@ -63,6 +63,8 @@ pub(crate) enum Reference {
     Iperf,
     /// Ours with a single node.
     OneNode,
+    /// Ours with one test that has all users.
+    OneTenant,
     /// The same backend in process, without a network: `sut-node bench`.
     Bench(Model),
     /// Ours with batches of one.
@@ -99,6 +101,8 @@ pub(crate) enum Ours {
     Lag { rate: u32 },
     /// Offline against several nodes that take their time.
     Nodes(usize),
+    /// Rate of so many tenants of one node together, in a closed loop.
+    Tenants(u32),
     /// Offline on a model.
     Model(Model),
     /// Server: the largest rate that holds its p99 with batches of so many.

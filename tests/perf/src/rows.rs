@@ -64,6 +64,14 @@ pub(crate) fn all() -> Vec<Row> {
             goal: AtLeast(3.8),
         },
         Row {
+            name: "tenants-2",
+            what: "rate of two tenants with 32 users each, 64 B, gRPC, closed loop; against one run with 64 users",
+            unit: Unit::Rate,
+            reference: Reference::OneTenant,
+            ours: Ours::Tenants(2),
+            goal: AtLeast(0.95),
+        },
+        Row {
             name: "resnet50-bench",
             what: "Offline rate of a network of ResNet50's shape (LON_TEST_MODELS), gRPC, batches of 8; against the \
                    same \
