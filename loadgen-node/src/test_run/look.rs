@@ -18,6 +18,8 @@ use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::network::cause::Cause;
 use crate::signals::StopRequests;
 use crate::verdict::limits::{LatencyLimit, Limited};
+use loadgen::judge::Summary;
+use loadgen::judge::early_stopping::{Bound, CONFIDENCE};
 use loadgen::plan::Effective;
 use loadgen::run::End;
 use loadgen::settings::{Assignment, Mode, Scenario};
@@ -249,7 +251,8 @@ fn answered_rate(finished: &Finished) -> Option<f64> {
 }
 
 /// True where a trial kept its limits, and would keep them if they were shorter by a fifth: percentile and early
-/// stopping. So few queries may not have one late answer among them, and the run itself may have no more.
+/// stopping. So few queries may not have one late answer among them, and the run itself may have no more. A trial that
+/// its time has ended before has fewer queries still, and is held to the same by the limits themselves.
 fn holds(finished: &Finished) -> bool {
     let timeline = finished.outcome.performance().and_then(|phase| phase.timeline.as_ref());
     let Some(timeline) = timeline else { return false };
@@ -266,6 +269,24 @@ fn holds(finished: &Finished) -> bool {
         && finished.outcome.counts().failed == 0
         && summary.checks.performance_constraints != Some(false)
         && (summary.checks.early_stopping || summary.queries < TRY_QUERIES)
+        && late(&effective.judge(timeline.measured(effective)), effective) <= tolerated(effective, summary.queries)
+}
+
+/// Answers of a trial beyond the limit of the run's latency; 0 where tokens have the limits.
+fn late(summary: &Summary, effective: &Effective) -> u64 {
+    if effective.use_token_latencies { 0 } else { summary.overlatency_count }
+}
+
+/// Late answers that a trial of so few queries may have, where its time has ended it before early stopping judges it:
+/// the share that early stopping grants to a trial of all queries.
+fn tolerated(effective: &Effective, queries: u64) -> u64 {
+    let percentile = effective.terms().target_percentile;
+    if queries >= TRY_QUERIES || !(0.0..1.0).contains(&percentile) {
+        return u64::MAX;
+    }
+    let bound = Bound::new(percentile, 0.0, CONFIDENCE);
+    let grants_one = bound.min_passing(1) < TRY_QUERIES;
+    if grants_one { bound.max_tolerated(TRY_QUERIES) * queries / TRY_QUERIES } else { 0 }
 }
 
 /// The short name of a quantity that has a limit.
@@ -380,6 +401,22 @@ mod tests {
         assert_eq!(over(&limit(95)).unwrap(), "p99 of latency 95.0ms, a trial wants 80.0ms");
         let none = LatencyLimit { value_ns: None, ..limit(1) };
         assert_eq!(over(&none).unwrap(), "p99 of latency of samples without an answer, a trial wants 80.0ms");
+    }
+
+    #[test]
+    fn a_trial_that_its_time_has_ended_may_have_no_late_answer_where_early_stopping_grants_none() {
+        let effective = |percentile| {
+            let settings = loadgen::settings::TestSettings {
+                scenario: Scenario::SERVER,
+                server_target_latency_percentile: percentile,
+                ..Default::default()
+            };
+            let qsl = loadgen::settings::Qsl { total: 9, performance: 9 };
+            loadgen::plan::Plan::new(settings, qsl).unwrap().effective().clone()
+        };
+        assert_eq!([1, TRY_QUERIES - 1].map(|queries| tolerated(&effective(0.99), queries)), [0, 0]);
+        assert!((1..TRY_QUERIES / 10).contains(&tolerated(&effective(0.9), TRY_QUERIES - 1)));
+        assert_eq!(tolerated(&effective(0.99), TRY_QUERIES), u64::MAX, "early stopping itself judges");
     }
 
     #[test]
