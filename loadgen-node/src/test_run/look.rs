@@ -79,7 +79,7 @@ impl TestSpec {
     /// The look failed as a test can fail, or nothing was answered.
     pub fn look(mut self, stop: &dyn StopRequests) -> Outcome<TestSpec> {
         let takes = match self.scenario.traffic().expected() {
-            Expected::QueryRate => "a few seconds, and up to ten tries of 3 to 20 s each",
+            Expected::QueryRate => "a few seconds, and up to ten tries of 3 to 60 s each",
             _ => "a few seconds",
         };
         tracing::info!(takes, "looking at the nodes first: how fast do they answer?");
@@ -147,7 +147,7 @@ impl TestSpec {
         settings.set.extend(assignments(&[
             "min_duration=3s",
             &format!("min_query_count={TRY_QUERIES}"),
-            "max_duration=20s",
+            "max_duration=60s",
         ])?);
         settings.found = Some(rate.parse().or_exit(Exit::Bug)?);
         self.short(self.scenario, settings, stop)
