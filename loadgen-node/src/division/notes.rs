@@ -43,10 +43,11 @@ fn names<'a>(names: impl Iterator<Item = &'a str>) -> Option<(String, bool)> {
     }
 }
 
-/// The mark of a run that went on beyond its plan.
-pub(crate) fn extended(phases: &[PhaseOutcome]) -> Option<String> {
+/// The mark of a run that went on beyond its plan: for other tenants of its mix, or for early stopping.
+pub(crate) fn extended(phases: &[PhaseOutcome], beside_others: bool) -> Option<String> {
     let beyond: u64 = phases.iter().map(|phase| phase.extended_by).sum();
-    (beyond > 0).then(|| format!("extended: {beyond} queries more than planned, for early stopping (--extend)"))
+    let why = if beside_others { "until the other tenants had theirs" } else { "for early stopping (--extend)" };
+    (beyond > 0).then(|| format!("extended: {beyond} queries more than planned, {why}"))
 }
 
 /// The mark of a run with nodes, given here, that do not count what crosses their sockets.

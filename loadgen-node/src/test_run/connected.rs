@@ -42,7 +42,11 @@ impl Connected {
         let each = 1 + test.setup.link.connections.get() as u64;
         descriptors::enough_for(test.target.peers.addresses().len(), each).or_exit(Exit::Usage)?;
         let qdl = test.target.connect()?;
-        Connected::over(test, qdl)
+        let connected = Connected::over(test, qdl)?;
+        let Test { setup, options, anyway, .. } = &connected.test;
+        // Last, since nothing is wrong with such a test but that it is of no use.
+        worth_running(&setup.plan, options.extend, *anyway)?;
+        Ok(connected)
     }
 
     /// A test whose nodes have been reached already.
@@ -57,8 +61,6 @@ impl Connected {
             Err(mixed) if test.mixed_nodes => test.notes.push(mixed.mark()),
             checked => checked.or_exit(Exit::Usage)?,
         }
-        // Last, since nothing is wrong with such a test but that it is of no use.
-        worth_running(&test.setup.plan, test.options.extend, test.anyway)?;
         Ok(Connected { test, qdl, fabric: None })
     }
 

@@ -84,6 +84,8 @@ pub(crate) struct Setup {
     pub(crate) record_stages: bool,
     /// True when the page is written, too.
     pub(crate) report: bool,
+    /// The run went on until others had what they needed.
+    pub(crate) beside_others: bool,
     /// The formula of the bandwidth that is required, with the types of what the nodes take and give.
     pub(crate) bandwidth: Option<Formula>,
 }

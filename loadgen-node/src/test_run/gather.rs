@@ -121,7 +121,9 @@ impl Held {
             },
         );
         let nodes = Nodes { host: self.host, described, reports, first_name: self.first_name, last_name, tally };
-        let more = [notes::uncounted(&nodes.reports), notes::extended(&outcome.phases)].into_iter().flatten();
+        let more = [notes::uncounted(&nodes.reports), notes::extended(&outcome.phases, setup.beside_others)]
+            .into_iter()
+            .flatten();
         let odd = notes::odd(&nodes.reports, nodes.tally.odd.nodes());
         let notes = self.notes.into_iter().chain(odd).chain(more).collect();
         let fitting = bound.as_ref().and_then(|bound| held_back.fitting(bound));

@@ -39,6 +39,7 @@ pub(crate) fn claim(nodes: &Qdl, tenants: Vec<Tenant>, mix: &Mix, stop: &Arc<Ato
         let plan = &test.test.setup.plan;
         let span = longest.unwrap_or_default().saturating_sub(start);
         test.test.options.goes_on = Some(room(plan, span));
+        test.test.setup.beside_others = true;
         prepared.push(test.prepare(None)?);
     }
     let inboxes: Vec<Arc<Inbox>> = prepared.iter().map(|_| Arc::default()).collect();

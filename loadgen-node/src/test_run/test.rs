@@ -113,6 +113,7 @@ impl Test {
             trace_log: spec.trace_log,
             record_stages: spec.record_stages,
             report: spec.report,
+            beside_others: false,
             bandwidth: benchmark.bandwidth().cloned(),
             plan,
         };

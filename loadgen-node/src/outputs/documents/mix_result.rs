@@ -23,8 +23,8 @@ const UNOFFICIAL: &str = "results of this tool are unverified and are not offici
 /// Stands where there is no value.
 const NONE: &str = "-";
 
-const HEADS: [&str; 9] =
-    ["tenant", "verdict", "scenario", "achieved", "of target", "p50", "p99", "p99 alone", "interference"];
+const HEADS: [&str; 10] =
+    ["tenant", "verdict", "model", "scenario", "achieved", "of target", "p50", "p99", "p99 alone", "interference"];
 
 /// The whole document.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -76,7 +76,7 @@ pub struct TenantResult {
     pub metric: Option<PerformanceMetric>,
     /// The rate that it was to have, queries per second; null where it has none.
     pub target_per_s: Option<f64>,
-    /// The rate at which samples were due, or were answered where none were due by the clock, per second.
+    /// Samples answered per second, over the time until the last answer.
     pub achieved_per_s: Option<f64>,
     /// Percentiles of its latency.
     pub latency_ns: Option<LatencySpread>,
@@ -161,6 +161,7 @@ impl MixResult {
             table.row([
                 &tenant.name,
                 tenant.result.word(),
+                tenant.model.as_deref().unwrap_or("the first"),
                 &tenant.scenario,
                 &rate(tenant.achieved_per_s),
                 &share,

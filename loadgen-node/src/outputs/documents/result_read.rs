@@ -9,6 +9,7 @@ use lon_proto::text::on_one_line;
 use lon_qsl::accuracy::ScoreError;
 use lon_shell::documents::of_text;
 
+use super::mix_result;
 use super::result_summary::{FILE, ResultSummary, SCHEMA, Validity};
 use crate::verdict::reasons::NO_TRUTHS;
 
@@ -47,7 +48,10 @@ impl ResultSummary {
         if let Some(told) = of_official(folder) {
             bail!("{told}");
         }
-        let no_run = || format!("{} is not a run folder: it has no readable {FILE}", shown(folder));
+        let no_run = || match folder.join(mix_result::FILE).exists() {
+            true => format!("{0} is the folder of a mix: name that of a tenant, {0}/NAME", shown(folder)),
+            false => format!("{} is not a run folder: it has no readable {FILE}", shown(folder)),
+        };
         let text = files::text(&path, Limit::DOCUMENT).with_context(no_run)?;
         let not_written = || format!("{} is not what a run writes", shown(&path));
         Ok((ResultSummary::of_text(&text).with_context(not_written)?, text))
