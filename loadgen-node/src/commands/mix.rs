@@ -27,7 +27,7 @@ use loadgen::settings::Assignment;
 use lon_world::mix::Mix;
 
 /// Runs the tenants of a mix, first each alone where that is wanted, and shows how they did together.
-pub(crate) fn mix(mix: CheckedMix, folder: &Path, form: Format, live: LiveOutput) -> Outcome {
+pub(crate) fn mix(mix: &CheckedMix, folder: &Path, form: Format, live: LiveOutput) -> Outcome {
     Place::At(folder.to_owned()).check().or_exit(Exit::Usage)?;
     let boards = mix.tenants.iter().map(|tenant| (tenant.name.clone(), Board::default())).collect::<Vec<_>>();
     let metrics = live.metrics.start(Boards::Tenants(boards.clone()));
@@ -39,7 +39,7 @@ pub(crate) fn mix(mix: CheckedMix, folder: &Path, form: Format, live: LiveOutput
     let connected: Vec<Connected> = connected.collect::<Outcome<_>>()?;
     // The dashboard shows one run; tenants have a line each.
     let ui = if live.ui == Ui::None { Ui::None } else { Ui::Line };
-    let running = Running { mix: &mix, folder, ui, boards: &boards, signals: &signals };
+    let running = Running { mix, folder, ui, boards: &boards, signals: &signals };
     let alone = match running.alone(&qdl)? {
         Alone::Ended(alone) => alone,
         Alone::Broken(exit) => return Ok(exit),

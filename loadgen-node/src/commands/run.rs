@@ -55,7 +55,7 @@ fn run_mix(args: &RunArgs, file: &Path) -> Outcome {
     let checked = CheckedMix::read(file, &words_of_tenants())?;
     let place = args.out.clone().unwrap_or_else(|| Place::of_mix(&args.results));
     let metrics = args.metrics.options(&args.dial.way.security)?;
-    mix::mix(checked, &place, args.form(), LiveOutput { ui: args.ui.into(), metrics })
+    mix::mix(&checked, &place, args.form(), LiveOutput { ui: args.ui.into(), metrics })
 }
 
 /// Returns the form in which the result is shown. A result is no table, so the formats of tables are an error.
