@@ -66,8 +66,8 @@ pub(super) fn target(job: &Job<'_>) -> Outcome<Target> {
 }
 
 /// The test that the words ask for.
-fn spec(words: &[String]) -> Outcome<TestSpec> {
-    let all = std::iter::once("loadgen-node").chain(words.iter().map(String::as_str));
+pub(crate) fn spec<'a>(words: impl IntoIterator<Item = &'a String>) -> Outcome<TestSpec> {
+    let all = std::iter::once("loadgen-node").chain(words.into_iter().map(String::as_str));
     let cli = Cli::try_parse_from(all).map_err(|error| anyhow!(first_words(&error.to_string())));
     let Command::Run(args) = cli.or_exit(Exit::Usage)?.command else {
         return Err(anyhow!("it is no run")).or_exit(Exit::Bug);
@@ -79,7 +79,7 @@ fn spec(words: &[String]) -> Outcome<TestSpec> {
 }
 
 /// The first paragraph of an error of the command line, and its tip, on one line.
-pub(crate) fn first_words(text: &str) -> String {
+pub(super) fn first_words(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage")).collect();
     let whole = lines.into_iter().filter(|line| !line.is_empty() && !line.starts_with("For more")).collect::<Vec<_>>();
     whole.join("; ").trim_start_matches("error: ").to_owned()

@@ -43,8 +43,8 @@ impl RunArgs {
     /// are not opened yet.
     pub(crate) fn check(&self) -> Outcome<Asked> {
         let (Some(benchmark), Some(scenario)) = (&self.benchmark, self.scenario) else {
-            let told = "--mix has several tests, and one is wanted here: give --benchmark and --scenario";
-            return Err(anyhow!(told)).or_exit(Exit::Usage);
+            let reason = "--mix has several tests, and one is wanted here: give --benchmark and --scenario";
+            return Err(anyhow!(reason)).or_exit(Exit::Usage);
         };
         let benchmark = Benchmark::named(benchmark).or_exit(Exit::Usage)?;
         match self.codecs.compression {

@@ -159,8 +159,8 @@ impl CheckedMix {
         let first = self.tenants.first().context("a mix has tenants").or_exit(Exit::Bug)?;
         let target = &first.spec.target;
         if target.kind().no_counters.is_some() {
-            let told = "--mix is for SUT nodes: servers of --transport kserve have no claims, tenants or counters";
-            return Err(anyhow!(told)).or_exit(Exit::Usage);
+            let reason = "--mix is for SUT nodes: servers of --transport kserve have no claims, tenants or counters";
+            return Err(anyhow!(reason)).or_exit(Exit::Usage);
         }
         target.connect_all()
     }

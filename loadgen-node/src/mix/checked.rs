@@ -5,7 +5,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use clap::Parser as _;
 use lon_proto::files;
 use lon_shell::duration::parse_duration;
 use qdl::{NodeAddress, NodeIndex};
@@ -14,8 +13,7 @@ use toml::Value;
 use super::file::MixFile;
 use crate::campaign::file::{Given, Keys};
 use crate::campaign::key::{Key, text};
-use crate::campaign::words::first_words;
-use crate::cli::{Asked, Cli, Command};
+use crate::campaign::words::spec;
 use crate::exit::{Exit, Failure, OrExit as _, Outcome};
 use crate::test_run::TestSpec;
 
@@ -83,8 +81,8 @@ fn checked(file: MixFile, words: &[String]) -> Outcome<CheckedMix> {
     let alone_first = file.alone_first.map(|text| parse_duration(text.get_ref()).map_err(|error| anyhow!(error)));
     let alone_first = alone_first.transpose().context("alone_first").or_exit(Exit::Usage)?;
     if !(1..=MOST_TENANTS).contains(&file.tenant.len()) {
-        let told = format!("a mix has 1 to {MOST_TENANTS} tenants ([[tenant]]), this one has {}", file.tenant.len());
-        return Err(anyhow!(told)).or_exit(Exit::Usage);
+        let wrong = format!("a mix has 1 to {MOST_TENANTS} tenants ([[tenant]]), this one has {}", file.tenant.len());
+        return Err(anyhow!(wrong)).or_exit(Exit::Usage);
     }
     let mut tenants = Vec::with_capacity(file.tenant.len());
     let mut names = BTreeSet::new();
@@ -105,14 +103,14 @@ fn tenant(place: usize, keys: Keys, words: &[String]) -> Outcome<CheckedTenant> 
         own.with_context(|| format!("tenant {}", place + 1)).or_exit(Exit::Usage)?;
     let mut own = flag_words(&flags).map_err(|error| named(error, &name)).or_exit(Exit::Usage)?;
     own.push(format!("--label=tenant={name}"));
-    let spec = spec_of(words.iter().chain(&own));
+    let spec = spec(words.iter().chain(&own));
     let mut spec = spec.map_err(|failure| Failure { error: named(failure.error, &name), ..failure })?;
     let nodes = nodes.map(|nodes| places(&nodes, spec.target.peers.addresses()));
     let nodes = nodes.transpose().map_err(|error| named(error, &name)).or_exit(Exit::Usage)?;
     let wants_a_look = spec.wants_a_look();
     if wants_a_look.map_err(|failure| Failure { error: named(failure.error, &name), ..failure })? {
-        let told = "a setting is auto: run the tenant alone to find its value, and write it down";
-        return Err(named(anyhow!(told), &name)).or_exit(Exit::Usage);
+        let remedy = "a setting is auto: run the tenant alone to find its value, and write it down";
+        return Err(named(anyhow!(remedy), &name)).or_exit(Exit::Usage);
     }
     spec.settings.seed_offset = place as u64;
     Ok(CheckedTenant { name, start, nodes, spec })
@@ -183,17 +181,4 @@ fn flag_words(flags: &[Given]) -> Result<Vec<String>> {
         }
     }
     Ok(words)
-}
-
-/// The test that the words ask for.
-fn spec_of<'a>(words: impl Iterator<Item = &'a String>) -> Outcome<TestSpec> {
-    let all = std::iter::once("loadgen-node").chain(words.map(String::as_str));
-    let cli = Cli::try_parse_from(all).map_err(|error| anyhow!(first_words(&error.to_string())));
-    let Command::Run(args) = cli.or_exit(Exit::Usage)?.command else {
-        return Err(anyhow!("it is no run")).or_exit(Exit::Bug);
-    };
-    match args.check()? {
-        Asked::Test { spec, .. } => Ok(*spec),
-        Asked::Advice(_) => Err(anyhow!("--compression auto is advice, and no run")).or_exit(Exit::Usage),
-    }
 }
