@@ -15,7 +15,7 @@ use loadgen_node::documents::schemas::KINDS;
 use serde_json::{Map, Value};
 
 /// Files of run folders and the names of their schemas.
-const FILES: [(&str, &str); 7] = [
+const FILES: [(&str, &str); 8] = [
     ("result_summary.json", "result_summary"),
     ("network_report.json", "network_report"),
     ("system_desc.json", "system_desc"),
@@ -23,6 +23,7 @@ const FILES: [(&str, &str); 7] = [
     ("qdl_result.json", "qdl_result"),
     ("submission_step.json", "submission_step"),
     ("audit_result.json", "audit_result"),
+    ("mix_result.json", "mix_result"),
 ];
 
 /// Words that say nothing of whether a document fits.

@@ -7,6 +7,7 @@ use loadgen_node::documents::network_report::NetworkReport;
 use loadgen_node::documents::result_summary::Validity;
 use lon_tests::process::{Finished, LoadGen, SutNode};
 use lon_tests::run_folder::RunFolder;
+use lon_tests::schemas;
 
 /// Limits that no machine exceeds.
 const PATIENT: &str =
@@ -40,6 +41,7 @@ impl Mixed {
 
     fn result(&self) -> MixResult {
         let text = std::fs::read_to_string(self.folder.path.join("mix_result.json"));
+        schemas::assert_folder(&self.folder.path);
         serde_json::from_str(&text.unwrap_or_else(|error| panic!("{error}: {:?}", self.finished))).unwrap()
     }
 

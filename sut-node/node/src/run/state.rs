@@ -89,7 +89,7 @@ impl Run {
             connections: Mutex::default(),
             local,
             nic: local.and_then(nic::routed).and_then(|found| nic::traffic(&found.name).map(|now| (found, now))),
-            time_before: ThreadTime::of_process(),
+            time_before: ThreadTime::of_process_lately(),
             streams_changed: Notify::new(),
             streams: AtomicUsize::new(0),
             had_stream: AtomicBool::new(false),
@@ -153,7 +153,7 @@ impl Run {
 
     /// Processor time of this process since the run began; `None` when the system does not report it.
     pub(crate) fn processor_time(&self) -> Option<ThreadTime> {
-        Some(ThreadTime::of_process()?.since(self.time_before?))
+        Some(ThreadTime::of_process_lately()?.since(self.time_before?))
     }
 
     /// Counts a stream that was opened.
