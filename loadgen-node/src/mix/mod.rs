@@ -4,8 +4,13 @@
 //! |---|---|
 //! | `file` | the file as it is written |
 //! | `checked` | the whole file, checked: a test for each tenant |
+//! | `wanted` | the search that the flags ask for |
+//! | `search` | the search for the highest load that all tenants stand |
 
 mod checked;
 mod file;
+mod search;
+mod wanted;
 
 pub(crate) use self::checked::{ALONE, CheckedMix, CheckedTenant};
+pub(crate) use self::search::MixSearch;
