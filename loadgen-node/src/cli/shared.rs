@@ -103,8 +103,8 @@ pub(crate) struct FindPeakArgs {
     /// FindPeakPerformance: end a trial as soon as nothing can make it pass any more.
     #[arg(long = "find-peak-give-up", env = "LON_FIND_PEAK_GIVE_UP", help_heading = WHAT, hide_short_help = true)]
     pub(crate) give_up: bool,
-    /// FindPeakPerformance with --mix: the tenant whose load is searched for while the others keep theirs. Unless given,
-    /// the search is for one factor of all rates.
+    /// FindPeakPerformance with --mix: the tenant whose load is searched for while the others keep theirs. Unless
+    /// given, the search is for one factor of all rates.
     #[arg(long = "find-peak-tenant", value_name = "NAME", env = "LON_FIND_PEAK_TENANT", help_heading = WHAT,
           hide_short_help = true)]
     pub(crate) tenant: Option<String>,

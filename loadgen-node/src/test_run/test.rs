@@ -145,7 +145,7 @@ impl Test {
         Ok(predict::predict(&self.setup.plan, samples::sample_size(&self.dataset)?))
     }
 
-    /// Its plan.
+    /// The plan of the test.
     pub(crate) fn plan(&self) -> &Plan {
         &self.setup.plan
     }

@@ -14,7 +14,8 @@ use super::observer::Observer;
 use super::outcome::{End, FindPeakOutcome, PhaseOutcome};
 use super::phases::Run;
 use super::reasons::verdict_of;
-use super::search::{Precision, Search, SearchEnd, Step, Trial, TrialStart};
+use super::search::{Precision, Search, Step};
+use super::search_record::{SearchEnd, Trial, TrialStart};
 use crate::judge::{PERCENTILES, Summary};
 use crate::plan::Plan;
 use crate::value::Value;
@@ -114,7 +115,7 @@ impl<'r, 'a, W: World, O: Observer + ?Sized> Hunt<'r, 'a, W, O> {
                 "FindPeakPerformance: the requested rate does not meet the latency target, so there is no lower bound";
             self.run.events.error(now, text);
         }
-        step.end().unwrap_or(SearchEnd::Stopped)
+        SearchEnd::of(step).unwrap_or(SearchEnd::Stopped)
     }
 
     /// The result of a step that need not be run.

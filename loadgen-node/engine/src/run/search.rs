@@ -2,22 +2,12 @@
 //! the rate of Server, the burst of Burst, the users of Closed.
 //!
 //! The official algorithm: the requested rate must pass, then the rate grows by steps until one fails, then the
-//! bracket is halved until it is as narrow as the wanted precision. Then the load that was found has to pass whole runs,
-//! as many as are wanted. Each failure lowers it, by twice as much as the one before, and when a load has passed, the
-//! rest of the bracket is halved by whole runs. The search neither runs nor judges anything; its caller does what it
+//! bracket is halved until it is as narrow as the wanted precision. Then the load that was found has to pass whole
+//! runs, as many as are wanted. Each failure lowers it, by twice as much as the one before, and when a load has passed,
+//! the rest of the bracket is halved by whole runs. The search neither runs nor judges anything; its caller does what it
 //! asks. Unlike the official one it always ends: see [`Search::next`].
 
 use serde::{Deserialize, Serialize};
-
-use super::goal::Goal;
-use crate::requested::Qsl;
-use crate::scenario::TestSettings;
-
-/// Trials run unless told otherwise: widening from 1 to the largest rate takes 50.
-pub const DEFAULT_MAX_TRIALS: u64 = 64;
-
-/// Largest difference between two rates that count as the same, as a share: a file in between may round the last digit.
-const SAME_RATE: f64 = 1e-12;
 
 /// A bracket: the highest load known to pass, and the lowest known to fail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -32,9 +22,10 @@ pub struct Bracket {
 }
 
 impl Bracket {
-    /// Returns the bracket after this trial has ended, too.
-    pub fn after(mut self, trial: &Trial) -> Bracket {
-        *self.bound(trial.passed) = Some(trial.load);
+    /// Returns the bracket after a trial of this load, too.
+    #[must_use]
+    pub fn after(mut self, load: f64, passed: bool) -> Bracket {
+        *self.bound(passed) = Some(load);
         self
     }
 
@@ -102,16 +93,6 @@ impl Step {
     /// Returns true when the load is to be run as a whole.
     pub fn is_verification(self) -> bool {
         matches!(self, Self::Verify { .. })
-    }
-
-    /// The end of the search, where it has one.
-    pub fn end(self) -> Option<SearchEnd> {
-        match self {
-            Self::Found { .. } => Some(SearchEnd::Found),
-            Self::BaseFails => Some(SearchEnd::BaseFails),
-            Self::NotVerified => Some(SearchEnd::NotVerified),
-            Self::Base { .. } | Self::Widen { .. } | Self::Halve { .. } | Self::Verify { .. } => None,
-        }
     }
 
     /// The official announcement; `None` where there is none.
@@ -190,7 +171,7 @@ impl Search {
             is_whole,
             bracket: Bracket::default(),
             verifications: 0,
-            step_back: STEP_BACK,
+            step_back: 0.0,
             verified: None,
         }
     }
@@ -332,134 +313,6 @@ impl Search {
     }
 }
 
-/// A load that was tried, and what came of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Trial {
-    /// The load, in the unit of its setting.
-    #[serde(alias = "qps")]
-    pub load: f64,
-    /// True when the trial met the latency target, or the goals of the search. A verification asks for a VALID run,
-    /// too.
-    pub passed: bool,
-    /// True when the trial was a whole run of a load that the search had found.
-    #[serde(default)]
-    pub is_verification: bool,
-    /// True when the run alone would be VALID by the official rules.
-    pub official_valid: bool,
-    /// The reasons against the run; empty when there are none.
-    pub reason: String,
-    /// Number of queries issued.
-    pub queries: u64,
-    /// 99th percentile of the latency.
-    pub p99_ns: i64,
-    /// The latency at the judged percentile.
-    pub target_percentile_ns: i64,
-    /// 99th percentile of the schedule lag.
-    pub lag_p99_ns: u64,
-    /// True when the trial was known before this search, and not run by it.
-    #[serde(default)]
-    pub known: bool,
-}
-
-impl Trial {
-    /// Returns true when this is a trial of the given rate.
-    pub fn is_at(&self, load: f64) -> bool {
-        (self.load - load).abs() <= SAME_RATE * load.abs()
-    }
-}
-
-/// A trial that is about to run, and where the search stands.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TrialStart {
-    /// Number of the trial, from 1; known trials count too.
-    pub number: usize,
-    /// The load to be tried.
-    pub load: f64,
-    /// True when it is a whole run of a load that the search has found.
-    pub is_verification: bool,
-    /// Bounds of the peak that are known so far.
-    pub bracket: Bracket,
-}
-
-/// Options of a search. The default is the official search.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FindPeakOptions {
-    /// Trials that need not be run again, from an interrupted search with the same settings.
-    pub prior: Vec<Trial>,
-    /// Most trials to run; those in `prior` do not count.
-    pub max_trials: u64,
-    /// Ends a trial as soon as nothing can make it pass any more.
-    pub give_up_early: bool,
-    /// Share of the highest load that passed at which halving ends; `None`: by the official setting for decimals.
-    pub precision: Option<f64>,
-    /// Whole runs that the load which was found must pass.
-    pub verifications: u32,
-    /// Share by which the load is lowered when a verification fails; at least 1 where loads are whole numbers.
-    pub step_back: f64,
-    /// Length of a trial, as a share of the whole run; verifications have all of it.
-    pub trial_share: f64,
-    /// Percentiles and their limits in place of the scenario's own rule.
-    pub goals: Vec<Goal>,
-}
-
-/// Share by which a load is lowered when its verification fails, unless told otherwise.
-const STEP_BACK: f64 = 0.01;
-
-impl Default for FindPeakOptions {
-    fn default() -> Self {
-        Self {
-            prior: Vec::new(),
-            max_trials: DEFAULT_MAX_TRIALS,
-            give_up_early: false,
-            precision: None,
-            verifications: 0,
-            step_back: STEP_BACK,
-            trial_share: 1.0,
-            goals: Vec::new(),
-        }
-    }
-}
-
-/// End of a search.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum SearchEnd {
-    /// The peak was found.
-    Found,
-    /// The requested load itself fails.
-    BaseFails,
-    /// Every load down to the lowest one failed its verification.
-    NotVerified,
-    /// The limit of trials was reached.
-    TooManyTrials,
-    /// Every rate passed up to one that cannot be run: why.
-    OutOfReach(String),
-    /// The run was interrupted or its SUT broke.
-    Stopped,
-}
-
-/// A search as it is stored: enough to go on with it later.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct SearchRecord {
-    /// Version of this form: 1.
-    pub schema: u32,
-    /// The settings of the test as requested.
-    pub settings: TestSettings,
-    /// Sizes that the query sample library (QSL) reported.
-    pub qsl: Qsl,
-    /// End of the search.
-    pub end: SearchEnd,
-    /// Bounds of the peak, as far as they are known.
-    pub bracket: Bracket,
-    /// Every trial, in order.
-    pub trials: Vec<Trial>,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -545,7 +398,7 @@ mod tests {
         while let Some(load) = search.next().load() {
             search.answer(load <= 3.0 && !search.next().is_verification());
         }
-        assert_eq!((search.next(), search.next().end()), (Step::NotVerified, Some(SearchEnd::NotVerified)));
+        assert_eq!(search.next(), Step::NotVerified);
         assert_eq!(search.shown(), Bracket { low: None, high: Some(1.0) });
     }
 

@@ -29,7 +29,7 @@ impl Running<'_> {
         loop {
             let step = wanted.search.next();
             let Some(load) = step.load() else {
-                searched.end = step.end().unwrap_or(SearchEnd::Stopped);
+                searched.end = SearchEnd::of(step).unwrap_or(SearchEnd::Stopped);
                 break;
             };
             if searched.trials.len() as u64 >= wanted.most_trials {
