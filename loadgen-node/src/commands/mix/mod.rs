@@ -17,10 +17,11 @@ use crate::display::steps;
 use crate::display::ui::Ui;
 use crate::exit::{Exit, Failure, OrExit as _, Outcome};
 use crate::live::board::Board;
-use crate::mix::{CheckedMix, CheckedTenant, MixSearch};
+use crate::mix::{self, CheckedMix, CheckedTenant, MixSearch};
 use crate::outputs::documents;
 use crate::outputs::documents::mix_result::FILE;
 use crate::outputs::folder::{Place, write_file};
+use crate::outputs::report;
 use crate::signals::{Leaves, Signals, StopRequests as _};
 use crate::test_run::{Connected, Test};
 
@@ -56,7 +57,13 @@ pub(crate) fn mix(mix: &CheckedMix, folder: &Path, form: Format, live: LiveOutpu
         }
     };
     write_file(&folder.join(FILE), |out| documents::write(out, &result)).or_exit(Exit::Bug)?;
-    let text = || print_text(&format!("{}Files     {}\n", result.text(), shown(folder)));
+    let has_page = mix.tenants.iter().any(|tenant| tenant.spec.report);
+    if has_page {
+        let page = mix::page(&result, folder);
+        write_file(&folder.join(report::FILE), |out| out.write_all(page.as_bytes())).or_exit(Exit::Bug)?;
+    }
+    let report = if has_page { format!("Page      {}\n", shown(&folder.join(report::FILE))) } else { String::new() };
+    let text = || print_text(&format!("{}{report}Files     {}\n", result.text(), shown(folder)));
     print_in(form, &result, text, || result.table())?;
     end_metrics(metrics, &stop)?;
     failure.map_or(Ok(exit), Err)
