@@ -38,6 +38,7 @@ mod division;
 mod exit;
 mod fleet;
 mod jobs;
+mod keys;
 mod live;
 mod mix;
 mod network;

@@ -140,8 +140,9 @@ const ROOMS: &[Floors] = &[
         folder: "loadgen-node",
         floors: &[
             "commands",
-            "mix",
-            "campaign fleet submission",
+            "campaign submission",
+            "fleet mix",
+            "keys",
             "cli",
             "acceptance comparison",
             "outputs",

@@ -3,9 +3,10 @@
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use toml::Value;
 
-use super::file::{Given, Keys, Lines};
-use super::key::{Key, text};
+use super::file::Lines;
 use super::range;
+use crate::keys::given::{Given, Keys};
+use crate::keys::key::{Key, text};
 
 /// The key of a case's name, and what a case is called among what varies.
 pub(super) const CASE: &str = "case";

@@ -12,12 +12,13 @@ use super::axes::{self, Placed};
 use super::expand::{self, Chosen, Combination};
 use lon_shell::dli::facts::Facts;
 
-use super::file::{CampaignFile, Keys, Lines};
+use super::file::{CampaignFile, Lines};
+use crate::keys::given::Keys;
 
-use super::key::{Key, OURS, text};
 use super::name;
 use super::order::Order;
 use crate::jobs::flags;
+use crate::keys::key::{Key, OURS, text};
 
 /// The most repeats of a cell, and the most nodes that one machine starts.
 const MOST_REPEATS: u32 = 1000;

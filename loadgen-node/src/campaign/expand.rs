@@ -6,8 +6,9 @@ use anyhow::{Context as _, Result, bail, ensure};
 use toml::Value;
 
 use super::axes::{Axis, CASE, Case, Placed};
-use super::file::{Given, Keys, Lines};
-use super::key::{Key, text};
+use super::file::Lines;
+use crate::keys::given::{Given, Keys};
+use crate::keys::key::{Key, text};
 
 /// The most combinations: more are a slip.
 const MOST: usize = 10_000;

@@ -5,7 +5,6 @@
 //! | file | what it has |
 //! |---|---|
 //! | `file` | the file as it is written, each key with its line |
-//! | `key` | the flag or setting that a key of the file stands for |
 //! | `range` | ranges of numbers: `1000..8000 x2` |
 //! | `axes` | what varies: axes, zips and cases |
 //! | `expand` | every combination, without those that are excluded |
@@ -36,12 +35,11 @@ mod condition;
 pub(crate) mod dli;
 pub(crate) mod doctor;
 mod expand;
-pub(crate) mod file;
+mod file;
 pub(crate) mod forms;
 pub(crate) mod frozen;
 pub(crate) mod import;
 pub(crate) mod jobs;
-pub(crate) mod key;
 mod name;
 mod order;
 pub(crate) mod page;

@@ -3,7 +3,7 @@
 use sha2::{Digest as _, Sha256};
 use toml::Value;
 
-use super::key::{Key, text};
+use crate::keys::key::{Key, text};
 
 /// The name of a cell where nothing varies.
 const ALONE: &str = "cell";

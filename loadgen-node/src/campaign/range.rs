@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     fn texts(range: &str) -> Vec<String> {
-        numbers(range).unwrap().unwrap().iter().map(super::super::key::text).collect()
+        numbers(range).unwrap().unwrap().iter().map(crate::keys::key::text).collect()
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::outputs::audit_folder::sum_of;
 use crate::outputs::documents;
 use crate::outputs::documents::campaign::{PlannedRun, RunKind};
 use crate::outputs::documents::campaign_run::{CampaignRun, RunOutcome, SCHEMA};
+use crate::outputs::documents::mix_result;
 use crate::outputs::documents::result_summary::{self, Validity};
 use crate::outputs::{folder, own_result};
 
@@ -43,7 +44,7 @@ pub(crate) fn state(out: &Path, folder: &str) -> Result<State> {
     let shown = || file.display().to_string();
     let text = files::text(&file, Limit::DOCUMENT).with_context(shown)?;
     let run: CampaignRun = serde_json::from_str(&text).with_context(shown)?;
-    let sum = sum_of(&place.join(result_summary::FILE)).ok();
+    let sum = sum_of(&place.join(result_file(&place))).ok();
     match run.result_sha256.is_none() || run.result_sha256 == sum {
         true => Ok(State::Ended(Box::new(run))),
         false => Ok(if is_there { State::Unfinished } else { State::Missing }),
@@ -64,16 +65,34 @@ pub(crate) struct Ended {
 /// Makes the record of a run that has ended: of its result where it has one.
 pub(crate) fn of_command(job: &Job<'_>, ended: &Ended) -> CampaignRun {
     let folder = job.folder();
-    let sum = sum_of(&folder.join(result_summary::FILE)).ok();
-    let (outcome, result, reason) = match own_result::read(&folder) {
-        Ok(result) if !result.interrupted => {
-            let reasons = Some(result.reasons.join("; ")).filter(|reasons| !reasons.is_empty());
-            (RunOutcome::Result, Some(result.result), reasons)
+    let sum = sum_of(&folder.join(result_file(&folder))).ok();
+    let (outcome, result, reason) = match result(&folder) {
+        Ok(Some((result, reasons))) => {
+            let reasons = Some(reasons.join("; ")).filter(|reasons| !reasons.is_empty());
+            (RunOutcome::Result, Some(result), reasons)
         }
         _ => (RunOutcome::Failed, None, Some(ended.reason.clone())),
     };
     let result_sha256 = sum.filter(|_| outcome == RunOutcome::Result);
     CampaignRun { outcome, result, reason, result_sha256, ..bare(&job.planned(0.0), ended) }
+}
+
+/// The file with the result of a run: that of a mix, or of one test.
+fn result_file(folder: &Path) -> &'static str {
+    if folder.join(mix_result::FILE).exists() { mix_result::FILE } else { result_summary::FILE }
+}
+
+/// The result of a run, and the reasons against it; none of one that was interrupted.
+fn result(folder: &Path) -> Result<Option<(Validity, Vec<String>)>> {
+    if let Some(mix) = own_result::read_mix(folder)? {
+        let of_tenants = mix.tenants.into_iter().flat_map(|tenant| {
+            let name = tenant.name;
+            tenant.reasons.into_iter().map(move |reason| format!("{name}: {reason}"))
+        });
+        return Ok(Some((mix.result, of_tenants.collect())));
+    }
+    let result = own_result::read(folder)?;
+    Ok((!result.interrupted).then_some((result.result, result.reasons)))
 }
 
 /// Makes the record of a run that is not made.

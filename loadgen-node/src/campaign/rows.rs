@@ -1,5 +1,6 @@
 //! The table of a campaign: a row for each cell, from the files of its runs.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
@@ -16,6 +17,9 @@ use crate::outputs::report::Source;
 
 /// Quantities of a table unless others are asked for; those that no run has are left out.
 const USUAL: [&str; 6] = ["metric_rate", "metric_latency", "p50", "p99", "sent", "carried_in"];
+
+/// The axis of the tenants of a mix, where runs are mixes.
+const TENANT: &str = "tenant";
 
 /// The quantities of a table.
 #[derive(Clone)]
@@ -52,7 +56,8 @@ impl Columns {
 /// # Errors
 /// The record of a run or a result cannot be read.
 pub(crate) fn table(out: &Path, plan: &CampaignPlan, columns: &Columns) -> Result<CampaignTable> {
-    let rows = plan.cells.iter().map(|cell| row(out, plan, cell, &columns.metrics)).collect::<Result<Vec<_>>>()?;
+    let rows = plan.cells.iter().map(|cell| rows(out, plan, cell, &columns.metrics)).collect::<Result<Vec<_>>>()?;
+    let rows: Vec<TableRow> = rows.into_iter().flatten().collect();
     let has_value = |metric: &&&Metric| rows.iter().any(|row| row.quantity(metric.name).is_some());
     let shown = columns.metrics.iter().filter(|metric| !columns.is_usual || has_value(metric));
     let column = |metric: &&Metric| TableColumn {
@@ -60,10 +65,13 @@ pub(crate) fn table(out: &Path, plan: &CampaignPlan, columns: &Columns) -> Resul
         about: metric.about.to_owned(),
         unit: metric.unit.name().to_owned(),
     };
-    Ok(CampaignTable { schema: SCHEMA, axes: plan.axes.clone(), columns: shown.map(column).collect(), rows })
+    let has_tenants = rows.iter().any(|row| row.values.iter().any(|(axis, _)| axis == TENANT));
+    let axes = plan.axes.iter().cloned().chain(has_tenants.then(|| TENANT.to_owned())).collect();
+    Ok(CampaignTable { schema: SCHEMA, axes, columns: shown.map(column).collect(), rows })
 }
 
-fn row(out: &Path, plan: &CampaignPlan, cell: &PlannedCell, metrics: &[&Metric]) -> Result<TableRow> {
+/// The row of a cell, or one for each tenant where its runs are mixes.
+fn rows(out: &Path, plan: &CampaignPlan, cell: &PlannedCell, metrics: &[&Metric]) -> Result<Vec<TableRow>> {
     let mut ended: Vec<CampaignRun> = Vec::new();
     for run in plan.runs.iter().filter(|run| run.cell == cell.name) {
         if let State::Ended(run) = record::state(out, &run.folder)? {
@@ -72,8 +80,108 @@ fn row(out: &Path, plan: &CampaignPlan, cell: &PlannedCell, metrics: &[&Metric])
     }
     let has_result = |run: &&CampaignRun| run.outcome == RunOutcome::Result;
     let runs: Vec<&CampaignRun> = ended.iter().filter(|run| run.kind == RunKind::Performance).collect();
-    let with_result: Vec<&CampaignRun> = runs.iter().copied().filter(has_result).collect();
-    let sources = with_result.iter().map(|run| Source::read(&out.join(&run.folder))).collect::<Result<Vec<_>>>()?;
+    let accuracy = ended.iter().filter(has_result).find(|run| run.kind == RunKind::Accuracy);
+    let whole = TableRow {
+        cell: cell.name.clone(),
+        values: cell.values.clone(),
+        verdict: String::new(),
+        reasons: reasons(ended.iter().filter_map(|run| run.reason.as_ref())),
+        planned: plan.repeats as usize,
+        folders: Vec::new(),
+        accuracy: accuracy.map(|run| score(out, run)).transpose()?.flatten(),
+        quantities: Vec::new(),
+    };
+    let made = runs.into_iter().map(|run| made(out, run)).collect::<Result<Vec<_>>>()?;
+    let made: Vec<Made> = made.into_iter().flatten().collect();
+    let mut tenants: Vec<&String> = made.iter().filter_map(|run| run.tenant.as_ref()).collect();
+    let mut known = BTreeSet::new();
+    tenants.retain(|name| known.insert(*name));
+    if tenants.is_empty() {
+        return Ok(vec![row(out, whole, made.iter(), metrics)?]);
+    }
+    let of_tenant = |name: &String| {
+        // A mix that came to no result is one of each tenant.
+        let runs = made.iter().filter(|run| run.tenant.as_ref().is_none_or(|tenant| tenant == name));
+        let mut values = whole.values.clone();
+        values.push((TENANT.to_owned(), name.clone()));
+        row(
+            out,
+            TableRow { values, reasons: reasons(runs.clone().flat_map(|run| &run.reasons)), ..whole.clone() },
+            runs,
+            metrics,
+        )
+    };
+    tenants.into_iter().map(of_tenant).collect()
+}
+
+/// Each reason once.
+fn reasons<'a>(all: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let mut once: Vec<String> = Vec::new();
+    for reason in all {
+        if !once.contains(reason) {
+            once.push(reason.clone());
+        }
+    }
+    once
+}
+
+/// The performance runs of a command: one, or one for each tenant of a mix.
+///
+/// # Errors
+/// The result of a mix cannot be read, or is another one by now.
+fn made(out: &Path, run: &CampaignRun) -> Result<Vec<Made>> {
+    let has_result = run.outcome == RunOutcome::Result;
+    let mix = if has_result { own_result::read_mix(&out.join(&run.folder))? } else { None };
+    Ok(match mix {
+        None => vec![Made::of_test(run)],
+        Some(mix) => mix
+            .tenants
+            .into_iter()
+            .map(|tenant| Made {
+                folder: format!("{}/{}", run.folder, tenant.folder),
+                tenant: Some(tenant.name),
+                outcome: run.outcome,
+                result: Some(tenant.result),
+                reasons: tenant.reasons,
+            })
+            .collect(),
+    })
+}
+
+/// A performance run of a row.
+struct Made {
+    /// `None`: the run is of one test, or a mix without a result.
+    tenant: Option<String>,
+    outcome: RunOutcome,
+    result: Option<Validity>,
+    /// Reasons against it.
+    reasons: Vec<String>,
+    /// Its run folder, from the folder of the campaign.
+    folder: String,
+}
+
+impl Made {
+    fn of_test(run: &CampaignRun) -> Made {
+        Made {
+            tenant: None,
+            outcome: run.outcome,
+            result: run.result,
+            reasons: run.reason.iter().cloned().collect(),
+            folder: run.folder.clone(),
+        }
+    }
+}
+
+/// The row with what its runs have measured.
+fn row<'a>(
+    out: &Path,
+    row: TableRow,
+    runs: impl Iterator<Item = &'a Made> + Clone,
+    metrics: &[&Metric],
+) -> Result<TableRow> {
+    let with_result = runs.clone().filter(|run| run.outcome == RunOutcome::Result);
+    let folders: Vec<String> = with_result.map(|run| run.folder.clone()).collect();
+    let sources = folders.iter().map(|folder| Source::read(&out.join(folder))).collect::<Result<Vec<_>>>()?;
     let spread = |metric: &&Metric| {
         let values = sources.iter().map(metric.of).collect();
         let spread = RepeatSpread::of(metric.name, metric.unit.name(), values)?;
@@ -81,32 +189,16 @@ fn row(out: &Path, plan: &CampaignPlan, cell: &PlannedCell, metrics: &[&Metric])
         let spread_percent = spread.spread_percent.filter(|_| spread.values.iter().flatten().count() > 1);
         Some(RepeatSpread { spread_percent, ..spread })
     };
-    let accuracy = ended.iter().filter(has_result).find(|run| run.kind == RunKind::Accuracy);
-    let mut reasons: Vec<String> = Vec::new();
-    for reason in ended.iter().filter_map(|run| run.reason.clone()) {
-        if !reasons.contains(&reason) {
-            reasons.push(reason);
-        }
-    }
-    let planned = plan.repeats as usize;
-    Ok(TableRow {
-        cell: cell.name.clone(),
-        values: cell.values.clone(),
-        verdict: verdict(&runs, planned),
-        reasons,
-        planned,
-        folders: with_result.iter().map(|run| run.folder.clone()).collect(),
-        accuracy: accuracy.map(|run| score(out, run)).transpose()?.flatten(),
-        quantities: metrics.iter().filter_map(spread).collect(),
-    })
+    let quantities = metrics.iter().filter_map(spread).collect();
+    Ok(TableRow { verdict: verdict(runs, row.planned), folders, quantities, ..row })
 }
 
 /// The state of performance runs together.
-fn verdict(runs: &[&CampaignRun], planned: usize) -> String {
-    let count = |of: &dyn Fn(&&&CampaignRun) -> bool| runs.iter().filter(|run| of(run)).count();
+fn verdict<'a>(runs: impl Iterator<Item = &'a Made> + Clone, planned: usize) -> String {
+    let count = |of: &dyn Fn(&&Made) -> bool| runs.clone().filter(|run| of(run)).count();
     let valid = count(&|run| run.result == Some(Validity::Valid));
     let has = |outcome: RunOutcome| count(&|run| run.outcome == outcome);
-    match (valid, runs.len()) {
+    match (valid, runs.clone().count()) {
         (_, 0) => "not run".to_owned(),
         (valid, _) if valid == planned => "VALID".to_owned(),
         (0, _) if has(RunOutcome::Result) > 0 => "INVALID".to_owned(),
@@ -162,7 +254,8 @@ mod tests {
             (vec![&failed], "failed"),
             (vec![&skipped; 3], "skipped"),
         ] {
-            assert_eq!(verdict(&runs, 3), word);
+            let runs: Vec<Made> = runs.into_iter().map(Made::of_test).collect();
+            assert_eq!(verdict(runs.iter(), 3), word);
         }
     }
 }

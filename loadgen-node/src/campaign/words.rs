@@ -1,17 +1,18 @@
 //! The command of a run, checked as it would be when it is typed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command as Process;
 
 use anyhow::{Context as _, Result, anyhow};
-use clap::Parser as _;
 
 use super::checked::Campaign;
 use super::jobs::Job;
-use crate::cli::{Asked, Cli, Command};
-use crate::exit::{Exit, Failure, OrExit as _, Outcome};
+use crate::cli::without_outputs;
+use crate::exit::{Failure, Outcome};
+use crate::keys::test::{first_words, spec};
+use crate::mix::CheckedMix;
 use crate::nodes::target::Target;
-use crate::test_run::{Test, TestSpec};
+use crate::test_run::Test;
 
 /// Stands for nodes that are not started yet.
 const NO_NODES: &str = "127.0.0.1:1";
@@ -42,12 +43,14 @@ impl Job<'_> {
     /// The run cannot be made; the failure has the line of the file.
     pub(crate) fn predicted_s(&self) -> Outcome<f64> {
         let sut = self.cell.nodes.as_ref().map(|_| NO_NODES);
-        let checked = spec(&self.words(sut)).and_then(|spec| {
-            let test = Test::new(spec)?;
+        let words = self.words(sut);
+        let test = |words: &[String]| {
+            let test = Test::new(spec(words)?)?;
             let cell = self.cell.name.as_str();
             test.doubts().iter().for_each(|doubt| tracing::warn!(cell, doubt, "settings"));
             Ok(test.predicted()?.duration_s)
-        });
+        };
+        let checked = mix(&words).map_or_else(|| test(&words), |mix| mix?.predicted_s());
         checked.map_err(|failure| {
             let told = failure.one_line();
             let place = self.campaign.place_of(&told).map(str::to_owned);
@@ -62,27 +65,17 @@ impl Job<'_> {
 /// # Errors
 /// The run cannot be made.
 pub(super) fn target(job: &Job<'_>) -> Outcome<Target> {
-    spec(&job.words(None)).map(|spec| spec.target)
-}
-
-/// The test that the words ask for.
-pub(crate) fn spec<'a>(words: impl IntoIterator<Item = &'a String>) -> Outcome<TestSpec> {
-    let all = std::iter::once("loadgen-node").chain(words.into_iter().map(String::as_str));
-    let cli = Cli::try_parse_from(all).map_err(|error| anyhow!(first_words(&error.to_string())));
-    let Command::Run(args) = cli.or_exit(Exit::Usage)?.command else {
-        return Err(anyhow!("it is no run")).or_exit(Exit::Bug);
-    };
-    match args.check()? {
-        Asked::Test { spec, .. } => Ok(*spec),
-        Asked::Advice(_) => Err(anyhow!("--compression auto is advice, and no run")).or_exit(Exit::Usage),
+    let words = job.words(None);
+    match mix(&words) {
+        Some(mix) => Ok(mix?.target()?.clone()),
+        None => spec(&words).map(|spec| spec.target),
     }
 }
 
-/// The first paragraph of an error of the command line, and its tip, on one line.
-pub(super) fn first_words(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage")).collect();
-    let whole = lines.into_iter().filter(|line| !line.is_empty() && !line.starts_with("For more")).collect::<Vec<_>>();
-    whole.join("; ").trim_start_matches("error: ").to_owned()
+/// The mix that a run names; `None`: it is one test.
+fn mix(words: &[String]) -> Option<Outcome<CheckedMix>> {
+    let file = words.iter().find_map(|word| word.strip_prefix("--mix="))?;
+    Some(CheckedMix::read(Path::new(file), &without_outputs(words.iter().cloned())))
 }
 
 impl Campaign {
@@ -150,13 +143,5 @@ mod tests {
             let told = planned(run).unwrap_err();
             assert!(told.contains(why) && told.contains(&format!("c.toml, line {line}:")), "{told}");
         }
-    }
-
-    #[test]
-    fn an_error_of_the_command_line_is_one_line() {
-        let text = "error: unexpected argument '--bachend' found\n\n  tip: a similar argument exists: '--backend'\n\n\
-                    Usage: sut-node serve\n\nFor more information, try '--help'.\n";
-        let line = "unexpected argument '--bachend' found; tip: a similar argument exists: '--backend'";
-        assert_eq!(first_words(text), line);
     }
 }

@@ -121,7 +121,8 @@ pub(crate) fn words_of_tenants() -> Vec<String> {
 /// Flags of the whole run with a value.
 const OUTPUTS: [&str; 5] = ["--mix", "--out", "--results", "--format", "--ui"];
 
-fn without_outputs(words: impl Iterator<Item = String>) -> Vec<String> {
+/// Words of `run` that hold for every tenant of a mix.
+pub(crate) fn without_outputs(words: impl Iterator<Item = String>) -> Vec<String> {
     let mut left = Vec::new();
     let mut words = words.filter(|word| word != "--json");
     while let Some(word) = words.next() {

@@ -22,7 +22,7 @@ use lon_shell::version::described;
 pub(crate) use self::audit::AuditArgs;
 pub(crate) use self::benchmark::{BenchmarkArgs, BenchmarkCommand, BenchmarkInitArgs};
 pub(crate) use self::campaign::{CampaignArgs, CampaignCommand, CampaignRunArgs, Scheduler, TableArgs};
-pub(crate) use self::checked::{AdviceSpec, Asked, this_call, words_of_tenants};
+pub(crate) use self::checked::{AdviceSpec, Asked, this_call, without_outputs, words_of_tenants};
 pub(crate) use self::dataset::{DatasetArgs, DatasetCommand, VerifyArgs};
 pub(crate) use self::fleet::{FleetArgs, FleetCommand, FleetNodes, FleetOn};
 pub(crate) use self::format::Format;

@@ -12,11 +12,12 @@ use toml::Value;
 
 use super::file::MixFile;
 use super::wanted::WantedSearch;
-use crate::campaign::file::{Given, Keys};
-use crate::campaign::key::{Key, text};
-use crate::campaign::words::spec;
 use crate::exit::{Exit, Failure, OrExit as _, Outcome};
-use crate::test_run::{FindPeakSpec, TestSpec};
+use crate::keys::given::{Given, Keys};
+use crate::keys::key::{Key, text};
+use crate::keys::test::spec;
+use crate::nodes::target::Target;
+use crate::test_run::{FindPeakSpec, Test, TestSpec};
 use loadgen::settings::Mode;
 
 /// The most tenants of a mix: nodes refuse more.
@@ -81,6 +82,33 @@ impl CheckedMix {
             .or_exit(Exit::Usage)?;
         let checked = checked(file, words);
         checked.map_err(|failure| Failure { error: failure.error.context(name), ..failure })
+    }
+}
+
+impl CheckedMix {
+    /// The nodes of the mix, and how they are reached.
+    pub(crate) fn target(&self) -> Outcome<&Target> {
+        Ok(&self.tenants.first().context("a mix has tenants").or_exit(Exit::Bug)?.spec.target)
+    }
+
+    /// Opens the datasets, and predicts for how long samples are issued together and alone, s. No node is asked.
+    ///
+    /// # Errors
+    /// A tenant cannot be run; the failure names it.
+    pub(crate) fn predicted_s(&self) -> Outcome<f64> {
+        let mut longest_s = 0.0_f64;
+        for CheckedTenant { name, start, spec, .. } in &self.tenants {
+            let predicted = Test::new(spec.clone()).and_then(|test| {
+                test.check_beside_others()?;
+                test.doubts().iter().for_each(|doubt| tracing::warn!(tenant = name, doubt, "settings"));
+                test.predicted()
+            });
+            let named =
+                |failure: Failure| Failure { error: failure.error.context(format!("tenant '{name}'")), ..failure };
+            longest_s = longest_s.max(start.as_secs_f64() + predicted.map_err(named)?.duration_s);
+        }
+        let alone_s = self.alone_first.unwrap_or_default().as_secs_f64() * self.tenants.len() as f64;
+        Ok(longest_s + alone_s)
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::campaign::file::Keys;
+use crate::keys::given::Keys;
 
 /// The whole file.
 #[derive(Debug, Deserialize)]

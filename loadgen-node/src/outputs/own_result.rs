@@ -1,13 +1,14 @@
 //! The result of a run folder, held against the logs beside it: a result that was put into another run's folder says
 //! nothing of that run.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use lon_proto::files::{self, Limit};
 use lon_proto::sums;
 use lon_proto::text::on_one_line;
 
+use super::documents::mix_result::{self, MixResult, TenantResult};
 use super::documents::result_summary::{FILE, FileDocument, ResultSummary, Validity};
 use super::logs::{DETAIL, SUMMARY};
 
@@ -22,6 +23,38 @@ pub(crate) fn read(folder: &Path) -> Result<ResultSummary> {
     let result = ResultSummary::of_folder(folder)?;
     check(folder, &result)?;
     Ok(result)
+}
+
+/// Reads the result of a mix's folder; `None`: it has none.
+///
+/// # Errors
+/// It cannot be read, or says VALID of a tenant whose own folder does not.
+pub(crate) fn read_mix(folder: &Path) -> Result<Option<MixResult>> {
+    let path = folder.join(mix_result::FILE);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let shown = || on_one_line(&path.display().to_string());
+    let text = files::text(&path, Limit::DOCUMENT).with_context(shown)?;
+    let mix: MixResult = serde_json::from_str(&text).with_context(shown)?;
+    for tenant in mix.tenants.iter().filter(|tenant| tenant.result == Validity::Valid) {
+        if read(&tenant_folder(folder, tenant)?)?.result != Validity::Valid {
+            bail!("{} says VALID of tenant {}, whose folder does not", shown(), on_one_line(&tenant.name));
+        }
+    }
+    Ok(Some(mix))
+}
+
+/// The run folder of a tenant, below that of its mix.
+///
+/// # Errors
+/// Its path leads elsewhere.
+pub(crate) fn tenant_folder(mix: &Path, tenant: &TenantResult) -> Result<PathBuf> {
+    let path = Path::new(&tenant.folder);
+    if tenant.folder.is_empty() || !path.components().all(|part| matches!(part, Component::Normal(_))) {
+        bail!("tenant {} has no folder below {}", on_one_line(&tenant.name), on_one_line(&mix.display().to_string()));
+    }
+    Ok(mix.join(path))
 }
 
 /// Checks that the official logs of a folder are those that its result lists. VALID asks for both. The timeline is held

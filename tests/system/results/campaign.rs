@@ -71,6 +71,48 @@ fn rows(table: &Value) -> &Vec<Value> {
     table["rows"].as_array().unwrap()
 }
 
+/// Two mixes over nodes that the campaign starts; their tenants are rows.
+#[test]
+fn tenants_of_mixes_are_rows_of_the_table() {
+    let tenants = ["one", "two"].map(|name| {
+        format!(
+            "[[tenant]]\nname = \"{name}\"\nbenchmark = \"synthetic\"\ndataset = \"synthetic:u8[8]x8\"\n\
+             scenario = \"Server\"\nsettings = {{ target_qps = 100, target_latency = \"3600s\", \
+             target_latency_percentile = 50, min_query_count = 20, min_duration = 0 }}\n"
+        )
+    });
+    let files = tempfile::tempdir().unwrap();
+    let mix = files.path().join("mix.toml");
+    fs::write(&mix, tenants.concat()).unwrap();
+    let campaign = Campaign::new(&format!(
+        "[run]\nmix = {mix:?}\nmax-lag = \"3600s\"\n[node]\nbackend = \"null\"\n[axes]\ntransport = [\"grpc\", \"tcp\"]\n"
+    ));
+    let planned = campaign.call("plan", &[]);
+    assert_eq!(planned.code, Some(0), "{planned:?}");
+    let made = campaign.start().finish();
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let table = campaign.table();
+    assert_eq!(table["axes"], serde_json::json!(["transport", "tenant"]));
+    let of_rows: Vec<[&str; 3]> = rows(&table)
+        .iter()
+        .map(|row| {
+            let [transport, tenant] = ["transport", "tenant"].map(|axis| row["values"][axis].as_str().unwrap());
+            [transport, tenant, row["verdict"].as_str().unwrap()]
+        })
+        .collect();
+    let valid = ["grpc", "tcp"].map(|way| ["one", "two"].map(|tenant| [way, tenant, "VALID"])).concat();
+    assert_eq!(of_rows, valid);
+    // A run that has ended is not made again, and a mix whose tenant is another one is no result.
+    assert_eq!(campaign.start().finish().code, Some(0));
+    let record = campaign.records()[0].clone();
+    fs::write(campaign.out().join(&record.0).join("one/result_summary.json"), "{}").unwrap();
+    let other = campaign.call("table", &[]);
+    assert!(other.code == Some(2) && other.stderr.contains("one/result_summary.json"), "{other:?}");
+    let wrong = Campaign::new(&format!("[run]\nmix = {mix:?}\nscenario = \"Server\"\nsut = \"h:1\"\n"));
+    let refused = wrong.call("plan", &[]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+}
+
 /// Two transports, two codecs and two sizes of batches, over two nodes that the campaign starts.
 #[test]
 fn a_campaign_that_is_killed_goes_on_and_repeats_nothing() {

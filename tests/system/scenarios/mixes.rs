@@ -113,6 +113,11 @@ fn every_tenant_is_judged_and_counted_by_itself() {
     }
     // The chat starts later and needs the most time, so the others go on for it.
     assert!(mixed.tenant("vision").samples > 130, "{:?}", mixed.tenant("vision"));
+    let page = std::fs::read_to_string(mixed.path("report.html")).unwrap();
+    for part in ["href=\"chat/report.html\"", "p99 over time", "Fairness"] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(!page.contains(" are not there."), "every tenant has curves");
     let shown = &mixed.finished.stdout;
     assert!(shown.starts_with("Result    VALID\n") && shown.contains("Fairness  "), "{shown}");
 }

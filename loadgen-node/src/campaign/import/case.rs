@@ -309,7 +309,7 @@ mod tests {
     /// The keys between the dataset and the facts, as they are written.
     fn keys(case: &Case) -> Vec<String> {
         let own = case.keys.iter().filter(|(key, _)| *key != "dataset" && !key.starts_with("dli."));
-        own.map(|(key, value)| format!("{key}={}", super::super::super::key::text(value))).collect()
+        own.map(|(key, value)| format!("{key}={}", crate::keys::key::text(value))).collect()
     }
 
     fn left_out(case: &Case) -> Vec<&str> {

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use lon_proto::text::on_one_line;
 use toml::Value;
 
-use super::super::key;
 use super::case::{Case, LeftOut};
+use crate::keys::key;
 
 /// The lines below the first one.
 const CHECK: &str = "\

@@ -77,8 +77,7 @@ fn connected(tenants: &[CheckedTenant], qdl: &Qdl, tests: Vec<Test>) -> Outcome<
 impl CheckedMix {
     /// Reaches the nodes of all tenants.
     fn connect(&self) -> Outcome<Qdl> {
-        let first = self.tenants.first().context("a mix has tenants").or_exit(Exit::Bug)?;
-        let target = &first.spec.target;
+        let target = self.target()?;
         if target.kind().no_counters.is_some() {
             let reason = "--mix is for SUT nodes: servers of --transport kserve have no claims, tenants or counters";
             return Err(anyhow!(reason)).or_exit(Exit::Usage);

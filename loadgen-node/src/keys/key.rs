@@ -10,7 +10,7 @@ use crate::jobs::flags;
 use lon_shell::dli::facts::Facts;
 
 /// Flags of `run` that every run gets from here, so that a file cannot give them.
-pub(super) const OURS: [&str; 10] =
+pub(crate) const OURS: [&str; 10] =
     ["accuracy-run", "format", "json", "log-format", "metrics-file", "out", "repeat", "results", "set", "ui"];
 /// Flags of `sut-node serve` that a campaign gives itself.
 const OURS_OF_NODES: [&str; 3] = ["listen", "node", "nodes"];
@@ -57,7 +57,7 @@ impl Key {
     }
 
     /// Of the table `node`. The program checks these flags itself.
-    pub(super) fn of_node(text: &str) -> Result<Key> {
+    pub(crate) fn of_node(text: &str) -> Result<Key> {
         let flag = text.replace('_', "-");
         if OURS_OF_NODES.contains(&flag.as_str()) {
             bail!("'node.{text}' is given by the campaign itself: node.count is the number of nodes");
@@ -88,12 +88,12 @@ impl Key {
     }
 
     /// Returns true for what starts a node.
-    pub(super) fn is_of_nodes(&self) -> bool {
+    pub(crate) fn is_of_nodes(&self) -> bool {
         matches!(self, Key::Node(_) | Key::Nodes)
     }
 
     /// The last part alone, for names of cells.
-    pub(super) fn short(&self) -> &str {
+    pub(crate) fn short(&self) -> &str {
         match self {
             Key::Run(name) | Key::Setting(name) | Key::Node(name) | Key::Dli(name) => name,
             Key::Nodes => "nodes",
