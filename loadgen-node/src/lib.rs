@@ -6,6 +6,7 @@
 //! | `cli` | the command line: flags as typed, and what they come to once checked |
 //! | `acceptance` | a probe held against an earlier one: what differs, and where the cause likely is |
 //! | `comparison` | runs side by side, and whether a difference is noise |
+//! | `keys` | keys of TOML files that stand for flags |
 //! | `mix` | from one file to tests that run together |
 //! | `campaign` | from one file to many runs, and to one table of them |
 //! | `fleet` | SUT nodes of several hosts, from one file: checked, started, ended over ssh |

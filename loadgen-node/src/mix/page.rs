@@ -24,7 +24,7 @@ pub(crate) fn page(result: &MixResult, folder: &Path) -> String {
         h1 { (title) }
         @for reason in &result.reasons { p class=[(!is_valid).then_some("bad")] { (reason) } }
         @if let Some(fairness) = result.fairness {
-            p { "Fairness " (format!("{fairness:.3}")) ": Jain's index over achieved / target rate; 1 is the same for all." }
+            p { "Fairness " (format!("{fairness:.3}")) " (Jain's index over achieved / target rate; 1: all alike)" }
         }
     };
     let series: Vec<(&TenantResult, Option<Series>)> = result

@@ -85,7 +85,8 @@ fn tenants_of_mixes_are_rows_of_the_table() {
     let mix = files.path().join("mix.toml");
     fs::write(&mix, tenants.concat()).unwrap();
     let campaign = Campaign::new(&format!(
-        "[run]\nmix = {mix:?}\nmax-lag = \"3600s\"\n[node]\nbackend = \"null\"\n[axes]\ntransport = [\"grpc\", \"tcp\"]\n"
+        "[run]\nmix = {mix:?}\nmax-lag = \"3600s\"\n[node]\nbackend = \"null\"\n[axes]\n\
+         transport = [\"grpc\", \"tcp\"]\n"
     ));
     let planned = campaign.call("plan", &[]);
     assert_eq!(planned.code, Some(0), "{planned:?}");

@@ -8,7 +8,8 @@
 //! | `phase` | the state of one phase, until it is a closed timeline |
 //! | `driver` | the loop that moves this state: issue, wait, record, drain |
 //! | `phases` | the phases of a test, one after the other |
-//! | `search`, `search_record`, `find_peak` | a search for the peak: which load comes next; its form in files; running it |
+//! | `search`, `find_peak` | a search for the peak: which load comes next; running it |
+//! | `search_record` | options, trials and end of a search, as files have them |
 //! | `goal` | a percentile and its limit, by which a search may judge its trials |
 //! | `give_up` | ending hopeless trials of a search early |
 //! | `extension` | going on for the queries that early stopping asks for |

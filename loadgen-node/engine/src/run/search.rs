@@ -4,8 +4,8 @@
 //! The official algorithm: the requested rate must pass, then the rate grows by steps until one fails, then the
 //! bracket is halved until it is as narrow as the wanted precision. Then the load that was found has to pass whole
 //! runs, as many as are wanted. Each failure lowers it, by twice as much as the one before, and when a load has passed,
-//! the rest of the bracket is halved by whole runs. The search neither runs nor judges anything; its caller does what it
-//! asks. Unlike the official one it always ends: see [`Search::next`].
+//! the rest of the bracket is halved by whole runs. The search neither runs nor judges anything; its caller does what
+//! it asks. Unlike the official one it always ends: see [`Search::next`].
 
 use serde::{Deserialize, Serialize};
 

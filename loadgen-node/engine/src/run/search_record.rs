@@ -1,4 +1,4 @@
-//! A search for the peak as it is wished for, told of, and stored.
+//! A search for the peak in files and reports: its options, its trials, its end.
 
 use serde::{Deserialize, Serialize};
 
