@@ -274,7 +274,7 @@ fn with_causes(first: String, mut cause: Option<&(dyn Error + 'static)>) -> Stri
     printable(&parts.join(": "))
 }
 
-/// How the words of the HTTP/2 library on a broken connection begin. No node says so of itself.
+/// The first words of the HTTP/2 library on a broken connection. No node says so of itself.
 const OF_THE_LIBRARY: &str = "h2 protocol error";
 
 /// A broken connection in words for people: the error of the system where there is one.

@@ -39,8 +39,8 @@ pub(crate) fn comparable(
     }
 }
 
-/// Checks that the flags which change the goodput are those of a stored probe, before anything is measured. A file of an
-/// earlier version does not have them.
+/// Checks that the flags which change the goodput are those of a stored probe, before anything is measured. A file of
+/// an earlier version does not have them.
 ///
 /// # Errors
 /// One of them is another.

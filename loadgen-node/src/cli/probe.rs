@@ -150,8 +150,8 @@ pub(crate) struct AcceptArgs {
     ///
     /// Passed (0): the 95 % interval of each change stays above minus --tolerance. Worse (3): a mean change is below
     /// minus --tolerance and its interval below 0, or an end has another configuration. The likely place of the cause
-    /// stands beside it. Undecided (2): all else. Use the same --transport, nodes, --matrix, --connections and --duration
-    /// as with --save: others are refused.
+    /// stands beside it. Undecided (2): all else. Use the same --transport, nodes, --matrix, --connections and
+    /// --duration as with --save: others are refused.
     #[arg(long, value_name = "FILE", env = "LON_PROBE_AGAINST", help_heading = OUTPUT)]
     pub(crate) against: Option<PathBuf>,
     /// Tolerance for a drop in goodput, percent, whatever it was with --save; with --matrix, below the median of all

@@ -83,9 +83,10 @@ impl Submission {
         let file: SubmissionFile = toml::from_str(text).with_context(shown)?;
         let mut faults = Faults::default();
         let submission = Submission::of(file, Places::of(path, text), &mut faults);
+        let fill_in = blanks::left(&shown(), text);
+        faults.add_open(fill_in.clone());
         faults.end(path)?;
-        let submission = submission.with_context(shown)?;
-        Ok(Submission { fill_in: blanks::left(&shown(), text), ..submission })
+        Ok(Submission { fill_in, ..submission.with_context(shown)? })
     }
 
     /// The submission; none where `faults` has one more.
@@ -388,6 +389,8 @@ mod tests {
         let places = ["has 5 faults", ":2, submitter", ":8, run.mode", ":14, benchmark.name", ":16, ", ":20, "];
         assert_eq!(lines.len(), places.len(), "{told}");
         assert!(lines.iter().zip(places).all(|(line, place)| line.contains(place)), "{told}");
+        let open = whole().replace("round = ", "# FILL IN: the round.\nround = \"\"\n# ").replace("\"two\"", "\"\"");
+        assert!(checked(&open).unwrap_err().ends_with("FILL IN s.toml:5, round: the round."), "{open}");
         let both = whole().replace("\"network\"", "\"closed\"").replace("\"v5.0\"", "\"v4.1\"");
         assert_eq!(checked(&both).unwrap_err().lines().count(), 3);
     }

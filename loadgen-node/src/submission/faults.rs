@@ -21,6 +21,13 @@ impl Faults {
         }
     }
 
+    /// Adds what else is to be done, where there is a fault: a reader sees all of it at once.
+    pub(super) fn add_open(&mut self, open: Vec<String>) {
+        if !self.0.is_empty() {
+            self.0.extend(open.into_iter().map(|line| format!("FILL IN {line}")));
+        }
+    }
+
     /// # Errors
     /// There are faults: one stands alone, several stand on lines of their own.
     pub(super) fn end(self, file: &Path) -> Result<()> {

@@ -220,7 +220,7 @@ mod tests {
         for key in ["benchmark.name: a benchmark of round v6.1", "benchmark.run: the dataset"] {
             assert!(open.contains(key), "no {key} in {open}");
         }
-        assert!(text.contains("\n# Plain text to the nodes. For TLS write tls-ca = \"ca.pem\" in place"), "{text}");
+        assert!(text.contains("\n# Plain text to the nodes. For TLS write tls-ca = \"ca.pem\" in its place"), "{text}");
         let known = ResultSummary { benchmark: "retinanet".to_owned(), rules: "v5.1".to_owned(), ..digits };
         let text = super::text(Some(&known), None, &[]);
         let open = super::super::blanks::left("s.toml", &text).join("\n");

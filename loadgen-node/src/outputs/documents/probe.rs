@@ -51,9 +51,9 @@ pub struct ProbeDocument {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AskedDocument {
-    /// `--duration`, s.
+    /// Duration of each goodput measurement (`--duration`), s.
     pub duration_s: f64,
-    /// `--connections`, the fewest first.
+    /// Numbers of connections that were tried (`--connections`), the fewest first.
     pub connections: Vec<usize>,
 }
 
@@ -491,10 +491,11 @@ pub(crate) mod tests {
                     "goodput_repeats_gbit_s": { "up": [1.0, 1.0], "down": [], "both": [] },
                 },
                 "socket_bytes": { "ingress": 1, "egress": 2 },
+                "asked": { "duration_s": 2.0, "connections": [1] },
                 "other_transports": [],
                 "carries": [{
                     "benchmark": first.benchmark, "dtype": null, "codec": "none", "ratio": 1.0,
-                    "samples_per_s": first.samples_per_s, "last_round": null,
+                    "samples_per_s": first.samples_per_s, "bound": "link", "last_round": null,
                 }],
                 "needs": null,
                 "matrix": [],

@@ -125,7 +125,7 @@ impl SubmissionPlan {
         let _ = writeln!(text, "Engine {}{unofficial}\n", self.engine);
         for run in &self.runs {
             let (state, time) = (self.state(run), minutes(run.duration_s));
-            let _ = writeln!(text, "  {state:<7} {time:>9} {:>9} samples  {}", run.samples, run.name);
+            let _ = writeln!(text, "  {state:<7} {time:>11} {:>9} samples  {}", run.samples, run.name);
             if let Some(why) = &run.why {
                 let _ = writeln!(text, "          not as it is: {why}");
             }
