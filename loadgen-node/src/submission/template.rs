@@ -120,8 +120,8 @@ fn benchmark(run: &ResultSummary) -> String {
     };
     let [of_name, of_dataset] = marks;
     let mut text = format!(
-        "{of_name}\nname = {name}\n{of_dataset}\nrun = {dataset}\n# Lines of user.conf for each scenario: target_qps in \
-         queries/s, times in ms.\nsettings.{} = {{ {of_run} }}\n",
+        "{of_name}\nname = {name}\n{of_dataset}\nrun = {dataset}\n# Lines of user.conf for each scenario: target_qps \
+         in queries/s, times in ms.\nsettings.{} = {{ {of_run} }}\n",
         run.scenario
     );
     let scenarios = benchmark.map(|benchmark| benchmark.membership(Suite::Datacenter, &run.rules));
