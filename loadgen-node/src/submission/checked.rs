@@ -84,8 +84,7 @@ impl Submission {
         let mut faults = Faults::default();
         let submission = Submission::of(file, Places::of(path, text), &mut faults);
         let fill_in = blanks::left(&shown(), text);
-        faults.add_open(fill_in.clone());
-        faults.end(path)?;
+        faults.end(path, &fill_in)?;
         Ok(Submission { fill_in, ..submission.with_context(shown)? })
     }
 

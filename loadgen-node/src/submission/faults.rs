@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, bail};
 
 /// The faults of a file, each with its place and the remedy.
 #[derive(Debug, Default)]
@@ -21,20 +21,21 @@ impl Faults {
         }
     }
 
-    /// Adds what else is to be done, where there is a fault: a reader sees all of it at once.
-    pub(super) fn add_open(&mut self, open: Vec<String>) {
-        if !self.0.is_empty() {
-            self.0.extend(open.into_iter().map(|line| format!("FILL IN {line}")));
-        }
-    }
-
     /// # Errors
-    /// There are faults: one stands alone, several stand on lines of their own.
-    pub(super) fn end(self, file: &Path) -> Result<()> {
-        match self.0.as_slice() {
-            [] => Ok(()),
-            [fault] => Err(anyhow!("{fault}")),
-            faults => Err(anyhow!("{} has {} faults:\n{}", file.display(), faults.len(), faults.join("\n"))),
+    /// There are faults. One stands alone; several, and the lines that are still to be filled in, stand below each
+    /// other.
+    pub(super) fn end(self, file: &Path, fill_in: &[String]) -> Result<()> {
+        let Faults(faults) = self;
+        match (faults.as_slice(), fill_in) {
+            ([], _) => Ok(()),
+            ([fault], []) => bail!("{fault}"),
+            (faults, open) => {
+                let named = if faults.len() == 1 { "1 fault".to_owned() } else { format!("{} faults", faults.len()) };
+                let left = if open.is_empty() { "" } else { ", and lines to fill in" };
+                let open = open.iter().map(|line| format!("FILL IN {line}"));
+                let lines: Vec<String> = faults.iter().cloned().chain(open).collect();
+                bail!("{} has {named}{left}:\n{}", file.display(), lines.join("\n"))
+            }
         }
     }
 }

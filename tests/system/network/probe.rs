@@ -156,7 +156,7 @@ fn a_link_rate_has_a_capacity_without_a_node() {
     assert!(quic.code == Some(2) && quic.stderr.contains("--link-rate counts TCP segments"), "{quic:?}");
 }
 
-/// Nobody should look for a file that was never written.
+/// A reader must not look for a file that was never written.
 #[test]
 fn a_probe_that_loses_its_node_says_that_it_saved_nothing() {
     let node = SutNode::start("a", "null", &[]);

@@ -50,7 +50,7 @@ fn a_fresh_file_names_all_that_is_to_be_filled_in_and_all_that_is_missing() {
     assert_eq!(planned.stdout.lines().filter(listed).count(), 6, "{planned:?}");
 }
 
-/// The remedy stands in each refusal: nobody should have to look for it elsewhere.
+/// The remedy stands in each refusal, so that a reader looks for it nowhere else.
 #[test]
 fn refusals_name_the_line_and_the_remedy() {
     let folder = tempfile::tempdir().unwrap();
@@ -76,7 +76,10 @@ fn refusals_name_the_line_and_the_remedy() {
     assert!(planned.stdout.contains("SCENARIO ") && planned.stdout.contains("lacks scenario Offline"), "{planned:?}");
     // Two faults are named together.
     let faults = plan(folder.path(), &server.replace("\"Acme\"", "\"A B\"").replace("resnet50", "digits"), &[]);
-    assert!(faults.stderr.contains("has 2 faults") && faults.stderr.contains("no blanks"), "{faults:?}");
+    assert!(
+        faults.stderr.contains("has 2 faults, and lines to fill in") && faults.stderr.contains("no blanks"),
+        "{faults:?}"
+    );
     // A run that is refused has its reason once more beside the refusal.
     let missing = named(&text).replace("synthetic:f32[3,224,224]x8", "/data/nowhere");
     plan(folder.path(), &missing, &[]);
