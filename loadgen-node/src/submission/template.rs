@@ -87,9 +87,7 @@ fn is_local(address: &str) -> bool {
 fn line(flag: &str, value: &Value) -> String {
     let mark = match flag {
         _ if value == "" => format!("\n# FILL IN: --{flag} of the run."),
-        "insecure" => {
-            "\n# Plain text to the nodes. For TLS write tls-ca = \"ca.pem\" in place of this line.".to_owned()
-        }
+        "insecure" => "\n# Plain text to the nodes. For TLS write tls-ca = \"ca.pem\" in its place.".to_owned(),
         _ => String::new(),
     };
     format!("{mark}\n{flag} = {value}")
