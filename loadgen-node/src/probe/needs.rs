@@ -398,7 +398,7 @@ mod tests {
         let need = need(demands[1], &fabric(100_000, 25e9, 90e9, 0.01));
         assert_eq!(need.limits[0].kind, LimitKind::Codec, "8 processors of 30: {:?}", need.limits);
         assert_eq!(need.limits[0].what, "decompression needs 30.1 decode threads, the SUT has 8");
-        assert!(decompression_decides(&[need.clone()]), "the link carries it");
+        assert!(decompression_decides(std::slice::from_ref(&need)), "the link carries it");
         let narrow = super::need(demands[1], &fabric(1_000, 25e6, 90e6, 0.01));
         assert!(!decompression_decides(&[narrow]), "the link does not carry it either");
         let carried = super::need(demands[1], &fabric(100_000, 25e9, 90e9, 0.01));
