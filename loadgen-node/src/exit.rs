@@ -18,6 +18,16 @@ pub enum Exit {
     Interrupted = 5,
 }
 
+impl Exit {
+    /// The code of the two that says more: a bug, a lost node, an interruption, an INVALID result.
+    pub(crate) fn worse(self, other: Exit) -> Exit {
+        let weight =
+            |exit| [Exit::Ok, Exit::Invalid, Exit::Interrupted, Exit::Network].iter().position(|known| *known == exit);
+        // Codes that are not listed are the worst.
+        if weight(other).unwrap_or(usize::MAX) > weight(self).unwrap_or(usize::MAX) { other } else { self }
+    }
+}
+
 /// An error of this program, with the exit code that it means.
 pub type Failure = lon_shell::failure::Failure<Exit>;
 

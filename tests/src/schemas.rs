@@ -80,6 +80,7 @@ pub fn printed(args: &[&str]) -> &'static [&'static str] {
         (["replay", ..], _) if has("--report-vector") => &["replay"],
         (_, false) => &[],
         (["run", ..], _) if has("--compression=auto") => &["codec_advice"],
+        (["run", ..], _) if has("--mix") => &["mix_result"],
         (["run", ..], _) if args.iter().any(|arg| arg.starts_with("--repeat")) => &["repeats"],
         (["demo" | "run" | "show" | "recover", ..], _) => &["result_summary"],
         (["conf", ..], _) => &["conf"],

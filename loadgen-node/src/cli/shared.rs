@@ -79,13 +79,14 @@ pub(crate) struct FindPeakArgs {
     #[arg(long = "find-peak-precision", value_name = "SHARE", env = "LON_FIND_PEAK_PRECISION", help_heading = WHAT,
           hide_short_help = true)]
     pub(crate) precision: Option<PeakPrecision>,
-    /// FindPeakPerformance: whole runs that the load which was found must pass; 1 unless given, 5 in round v0.5. Each
-    /// failure lowers the load by --find-peak-step-back.
+    /// FindPeakPerformance: whole runs that the load which was found must pass; 1 unless given, 5 in round v0.5.
+    /// Failures lower the load: --find-peak-step-back.
     #[arg(long = "find-peak-verify", value_name = "COUNT", env = "LON_FIND_PEAK_VERIFY", help_heading = WHAT,
           hide_short_help = true, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub(crate) verify: Option<u32>,
     /// FindPeakPerformance: share by which the load is lowered when a verification fails, at least by 1 where loads are
-    /// whole numbers; the precision unless given.
+    /// whole numbers; the precision unless given. Each further failure lowers it by twice as much. When a load has
+    /// passed, whole runs halve the rest.
     #[arg(long = "find-peak-step-back", value_name = "SHARE", value_parser = share, env = "LON_FIND_PEAK_STEP_BACK",
           help_heading = WHAT, hide_short_help = true)]
     pub(crate) step_back: Option<f64>,
@@ -102,12 +103,18 @@ pub(crate) struct FindPeakArgs {
     /// FindPeakPerformance: end a trial as soon as nothing can make it pass any more.
     #[arg(long = "find-peak-give-up", env = "LON_FIND_PEAK_GIVE_UP", help_heading = WHAT, hide_short_help = true)]
     pub(crate) give_up: bool,
+    /// FindPeakPerformance with --mix: the tenant whose load is searched for while the others keep theirs. Unless
+    /// given, the search is for one factor of all rates.
+    #[arg(long = "find-peak-tenant", value_name = "NAME", env = "LON_FIND_PEAK_TENANT", help_heading = WHAT,
+          hide_short_help = true)]
+    pub(crate) tenant: Option<String>,
 }
 
 impl FindPeakArgs {
     /// The options of the search.
     pub(crate) fn spec(&self) -> FindPeakSpec {
-        let FindPeakArgs { max_trials, resume, precision, verify, step_back, trial, goal, give_up } = self.clone();
+        let FindPeakArgs { max_trials, resume, precision, verify, step_back, trial, goal, give_up, tenant } =
+            self.clone();
         FindPeakSpec {
             max_trials,
             resume,
@@ -121,6 +128,7 @@ impl FindPeakArgs {
             trial_share: trial,
             goals: goal,
             give_up_early: give_up,
+            tenant,
         }
     }
 }

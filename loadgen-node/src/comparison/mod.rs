@@ -24,6 +24,6 @@ mod tables;
 pub(crate) use compared::compared;
 pub(crate) use condition::Condition;
 pub(crate) use metric::{METRICS, Metric, Unit};
-pub(crate) use page::page;
+pub(crate) use page::{over_each_other, page, table};
 pub(crate) use side::{MOST, Side};
 pub(crate) use tables::{csv, markdown, text};

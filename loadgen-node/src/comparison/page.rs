@@ -7,7 +7,7 @@ use super::side::Side;
 use super::tables;
 use crate::outputs::documents::comparison::Comparison;
 use crate::outputs::report::{
-    Axis, Chart, Curve, Series, Step, framed, latency_axis, of_percentiles, rate_axis, seconds_axis,
+    Axis, Chart, Curve, MOST_CURVES, Series, Step, framed, latency_axis, of_percentiles, rate_axis, seconds_axis,
 };
 use crate::outputs::table::Table;
 
@@ -38,7 +38,8 @@ pub(crate) fn page(made: &Comparison, sides: &[Side]) -> String {
     framed(&title, &header, &main, "Unverified: no official MLPerf results.")
 }
 
-fn table(id: &str, title: &str, table: Table) -> Markup {
+/// A table with its title.
+pub(crate) fn table(id: &str, title: &str, table: Table) -> Markup {
     html! {
         section id=(id) {
             h2 { (title) }
@@ -53,8 +54,8 @@ fn table(id: &str, title: &str, table: Table) -> Markup {
 /// Findings have colours.
 fn class(cell: &str) -> Option<&'static str> {
     match cell {
-        "better" => Some("good"),
-        "worse" => Some("bad"),
+        "better" | "VALID" => Some("good"),
+        "worse" | "INVALID" => Some("bad"),
         _ => None,
     }
 }
@@ -63,22 +64,27 @@ fn class(cell: &str) -> Option<&'static str> {
 fn charts(sides: &[Side]) -> Vec<Chart> {
     let names: Vec<String> = sides.iter().map(|side| side.name.to_string()).collect();
     let all = names.iter().zip(sides).filter_map(|(name, side)| Some((name.as_str(), side.series().next()?)));
-    let all: Vec<(&str, &Series)> = all.filter(|(_, series)| !series.latencies.is_empty()).collect();
+    over_each_other(&all.collect::<Vec<_>>(), OF_FIRST)
+}
+
+/// The latencies and rates of several runs over each other, by their names. Runs without an answer are left out.
+pub(crate) fn over_each_other(all: &[(&str, &Series)], about: &'static str) -> Vec<Chart> {
+    let all: Vec<(&str, &Series)> =
+        all.iter().copied().filter(|(_, series)| !series.latencies.is_empty()).take(MOST_CURVES).collect();
     let Some(longest_s) = all.iter().map(|(_, series)| series.length_s()).reduce(f64::max) else { return Vec::new() };
     let p99 = |step: &Step| (!step.latencies.is_empty()).then(|| step.latencies.value_at_quantile(0.99) as f64);
     let latencies: Vec<(&str, &Histogram<u64>)> = all.iter().map(|(name, series)| (*name, &series.latencies)).collect();
     vec![
-        of_percentiles("distribution", "Latency distribution", OF_FIRST.to_owned(), &latencies, Vec::new()),
-        over_time("latency", "p99 over time", &all, longest_s, latency_axis(), |step, _| p99(step)),
-        over_time("rate", "Answers per second over time", &all, longest_s, rate_axis(), |step, step_s| {
+        of_percentiles("distribution", "Latency distribution", about.to_owned(), &latencies, Vec::new()),
+        over_time(["latency", "p99 over time", about], &all, longest_s, latency_axis(), |step, _| p99(step)),
+        over_time(["rate", "Answers per second over time", about], &all, longest_s, rate_axis(), |step, step_s| {
             Some(step.answered as f64 / step_s)
         }),
     ]
 }
 
 fn over_time(
-    id: &'static str,
-    title: &'static str,
+    [id, title, about]: [&'static str; 3],
     all: &[(&str, &Series)],
     longest_s: f64,
     y: Axis,
@@ -90,7 +96,6 @@ fn over_time(
         Curve { name: (*name).to_owned(), values: places.iter().map(value).collect() }
     };
     let curves = all.iter().map(curve).collect();
-    let about = OF_FIRST.to_owned();
     let x = seconds_axis("time since the first sample", longest_s / PLACES as f64);
-    Chart { id, title, about, x, y, places, curves, limits: Vec::new(), marks: Vec::new() }
+    Chart { id, title, about: about.to_owned(), x, y, places, curves, limits: Vec::new(), marks: Vec::new() }
 }

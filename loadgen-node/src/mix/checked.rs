@@ -11,11 +11,13 @@ use qdl::{NodeAddress, NodeIndex};
 use toml::Value;
 
 use super::file::MixFile;
+use super::wanted::WantedSearch;
 use crate::campaign::file::{Given, Keys};
 use crate::campaign::key::{Key, text};
 use crate::campaign::words::spec;
 use crate::exit::{Exit, Failure, OrExit as _, Outcome};
-use crate::test_run::TestSpec;
+use crate::test_run::{FindPeakSpec, TestSpec};
+use loadgen::settings::Mode;
 
 /// The most tenants of a mix: nodes refuse more.
 const MOST_TENANTS: usize = 16;
@@ -41,11 +43,16 @@ const OF_THE_RUN: [&str; 17] = [
     "take",
 ];
 
+/// Flags of the search, which the whole run has, too.
+const OF_THE_SEARCH: &str = "find-peak-";
+
 /// A mix of tenants.
 pub(crate) struct CheckedMix {
     /// Duration for which each tenant runs alone before.
     pub(crate) alone_first: Option<Duration>,
     pub(crate) tenants: Vec<CheckedTenant>,
+    /// The search for the highest load, where one is wanted.
+    pub(crate) search: Option<WantedSearch>,
 }
 
 /// A tenant and its test.
@@ -85,18 +92,27 @@ fn checked(file: MixFile, words: &[String]) -> Outcome<CheckedMix> {
         return Err(anyhow!(wrong)).or_exit(Exit::Usage);
     }
     let mut tenants = Vec::with_capacity(file.tenant.len());
-    let mut names = BTreeSet::new();
+    let (mut names, mut wanted) = (BTreeSet::new(), None);
     for (place, keys) in file.tenant.into_iter().enumerate() {
         let tenant = tenant(place, keys.into_inner(), words)?;
-        if !names.insert(tenant.name.clone()) {
-            return Err(anyhow!("two tenants are named '{}'", tenant.name)).or_exit(Exit::Usage);
+        if !names.insert(tenant.tenant.name.clone()) {
+            return Err(anyhow!("two tenants are named '{}'", tenant.tenant.name)).or_exit(Exit::Usage);
         }
-        tenants.push(tenant);
+        wanted = wanted.or(tenant.search);
+        tenants.push(tenant.tenant);
     }
-    Ok(CheckedMix { alone_first, tenants })
+    let names: Vec<&str> = tenants.iter().map(|tenant| tenant.name.as_str()).collect();
+    let search = wanted.map(|spec| WantedSearch::new(&spec, &names)).transpose().or_exit(Exit::Usage)?;
+    Ok(CheckedMix { alone_first, tenants, search })
 }
 
-fn tenant(place: usize, keys: Keys, words: &[String]) -> Outcome<CheckedTenant> {
+/// A tenant, and the search that the flags of the whole run ask for.
+struct Read {
+    tenant: CheckedTenant,
+    search: Option<FindPeakSpec>,
+}
+
+fn tenant(place: usize, keys: Keys, words: &[String]) -> Outcome<Read> {
     let own = OwnKeys::of(keys);
     let named = |error: anyhow::Error, name: &str| error.context(format!("tenant '{name}'"));
     let OwnKeys { name, start, nodes, flags } =
@@ -113,7 +129,15 @@ fn tenant(place: usize, keys: Keys, words: &[String]) -> Outcome<CheckedTenant> 
         return Err(named(anyhow!(remedy), &name)).or_exit(Exit::Usage);
     }
     spec.settings.seed_offset = place as u64;
-    Ok(CheckedTenant { name, start, nodes, spec })
+    let find_peak = std::mem::take(&mut spec.find_peak);
+    let searches = spec.settings.mode == Some(Mode::FindPeakPerformance);
+    if searches {
+        // The search is over whole mixes: each tenant of a trial is a performance run.
+        spec.settings.mode = Some(Mode::PerformanceOnly);
+    } else if find_peak.tenant.is_some() {
+        return Err(anyhow!("--find-peak-tenant goes with --mode FindPeakPerformance")).or_exit(Exit::Usage);
+    }
+    Ok(Read { tenant: CheckedTenant { name, start, nodes, spec }, search: searches.then_some(find_peak) })
 }
 
 /// Keys of a tenant that are no flags, and the others.
@@ -173,7 +197,7 @@ fn flag_words(flags: &[Given]) -> Result<Vec<String>> {
     for Given { key, value, .. } in flags {
         let key = Key::read(key)?;
         match &key {
-            Key::Run(flag) if OF_THE_RUN.contains(&flag.as_str()) => {
+            Key::Run(flag) if OF_THE_RUN.contains(&flag.as_str()) || flag.starts_with(OF_THE_SEARCH) => {
                 bail!("'{flag}' is of the whole run: give --{flag} on the command line")
             }
             Key::Run(_) | Key::Setting(_) => words.extend(key.words(value)?),

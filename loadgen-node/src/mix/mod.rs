@@ -4,8 +4,16 @@
 //! |---|---|
 //! | `file` | the file as it is written |
 //! | `checked` | the whole file, checked: a test for each tenant |
+//! | `page` | the tenants beside each other, as an HTML page |
+//! | `wanted` | the search that the flags ask for |
+//! | `search` | the search for the highest load that all tenants stand |
 
 mod checked;
 mod file;
+mod page;
+mod search;
+mod wanted;
 
 pub(crate) use self::checked::{ALONE, CheckedMix, CheckedTenant};
+pub(crate) use self::page::page;
+pub(crate) use self::search::MixSearch;

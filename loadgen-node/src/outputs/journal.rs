@@ -151,7 +151,7 @@ impl Observer for Journal {
 
     fn trial_ended(&mut self, trial: &Trial) {
         let Some((record, folder)) = &mut self.search else { return };
-        record.bracket = record.bracket.after(trial);
+        record.bracket = record.bracket.after(trial.load, trial.passed);
         record.trials.push(trial.clone());
         // Between two trials no clock runs.
         let kept = folder.stage(find_peak::FILE, |out| find_peak::write_record(out, record));

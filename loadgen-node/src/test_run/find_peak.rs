@@ -16,14 +16,17 @@ use loadgen::settings::{Mode, TestSettings};
 pub(crate) const SEARCH_SCHEMA: u32 = 1;
 
 /// Share of the load at which halving ends unless told otherwise: less is noise.
-const PRECISION: f64 = 0.01;
+pub(crate) const PRECISION: f64 = 0.01;
 /// Length of a trial, as a share of the whole run.
-const TRIAL_SHARE: f64 = 0.2;
+pub(crate) const TRIAL_SHARE: f64 = 0.2;
 
 /// Returns the options of the search. Reads a file to go on from before anything is sent. `has_decimals`: LoadGen's
 /// decimals are set.
 pub(crate) fn options(spec: &FindPeakSpec, plan: &Plan, has_decimals: bool) -> Outcome<FindPeakOptions> {
     let searches = plan.effective().mode == Mode::FindPeakPerformance;
+    if spec.tenant.is_some() {
+        return Err(anyhow!("--find-peak-tenant goes with --mix FILE: one test has no tenants")).or_exit(Exit::Usage);
+    }
     if searches && spec.goals.is_empty() && !plan.load().is_some_and(|load| load.has_limit) {
         let scenario = plan.effective().scenario;
         let has_limit = scenario.traffic().keys().iter().any(|key| key.name == "target_latency");

@@ -227,7 +227,7 @@ pub struct FindPeakSpec {
     pub by_decimals: bool,
     /// Whole runs that the load which was found must pass; `None`: 1, in round v0.5 5.
     pub verifications: Option<u32>,
-    /// Share by which a failed verification lowers the load; `None`: the precision.
+    /// Share by which the first failed verification lowers the load; `None`: the precision.
     pub step_back: Option<f64>,
     /// Length of a trial as a share of the whole run; `None`: 0.2, and 1 without verification.
     pub trial_share: Option<f64>,
@@ -235,4 +235,6 @@ pub struct FindPeakSpec {
     pub goals: Vec<Goal>,
     /// A trial ends as soon as it can no longer pass.
     pub give_up_early: bool,
+    /// Of a mix: the tenant whose load is searched for; `None`: one factor for all rates.
+    pub tenant: Option<String>,
 }

@@ -145,6 +145,11 @@ impl Test {
         Ok(predict::predict(&self.setup.plan, samples::sample_size(&self.dataset)?))
     }
 
+    /// The plan of the test.
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.setup.plan
+    }
+
     /// The doubts about its settings, in words: those that `conf` shows.
     pub(crate) fn doubts(&self) -> &[String] {
         &self.doubts

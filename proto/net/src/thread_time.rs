@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use lon_proto::v1::ProcessorTime;
 
+use crate::clock;
+
 /// Time that a thread has had on the processors, and time that it waited for them, until now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadTime {
@@ -65,14 +67,13 @@ struct Reading {
 
 impl Reading {
     fn make() -> Reading {
-        let begun = Instant::now();
+        let begun = clock::now();
         let time = ThreadTime::of_process();
-        let made = Instant::now();
-        Reading { time, made, cost: made.saturating_duration_since(begun) }
+        Reading { time, made: clock::now(), cost: clock::since(begun) }
     }
 
     fn is_fresh(&self) -> bool {
-        self.made.elapsed() < self.cost * 10
+        clock::since(self.made) < self.cost * 10
     }
 }
 

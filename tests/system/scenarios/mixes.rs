@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use loadgen::run::SearchEnd;
 use loadgen_node::documents::mix_result::{MixResult, TenantResult};
 use loadgen_node::documents::network_report::NetworkReport;
 use loadgen_node::documents::result_summary::Validity;
@@ -163,6 +164,72 @@ fn a_model_that_stalls_or_is_too_slow_is_the_failure_of_its_tenant() {
 }
 
 #[test]
+fn a_search_finds_the_factor_of_all_rates_or_the_rate_of_one_tenant() {
+    // One worker that takes 5 ms a sample stands 200/s.
+    let node = SutNode::start(
+        "a",
+        "quick=synthetic:constant=1us",
+        &["--backend", "slow=synthetic:constant=5ms", "--max-batch", "1", "--workers", "slow=1"],
+    );
+    let limited = |rate: u64| {
+        let limits = "target_latency = \"50ms\", target_latency_percentile = 50";
+        format!(
+            "scenario = \"Server\"\nsettings = {{ target_qps = {rate}, {limits}, min_query_count = 100, \
+             min_duration = 0 }}"
+        )
+    };
+    let file = format!("{}{}", tenant("one", "quick", 10, &limited(100)), tenant("two", "slow", 10, &limited(100)));
+    let search =
+        ["--mode", "FindPeakPerformance", "--find-peak-precision", "50%", "--find-peak-trial", "100%", "--json"];
+    for (tenant, more, setting, expected) in [
+        (None, &[][..], "factor", 1.0..4.0),
+        (Some("two"), &["--find-peak-tenant", "two"][..], "target_qps", 100.0..400.0),
+    ] {
+        let mixed = Mixed::run(&[&node], &file, &[&search[..], more].concat());
+        assert!(matches!(mixed.finished.code, Some(0 | 3)), "{:?}", mixed.finished);
+        let result = mixed.result();
+        let searched = result.search.clone().unwrap();
+        assert_eq!((searched.tenant.as_deref(), searched.setting.as_str()), (tenant, setting), "{searched:?}");
+        let highest = searched.trials.iter().filter(|trial| !trial.passed).map(|trial| trial.load).reduce(f64::min);
+        assert!(highest.is_some_and(|load| load <= 2.0 * expected.end), "one worker has an end: {searched:?}");
+        for trial in &searched.trials {
+            let own: MixResult = read(&mixed.path(&trial.folder).join("mix_result.json"));
+            let target = |place: usize| own.tenants[place].target_per_s.unwrap();
+            let factor = if tenant.is_none() { trial.load } else { 1.0 };
+            assert!((target(0) - 100.0 * factor).abs() < 1e-6, "{own:?}");
+            let load = if tenant.is_none() { 100.0 * factor } else { trial.load };
+            assert!((target(1) - load).abs() < 1e-6, "{own:?}");
+        }
+        let SearchEnd::Found = searched.end else { continue };
+        assert_eq!((result.result, mixed.finished.code), (Validity::Valid, Some(0)));
+        let low = searched.bracket.low.unwrap();
+        assert!(expected.contains(&low), "{searched:?}");
+        let reported = searched.trials.iter().rfind(|trial| trial.is_verification && trial.passed).unwrap();
+        assert!(result.tenants[0].folder.starts_with(&reported.folder), "{result:?}");
+    }
+}
+
+#[test]
+fn a_search_whose_first_run_fails_says_so() {
+    let node = SutNode::start("a", "slow=synthetic:constant=20ms", &["--max-batch", "1"]);
+    let limits = "target_latency = \"30ms\", target_latency_percentile = 90";
+    let slow = format!(
+        "scenario = \"Server\"\nsettings = {{ target_qps = 500, {limits}, min_query_count = 200, min_duration = 0 }}"
+    );
+    let file = format!("{}{}", tenant("one", "slow", 10, &slow), tenant("rest", "slow", 10, CLOSED));
+    let mixed = Mixed::run(&[&node], &file, &["--mode", "FindPeakPerformance"]);
+    assert_eq!(mixed.finished.code, Some(3), "{:?}", mixed.finished);
+    let result = mixed.result();
+    assert_eq!(result.reasons[0], "the search has no lower bound: factor 1 already fails");
+    assert_eq!(result.search.unwrap().trials.len(), 1);
+    assert!(mixed.finished.stdout.contains("Search    no factor holds; runs: 1\n"), "{:?}", mixed.finished);
+}
+
+fn read(path: &Path) -> MixResult {
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[test]
 fn one_model_of_several_can_be_asked_alone() {
     let node = two_models("a");
     let run = |model: &str| {
@@ -199,6 +266,23 @@ fn files_that_are_no_mix_are_refused_by_name() {
         (format!("{good}out = \"x\"\n"), &[], "'out' is given by"),
         (good.replace("quick", "quik"), &[], "tenant 'one': SUT node a"),
         (good.clone(), &["--scenario", "Server"], "'--scenario <NAME>' cannot be used multiple times"),
+        (format!("{good}find-peak-verify = 2\n"), &[], "'find-peak-verify' is of the whole run"),
+        (good.clone(), &["--find-peak-tenant", "one"], "--find-peak-tenant goes with --mode FindPeakPerformance"),
+        (
+            good.clone(),
+            &["--mode", "FindPeakPerformance", "--find-peak-tenant", "two"],
+            "--find-peak-tenant two: the mix has one",
+        ),
+        (
+            good.clone(),
+            &["--mode", "FindPeakPerformance", "--find-peak-goal", "p99<=1ms"],
+            "--find-peak-goal is for the search of one test",
+        ),
+        (
+            tenant("one", "quick", 10, CLOSED),
+            &["--mode", "FindPeakPerformance"],
+            "no tenant has a rate: a search needs one in Server with a limit",
+        ),
         (good.clone(), &["--repeat", "2"], "--repeat is not for --mix"),
         (good.clone(), &["--mode", "AccuracyOnly"], "a tenant runs in mode PerformanceOnly"),
     ] {

@@ -14,7 +14,8 @@ use super::observer::Observer;
 use super::outcome::{End, FindPeakOutcome, PhaseOutcome};
 use super::phases::Run;
 use super::reasons::verdict_of;
-use super::search::{Precision, Search, SearchEnd, Step, Trial, TrialStart};
+use super::search::{Precision, Search, Step};
+use super::search_record::{SearchEnd, Trial, TrialStart};
 use crate::judge::{PERCENTILES, Summary};
 use crate::plan::Plan;
 use crate::value::Value;
@@ -39,17 +40,6 @@ pub(super) struct Hunt<'r, 'a, W, O: ?Sized> {
     next_ids: (QuerySeq, SampleSeq),
     /// Verifications of an earlier search that are not used yet, in order.
     verified: VecDeque<Trial>,
-    /// The load that passed its verifications.
-    found: Option<f64>,
-}
-
-/// The kind of a run of a search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Purpose {
-    /// Find out on which side of the peak the load is.
-    Trial,
-    /// Show that the load which was found holds in a whole run.
-    Verification,
 }
 
 impl<'r, 'a, W: World, O: Observer + ?Sized> Hunt<'r, 'a, W, O> {
@@ -64,10 +54,11 @@ impl<'r, 'a, W: World, O: Observer + ?Sized> Hunt<'r, 'a, W, O> {
             requested.server_find_peak_qps_boundary_step_size,
             options.precision.map_or(decimals, Precision::Share),
             load.is_some_and(|load| load.is_whole),
-        );
+        )
+        .with_verifications(options.verifications, options.step_back);
         let verified = options.prior.iter().filter(|trial| trial.is_verification).cloned().collect();
         let next_ids = (QuerySeq(0), SampleSeq(0));
-        Self { run, search, trials: Vec::new(), ran: 0, loaded: false, best: None, next_ids, verified, found: None }
+        Self { run, search, trials: Vec::new(), ran: 0, loaded: false, best: None, next_ids, verified }
     }
 
     /// Searches to the end.
@@ -82,14 +73,7 @@ impl<'r, 'a, W: World, O: Observer + ?Sized> Hunt<'r, 'a, W, O> {
             self.run.unload(self.set());
         }
         let reported = self.best.take().map(|(plan, _)| Box::new(plan));
-        let mut bracket = self.search.bracket();
-        if self.run.options.find_peak.verifications > 0 && search_end != SearchEnd::BaseFails {
-            // A load that was not verified is no lower bound, and one that failed in a whole run is an upper one.
-            bracket.low = self.found;
-            let failed = self.trials.iter().filter(|trial| !trial.passed).map(|trial| trial.load);
-            bracket.high = failed.filter(|load| self.found.is_none_or(|found| *load > found)).reduce(f64::min);
-        }
-        (end, FindPeakOutcome { end: search_end, trials: self.trials, bracket, reported })
+        (end, FindPeakOutcome { end: search_end, trials: self.trials, bracket: self.search.shown(), reported })
     }
 
     /// Step by step; an end for a reason of the search's own is a result, too.
@@ -99,81 +83,55 @@ impl<'r, 'a, W: World, O: Observer + ?Sized> Hunt<'r, 'a, W, O> {
             if let Some(text) = step.message() {
                 self.note(&text);
             }
-            let Some(load) = step.load() else { return self.settled(step) };
-            let passed = match self.known(load) {
+            let Some(load) = step.load() else { return Ok(self.settled(step)) };
+            let passed = match self.known(step, load) {
                 Some(passed) => passed,
                 None if self.ran >= self.run.options.find_peak.max_trials => return Ok(SearchEnd::TooManyTrials),
-                None => match self.measure(load, Purpose::Trial) {
+                None => match self.measure(load, step.is_verification()) {
                     Ok(passed) => passed,
-                    Err(Ended::Search(end)) => return Ok(end),
+                    Err(Ended::Search(end)) if !step.is_verification() => return Ok(end),
                     Err(ended) => return Err(ended),
                 },
             };
             self.search.answer(passed);
-            if let (Step::Widen { low, load }, false) = (step, passed) {
-                self.note(&format!("FindPeakPerformance: Found boundaries: [{low:.6}, {load:.6})"));
-                self.load()?;
-                self.loaded = true;
-            }
-        }
-    }
-
-    fn settled(&mut self, step: Step) -> Result<SearchEnd, Ended> {
-        if let Step::Found { load } = step {
-            return self.verify(load);
-        }
-        let now = self.run.world.now();
-        let text =
-            "FindPeakPerformance: the requested rate does not meet the latency target, so there is no lower bound";
-        self.run.events.error(now, text);
-        Ok(SearchEnd::BaseFails)
-    }
-
-    /// Runs the load that was found as often as the options ask for, and lower ones until one passes each time.
-    fn verify(&mut self, found: f64) -> Result<SearchEnd, Ended> {
-        let (wanted, step_back) = (self.run.options.find_peak.verifications, self.run.options.find_peak.step_back);
-        let mut load = found;
-        loop {
-            match self.holds(load, wanted)? {
-                Some(true) => {
-                    self.found = Some(load);
-                    return Ok(SearchEnd::Found);
+            match (step, self.search.next()) {
+                (Step::Widen { low, load }, _) if !passed => {
+                    self.note(&format!("FindPeakPerformance: Found boundaries: [{low:.6}, {load:.6})"));
+                    self.load()?;
+                    self.loaded = true;
                 }
-                Some(false) => {}
-                None => return Ok(SearchEnd::TooManyTrials),
+                (Step::Verify { load, .. }, Step::Verify { load: lower, .. }) if !passed => {
+                    self.note(&format!("FindPeakPerformance: {load:.6} failed its verification, {lower:.6} is next"));
+                }
+                _ => {}
             }
-            let Some(lower) = self.search.below(load, step_back) else { return Ok(SearchEnd::NotVerified) };
-            self.note(&format!("FindPeakPerformance: {load:.6} failed its verification, {lower:.6} is next"));
-            load = lower;
         }
     }
 
-    /// Returns true when a load passes all its verifications; `None` when no further run is allowed.
-    fn holds(&mut self, load: f64, wanted: u32) -> Result<Option<bool>, Ended> {
-        for number in 1..=wanted {
-            self.note(&format!("FindPeakPerformance: Verification {number} of {wanted}: {load:.6}"));
-            // A run of this search is reported, so that one is always measured.
-            let counts = |trial: &&Trial| trial.is_at(load) && (!trial.passed || number < wanted);
-            let known = self.verified.front().filter(counts).cloned();
-            let passed = match known {
-                Some(trial) => {
-                    self.verified.pop_front();
-                    let passed = trial.passed;
-                    self.record(Trial { known: true, ..trial });
-                    passed
-                }
-                None if self.ran >= self.run.options.find_peak.max_trials => return Ok(None),
-                None => self.measure(load, Purpose::Verification)?,
-            };
-            if !passed {
-                return Ok(Some(false));
-            }
+    fn settled(&mut self, step: Step) -> SearchEnd {
+        if step == Step::BaseFails {
+            let now = self.run.world.now();
+            let text =
+                "FindPeakPerformance: the requested rate does not meet the latency target, so there is no lower bound";
+            self.run.events.error(now, text);
         }
-        Ok(Some(true))
+        SearchEnd::of(step).unwrap_or(SearchEnd::Stopped)
+    }
+
+    /// The result of a step that need not be run.
+    fn known(&mut self, step: Step, load: f64) -> Option<bool> {
+        let Step::Verify { number, wanted, .. } = step else { return self.known_trial(load) };
+        // A run of this search is reported, so that one is always measured.
+        let counts = |trial: &&Trial| trial.is_at(load) && (!trial.passed || number < wanted);
+        let trial = self.verified.front().filter(counts).cloned()?;
+        self.verified.pop_front();
+        let passed = trial.passed;
+        self.record(Trial { known: true, ..trial });
+        Some(passed)
     }
 
     /// The result of a trial that need not be run.
-    fn known(&mut self, load: f64) -> Option<bool> {
+    fn known_trial(&mut self, load: f64) -> Option<bool> {
         let prior =
             self.run.options.find_peak.prior.iter().rev().find(|trial| !trial.is_verification && trial.is_at(load))?;
         let trial = Trial { known: true, ..prior.clone() };
@@ -190,29 +148,30 @@ impl<'r, 'a, W: World, O: Observer + ?Sized> Hunt<'r, 'a, W, O> {
     /// The run at the peak is what is reported; when its trial was only known, it has to be run now.
     fn measure_if_only_known(&mut self) -> Result<(), Ended> {
         let bracket = self.search.bracket();
-        let Some(load) = self.found.or(bracket.low).or(bracket.high) else { return Ok(()) };
+        let found = self.search.shown().low;
+        let Some(load) = found.or(bracket.low).or(bracket.high) else { return Ok(()) };
         let reported = self.best.as_ref().and_then(|(plan, _)| plan.load());
         let is_measured = reported.is_some_and(|reported| reported.value == load);
         // Of a search whose verifications failed the last of them is reported.
-        let is_unverified = self.run.options.find_peak.verifications > 0 && self.found.is_none() && reported.is_some();
+        let is_unverified = self.run.options.find_peak.verifications > 0 && found.is_none() && reported.is_some();
         if is_measured || is_unverified {
             return Ok(());
         }
         self.note(&format!("FindPeakPerformance: running the known peak again: {load:.6}"));
-        self.measure(load, Purpose::Verification)?;
+        self.measure(load, true)?;
         Ok(())
     }
 
     /// Runs a load; whether it passed.
-    fn measure(&mut self, load: f64, purpose: Purpose) -> Result<bool, Ended> {
+    fn measure(&mut self, load: f64, is_verification: bool) -> Result<bool, Ended> {
         let (query, sample) = self.next_ids;
-        let share = if purpose == Purpose::Trial { self.run.options.find_peak.trial_share } else { 1.0 };
+        let share = if is_verification { 1.0 } else { self.run.options.find_peak.trial_share };
         let plan = self.run.plan.at_load(load, share, query, sample).map_err(|error| {
             Ended::Search(SearchEnd::OutOfReach(format!("{load} queries per second cannot be run: {error}")))
         })?;
         let Some(phase) = plan.phases().first() else { return Err(Ended::Search(SearchEnd::Stopped)) };
         self.next_ids = (phase.end_query(), phase.end_sample());
-        let (number, is_verification) = (self.trials.len() + 1, purpose == Purpose::Verification);
+        let number = self.trials.len() + 1;
         let start = TrialStart { number, load, is_verification, bracket: self.search.bracket() };
         self.run.observer.trial_started(start);
         if !self.loaded {
@@ -236,7 +195,7 @@ impl<'r, 'a, W: World, O: Observer + ?Sized> Hunt<'r, 'a, W, O> {
         trial.passed &= !is_verification || trial.official_valid;
         // Before anything has passed, and when the run breaks off, the first run is better than none.
         let passed = trial.passed && broke.is_none();
-        if passed || is_verification || self.best.is_none() {
+        if self.search.is_best(passed) || self.best.is_none() {
             self.keep(plan, position);
         } else {
             self.run.phases[position].timeline = None;

@@ -8,7 +8,7 @@
 //! | `phase` | the state of one phase, until it is a closed timeline |
 //! | `driver` | the loop that moves this state: issue, wait, record, drain |
 //! | `phases` | the phases of a test, one after the other |
-//! | `search`, `find_peak` | a search for the peak: which load comes next; running it |
+//! | `search`, `search_record`, `find_peak` | a search for the peak: which load comes next; its form in files; running it |
 //! | `goal` | a percentile and its limit, by which a search may judge its trials |
 //! | `give_up` | ending hopeless trials of a search early |
 //! | `extension` | going on for the queries that early stopping asks for |
@@ -31,6 +31,7 @@ mod phase;
 mod phases;
 mod reasons;
 mod search;
+mod search_record;
 
 pub use events::{Event, EventLog, Severity};
 pub use goal::{Goal, Goaled};
@@ -39,9 +40,8 @@ pub(crate) use issuer::{Decision, Issuer};
 pub use observer::{AccuracyEntry, Observer, Progress};
 pub use options::RunOptions;
 pub use outcome::{End, FindPeakOutcome, PhaseOutcome, RunOutcome};
-pub use search::{
-    Bracket, DEFAULT_MAX_TRIALS, FindPeakOptions, Precision, Search, SearchEnd, SearchRecord, Step, Trial, TrialStart,
-};
+pub use search::{Bracket, Precision, Search, Step};
+pub use search_record::{DEFAULT_MAX_TRIALS, FindPeakOptions, SearchEnd, SearchRecord, Trial, TrialStart};
 
 pub use crate::judge::Counts;
 pub use crate::recorder::LagStats;

@@ -1,7 +1,7 @@
 //! Messages of a run to its caller while it is going on.
 
 use super::outcome::PhaseOutcome;
-use super::search::{Trial, TrialStart};
+use super::search_record::{Trial, TrialStart};
 use crate::recorder::Live;
 use crate::trace::PhasePlan;
 use crate::world::{SampleIndex, SampleSeq, TimeNs};

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use super::search::FindPeakOptions;
+use super::search_record::FindPeakOptions;
 
 /// Options that may vary between runs of one plan.
 #[derive(Clone, Debug, PartialEq)]

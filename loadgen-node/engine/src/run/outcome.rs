@@ -2,7 +2,8 @@
 
 use super::events::EventLog;
 use super::issuer::Stop;
-use super::search::{Bracket, SearchEnd, Trial};
+use super::search::Bracket;
+use super::search_record::{SearchEnd, Trial};
 use crate::judge::{Counts, Summary, Verdict};
 use crate::plan::Plan;
 use crate::recorder::{LagCourse, LagStats, Timeline};

@@ -2,20 +2,12 @@
 //! the rate of Server, the burst of Burst, the users of Closed.
 //!
 //! The official algorithm: the requested rate must pass, then the rate grows by steps until one fails, then the
-//! bracket is halved until it is as narrow as the wanted precision. It neither runs nor judges anything;
-//! `find_peak` does what it asks. Unlike the official one it always ends: see [`Search::next`].
+//! bracket is halved until it is as narrow as the wanted precision. Then the load that was found has to pass whole
+//! runs, as many as are wanted. Each failure lowers it, by twice as much as the one before, and when a load has passed,
+//! the rest of the bracket is halved by whole runs. The search neither runs nor judges anything; its caller does what it
+//! asks. Unlike the official one it always ends: see [`Search::next`].
 
 use serde::{Deserialize, Serialize};
-
-use super::goal::Goal;
-use crate::requested::Qsl;
-use crate::scenario::TestSettings;
-
-/// Trials run unless told otherwise: widening from 1 to the largest rate takes 50.
-pub const DEFAULT_MAX_TRIALS: u64 = 64;
-
-/// Largest difference between two rates that count as the same, as a share: a file in between may round the last digit.
-const SAME_RATE: f64 = 1e-12;
 
 /// A bracket: the highest load known to pass, and the lowest known to fail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -30,9 +22,10 @@ pub struct Bracket {
 }
 
 impl Bracket {
-    /// Returns the bracket after this trial has ended, too.
-    pub fn after(mut self, trial: &Trial) -> Bracket {
-        *self.bound(trial.passed) = Some(trial.load);
+    /// Returns the bracket after a trial of this load, too.
+    #[must_use]
+    pub fn after(mut self, load: f64, passed: bool) -> Bracket {
+        *self.bound(passed) = Some(load);
         self
     }
 
@@ -66,6 +59,15 @@ pub enum Step {
         /// The load to try.
         load: f64,
     },
+    /// Run the load that was found as a whole.
+    Verify {
+        /// The load to try.
+        load: f64,
+        /// Number of this verification of the load, from 1.
+        number: u32,
+        /// Verifications that the load has to pass.
+        wanted: u32,
+    },
     /// The search is over: `load` is the highest rate that passed.
     Found {
         /// The load that was found.
@@ -73,15 +75,24 @@ pub enum Step {
     },
     /// The search is over: the requested rate itself fails.
     BaseFails,
+    /// The search is over: every load down to the lowest one failed its verification.
+    NotVerified,
 }
 
 impl Step {
     /// The rate to try, if one is wanted.
     pub fn load(self) -> Option<f64> {
         match self {
-            Self::Base { load } | Self::Widen { load, .. } | Self::Halve { load, .. } => Some(load),
-            Self::Found { .. } | Self::BaseFails => None,
+            Self::Base { load } | Self::Widen { load, .. } | Self::Halve { load, .. } | Self::Verify { load, .. } => {
+                Some(load)
+            }
+            Self::Found { .. } | Self::BaseFails | Self::NotVerified => None,
         }
+    }
+
+    /// Returns true when the load is to be run as a whole.
+    pub fn is_verification(self) -> bool {
+        matches!(self, Self::Verify { .. })
     }
 
     /// The official announcement; `None` where there is none.
@@ -95,7 +106,10 @@ impl Step {
                 "FindPeakPerformanceBinarySearch: Testing the mid value of bounds [{low:.6}, {high:.6}): {load:.6}"
             )),
             Self::Found { load } => Some(format!("FindPeakPerformance: Found peak performance field: {load:.6}")),
-            Self::BaseFails => None,
+            Self::Verify { load, number, wanted } => {
+                Some(format!("FindPeakPerformance: Verification {number} of {wanted}: {load:.6}"))
+            }
+            Self::BaseFails | Self::NotVerified => None,
         }
     }
 }
@@ -118,24 +132,84 @@ pub struct Search {
     /// Loads are whole numbers.
     is_whole: bool,
     bracket: Bracket,
+    /// Verifications that the load which is found has to pass.
+    verifications: u32,
+    /// Share by which a load is lowered when it fails one.
+    step_back: f64,
+    /// The load that is verified, and how often it has passed; none while the bracket is narrowed.
+    verified: Option<Verified>,
 }
+
+/// Progress of verifying.
+#[derive(Clone, Copy, Debug)]
+struct Verified {
+    /// `None`: no load is left.
+    load: Option<f64>,
+    passed: u32,
+    /// The lowest load that failed.
+    failed: Option<f64>,
+    /// The highest load that passed all its verifications.
+    holds: Option<f64>,
+    /// Share by which the next failure lowers the load.
+    step_back: f64,
+}
+
+/// The largest step back.
+const MAX_STEP_BACK: f64 = 0.5;
+
+/// Width of the bracket of whole runs at which halving it ends, in steps back. The first step alone is no reason to
+/// halve.
+const LAST_STEPS: f64 = 1.5;
 
 impl Search {
     /// Starts at `base`, grows by the share `step_size`, and narrows to the precision.
     pub fn new(base: f64, step_size: f64, precision: Precision, is_whole: bool) -> Self {
-        Self { base, growth: 1.0 + step_size, precision, is_whole, bracket: Bracket::default() }
+        Self {
+            base,
+            growth: 1.0 + step_size,
+            precision,
+            is_whole,
+            bracket: Bracket::default(),
+            verifications: 0,
+            step_back: 0.0,
+            verified: None,
+        }
+    }
+
+    /// The same, with whole runs that the load which is found has to pass. The first failure lowers it by this share,
+    /// and by one at least where loads are whole numbers.
+    #[must_use]
+    pub fn with_verifications(self, verifications: u32, step_back: f64) -> Self {
+        Self { verifications, step_back, ..self }
     }
 
     /// Returns the next step. Halving ends, at the latest, when no number lies between the bounds; widening ends when
     /// its caller can run no higher load.
     pub fn next(&self) -> Step {
+        let Verified { load, passed, .. } = match (self.verified, self.narrowed()) {
+            (Some(verified), _) => verified,
+            (None, Step::Found { load }) => self.unverified(load),
+            (None, step) => return step,
+        };
+        match load {
+            None => Step::NotVerified,
+            Some(load) if passed >= self.verifications => Step::Found { load },
+            Some(load) => Step::Verify { load, number: passed + 1, wanted: self.verifications },
+        }
+    }
+
+    fn unverified(&self, load: f64) -> Verified {
+        Verified { load: Some(load), passed: 0, failed: None, holds: None, step_back: self.step_back }
+    }
+
+    /// Returns the next step of narrowing the bracket.
+    fn narrowed(&self) -> Step {
         match (self.bracket.low, self.bracket.high) {
             (None, None) => Step::Base { load: self.base },
             (None, Some(_)) => Step::BaseFails,
             (Some(low), None) => Step::Widen { low, load: self.above(low) },
             (Some(low), Some(high)) => {
-                let middle = low + (high - low) / 2.0;
-                let load = if self.is_whole { middle.floor() } else { middle };
+                let load = self.middle(low, high);
                 let goes_on = self.is_wide(low, high) && low < load && load < high;
                 if goes_on { Step::Halve { low, high, load } } else { Step::Found { load: low } }
             }
@@ -145,6 +219,11 @@ impl Search {
     fn above(&self, low: f64) -> f64 {
         let load = low * self.growth;
         if self.is_whole { load.round().max(low + 1.0) } else { load }
+    }
+
+    fn middle(&self, low: f64, high: f64) -> f64 {
+        let middle = low + (high - low) / 2.0;
+        if self.is_whole { middle.floor() } else { middle }
     }
 
     fn is_wide(&self, low: f64, high: f64) -> bool {
@@ -158,151 +237,80 @@ impl Search {
     }
 
     /// The load to verify when the verification of another one failed; `None` below every load that makes sense.
-    pub fn below(&self, load: f64, step_back: f64) -> Option<f64> {
-        let lower =
-            if self.is_whole { (load * (1.0 - step_back)).round().min(load - 1.0) } else { load * (1.0 - step_back) };
+    fn below(&self, load: f64, step_back: f64) -> Option<f64> {
+        let lower = load * (1.0 - step_back);
+        let lower = if self.is_whole { lower.round().min(load - 1.0) } else { lower };
         (lower >= if self.is_whole { 1.0 } else { f64::MIN_POSITIVE } && lower < load).then_some(lower)
     }
 
     /// Takes the result of the load that [`Search::next`] wanted.
     pub fn answer(&mut self, passed: bool) {
-        if let Some(load) = self.next().load() {
-            *self.bracket.bound(passed) = Some(load);
+        match self.next() {
+            Step::Verify { load, number, .. } => {
+                let before = self.verified.unwrap_or_else(|| self.unverified(load));
+                self.verified = Some(self.after_whole_run(before, load, passed.then_some(number)));
+            }
+            step => {
+                if let Some(load) = step.load() {
+                    *self.bracket.bound(passed) = Some(load);
+                }
+            }
         }
     }
 
-    /// Returns the bracket so far.
+    /// Progress after a whole run of `load`, which is the verification of this number if it has passed.
+    fn after_whole_run(&self, before: Verified, load: f64, passed: Option<u32>) -> Verified {
+        let Verified { failed, holds, step_back, .. } = before;
+        let verified = match passed {
+            Some(number) if number < self.verifications => {
+                return Verified { passed: number, load: Some(load), ..before };
+            }
+            Some(_) => Verified { holds: Some(load), ..before },
+            None if holds.is_none() => {
+                let load = (self.below(load, step_back), Some(load));
+                let step_back = (2.0 * step_back).min(MAX_STEP_BACK);
+                return Verified { load: load.0, passed: 0, failed: load.1, step_back, ..before };
+            }
+            None => Verified { failed: Some(load), ..before },
+        };
+        let between = |(low, high): (f64, f64)| {
+            let load = self.middle(low, high);
+            let is_wide = high - low > LAST_STEPS * self.step_back * low;
+            (is_wide && low < load && load < high).then_some(load)
+        };
+        match verified.holds.zip(verified.failed.or(failed)).and_then(between) {
+            Some(load) => Verified { load: Some(load), passed: 0, ..verified },
+            None => Verified { load: verified.holds, passed: self.verifications, ..verified },
+        }
+    }
+
+    /// Returns true when the run of the next step is to be reported in place of those before it, if it ends like this.
+    pub fn is_best(&self, passed: bool) -> bool {
+        match self.next() {
+            // Until a load holds, the last whole run says why none does.
+            Step::Verify { number, wanted, .. } => {
+                self.verified.is_none_or(|verified| verified.holds.is_none()) || (passed && number == wanted)
+            }
+            // A known peak is run again.
+            Step::Found { .. } => true,
+            _ => passed,
+        }
+    }
+
+    /// Returns the bracket so far, by trials.
     pub fn bracket(&self) -> Bracket {
         self.bracket
     }
-}
 
-/// A load that was tried, and what came of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Trial {
-    /// The load, in the unit of its setting.
-    #[serde(alias = "qps")]
-    pub load: f64,
-    /// True when the trial met the latency target, or the goals of the search. A verification asks for a VALID run,
-    /// too.
-    pub passed: bool,
-    /// True when the trial was a whole run of a load that the search had found.
-    #[serde(default)]
-    pub is_verification: bool,
-    /// True when the run alone would be VALID by the official rules.
-    pub official_valid: bool,
-    /// The reasons against the run; empty when there are none.
-    pub reason: String,
-    /// Number of queries issued.
-    pub queries: u64,
-    /// 99th percentile of the latency.
-    pub p99_ns: i64,
-    /// The latency at the judged percentile.
-    pub target_percentile_ns: i64,
-    /// 99th percentile of the schedule lag.
-    pub lag_p99_ns: u64,
-    /// True when the trial was known before this search, and not run by it.
-    #[serde(default)]
-    pub known: bool,
-}
-
-impl Trial {
-    /// Returns true when this is a trial of the given rate.
-    pub fn is_at(&self, load: f64) -> bool {
-        (self.load - load).abs() <= SAME_RATE * load.abs()
-    }
-}
-
-/// A trial that is about to run, and where the search stands.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TrialStart {
-    /// Number of the trial, from 1; known trials count too.
-    pub number: usize,
-    /// The load to be tried.
-    pub load: f64,
-    /// True when it is a whole run of a load that the search has found.
-    pub is_verification: bool,
-    /// Bounds of the peak that are known so far.
-    pub bracket: Bracket,
-}
-
-/// Options of a search. The default is the official search.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FindPeakOptions {
-    /// Trials that need not be run again, from an interrupted search with the same settings.
-    pub prior: Vec<Trial>,
-    /// Most trials to run; those in `prior` do not count.
-    pub max_trials: u64,
-    /// Ends a trial as soon as nothing can make it pass any more.
-    pub give_up_early: bool,
-    /// Share of the highest load that passed at which halving ends; `None`: by the official setting for decimals.
-    pub precision: Option<f64>,
-    /// Whole runs that the load which was found must pass.
-    pub verifications: u32,
-    /// Share by which the load is lowered when a verification fails; at least 1 where loads are whole numbers.
-    pub step_back: f64,
-    /// Length of a trial, as a share of the whole run; verifications have all of it.
-    pub trial_share: f64,
-    /// Percentiles and their limits in place of the scenario's own rule.
-    pub goals: Vec<Goal>,
-}
-
-/// Share by which a load is lowered when its verification fails, unless told otherwise.
-const STEP_BACK: f64 = 0.01;
-
-impl Default for FindPeakOptions {
-    fn default() -> Self {
-        Self {
-            prior: Vec::new(),
-            max_trials: DEFAULT_MAX_TRIALS,
-            give_up_early: false,
-            precision: None,
-            verifications: 0,
-            step_back: STEP_BACK,
-            trial_share: 1.0,
-            goals: Vec::new(),
+    /// Returns what the search has shown. With verifications, a load that was not verified is no lower bound, and one
+    /// that failed in a whole run is an upper one.
+    pub fn shown(&self) -> Bracket {
+        if self.verifications == 0 {
+            return self.bracket;
         }
+        let low = self.verified.and_then(|verified| verified.holds);
+        Bracket { low, high: self.verified.and_then(|verified| verified.failed).or(self.bracket.high) }
     }
-}
-
-/// End of a search.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum SearchEnd {
-    /// The peak was found.
-    Found,
-    /// The requested load itself fails.
-    BaseFails,
-    /// Every load down to the lowest one failed its verification.
-    NotVerified,
-    /// The limit of trials was reached.
-    TooManyTrials,
-    /// Every rate passed up to one that cannot be run: why.
-    OutOfReach(String),
-    /// The run was interrupted or its SUT broke.
-    Stopped,
-}
-
-/// A search as it is stored: enough to go on with it later.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct SearchRecord {
-    /// Version of this form: 1.
-    pub schema: u32,
-    /// The settings of the test as requested.
-    pub settings: TestSettings,
-    /// Sizes that the query sample library (QSL) reported.
-    pub qsl: Qsl,
-    /// End of the search.
-    pub end: SearchEnd,
-    /// Bounds of the peak, as far as they are known.
-    pub bracket: Bracket,
-    /// Every trial, in order.
-    pub trials: Vec<Trial>,
 }
 
 #[cfg(test)]
@@ -345,14 +353,53 @@ mod tests {
 
     #[test]
     fn a_failed_verification_steps_back_by_one_or_by_a_share() {
-        let whole = Search::new(4.0, 1.0, Precision::Share(0.01), true);
-        assert_eq!(
-            (whole.below(4.0, 0.01), whole.below(500.0, 0.01), whole.below(1.0, 0.01)),
-            (Some(3.0), Some(495.0), None)
-        );
-        let rate = Search::new(4.0, 1.0, Precision::Share(0.01), false);
-        assert_eq!(rate.below(100.0, 0.02), Some(98.0));
-        assert_eq!(rate.below(0.0, 0.02), None);
+        let whole = Search::new(4.0, 1.0, Precision::Share(0.01), true).with_verifications(1, 0.01);
+        let below = |load| whole.below(load, 0.01);
+        assert_eq!((below(4.0), below(500.0), below(1.0)), (Some(3.0), Some(495.0), None));
+        let rate = Search::new(4.0, 1.0, Precision::Share(0.01), false).with_verifications(1, 0.02);
+        assert_eq!((rate.below(100.0, 0.02), rate.below(0.0, 0.02)), (Some(98.0), None));
+    }
+
+    #[test]
+    fn what_was_found_passes_whole_runs_or_is_lowered_until_it_does() {
+        let mut search = Search::new(8.0, 1.0, Precision::Share(0.01), true).with_verifications(2, 0.01);
+        let mut verified = Vec::new();
+        while let Some(load) = search.next().load() {
+            let is_verification = search.next().is_verification();
+            verified.extend(is_verification.then_some(load));
+            // Trials pass up to 11, whole runs up to 9.
+            search.answer(load <= if is_verification { 9.0 } else { 11.0 });
+        }
+        assert_eq!(verified, [11.0, 10.0, 9.0, 9.0]);
+        assert_eq!(search.next(), Step::Found { load: 9.0 });
+        assert_eq!(search.shown(), Bracket { low: Some(9.0), high: Some(10.0) });
+        assert_eq!(search.bracket(), Bracket { low: Some(11.0), high: Some(12.0) });
+    }
+
+    #[test]
+    fn trials_that_promise_far_too_much_cost_few_whole_runs() {
+        for holds in [990.0, 700.0, 331.0, 12.0] {
+            let mut search = Search::new(100.0, 1.0, Precision::Share(0.01), false).with_verifications(1, 0.01);
+            let mut whole_runs = 0;
+            while let Some(load) = search.next().load() {
+                let is_verification = search.next().is_verification();
+                whole_runs += usize::from(is_verification);
+                search.answer(load <= if is_verification { holds } else { 1_000.0 });
+            }
+            let Bracket { low: Some(low), high: Some(high) } = search.shown() else { panic!("{search:?}") };
+            assert!(low <= holds && holds < high && high - low <= 0.0151 * low, "{holds}: {low} to {high}");
+            assert!(whole_runs <= 20, "{holds}: {whole_runs}");
+        }
+    }
+
+    #[test]
+    fn a_search_ends_where_no_load_is_verified() {
+        let mut search = Search::new(2.0, 1.0, Precision::Share(0.01), true).with_verifications(1, 0.01);
+        while let Some(load) = search.next().load() {
+            search.answer(load <= 3.0 && !search.next().is_verification());
+        }
+        assert_eq!(search.next(), Step::NotVerified);
+        assert_eq!(search.shown(), Bracket { low: None, high: Some(1.0) });
     }
 
     #[test]

@@ -7,6 +7,7 @@ use lon_proto::text::on_one_line;
 use lon_shell::figures::{bytes, duration_ns};
 use serde::{Deserialize, Serialize};
 
+use super::mix_search::MixSearched;
 use super::parts::LatencySpread;
 use super::result_summary::{MetricDocument, PerformanceMetric, ResultSummary, Validity};
 use crate::outputs::table::Table;
@@ -39,6 +40,8 @@ pub struct MixResult {
     pub result: Validity,
     /// Why it is INVALID, in words; empty: it is VALID.
     pub reasons: Vec<String>,
+    /// The search that the run belongs to; null where none was wanted. The tenants are those of its last good run.
+    pub search: Option<MixSearched>,
     /// Duration for which each tenant ran alone before, ns; null where none did.
     pub alone_first_ns: Option<u64>,
     /// The tenants, in the order of the file.
@@ -70,6 +73,10 @@ pub struct TenantResult {
     pub result: Validity,
     /// Why it is INVALID, in words.
     pub reasons: Vec<String>,
+    /// Every sample was answered once.
+    pub is_whole: bool,
+    /// It met the limits of its latency; null where that is not known, or it has none.
+    pub is_within_limit: Option<bool>,
     /// It ended while others still measured.
     pub left_early: bool,
     /// Its metric; null where there is none.
@@ -119,10 +126,18 @@ impl MixResult {
             unofficial: UNOFFICIAL.to_owned(),
             result: Validity::of(reasons.is_empty()),
             reasons,
+            search: None,
             alone_first_ns: alone_first.map(|time| time.as_nanos() as u64),
             fairness: fairness(&tenants),
             tenants,
         }
+    }
+
+    /// The result of a search whose reported run this is.
+    #[must_use]
+    pub(crate) fn of_search(mut self, searched: MixSearched) -> MixResult {
+        self.reasons.splice(0..0, searched.reason());
+        MixResult { result: Validity::of(self.reasons.is_empty()), search: Some(searched), ..self }
     }
 
     /// For the screen.
@@ -132,6 +147,7 @@ impl MixResult {
         for reason in &self.reasons {
             let _ = writeln!(text, "          - {}", on_one_line(reason));
         }
+        text.extend(self.search.as_ref().map(MixSearched::text));
         text.push_str(&self.table().aligned());
         for tenant in self.tenants.iter().filter(|tenant| !tenant.reasons.is_empty()) {
             for reason in &tenant.reasons {
@@ -197,6 +213,11 @@ impl TenantResult {
             p99(self.latency_ns).zip(p99(run.latency_ns)).map(|(together, alone)| together as f64 / alone as f64);
         let alone = AloneResult { folder, latency_ns: run.latency_ns, metric: metric(run) };
         TenantResult { alone: Some(alone), interference_p99, ..self }
+    }
+
+    /// Returns true when it lost nothing and missed no limit.
+    pub(crate) fn keeps_its_limit(&self) -> bool {
+        self.is_whole && self.is_within_limit != Some(false)
     }
 
     /// The share of its target rate that it achieved.

@@ -15,6 +15,7 @@
 //!   `codec_advice`: what
 //!   `run --compression auto` prints;
 //!   `repeats`: what `run --repeat` prints and writes; `mix_result`: what `run --mix` does;
+//!   `mix_search`: part of it;
 //!   `accuracy_subset`: what `accuracy` prints of a performance run; `official_replay`: what `replay --official` does;
 //!   `scores`: what `accuracy --scorer` does; `audit_result`: what `audit` does, and writes;
 //!   `dataset_verified`: what `dataset verify` does;
@@ -62,6 +63,7 @@ pub mod made;
 pub mod matrix;
 pub mod metric;
 pub mod mix_result;
+pub mod mix_search;
 pub mod needs;
 pub mod network_report;
 pub mod network_summary;

@@ -1,0 +1,118 @@
+//! The command `run --mix`: several tests at once over the same nodes, each in a run folder of its own.
+
+mod search;
+mod together;
+
+use std::path::Path;
+
+use anyhow::{Context as _, anyhow};
+use qdl::Qdl;
+
+use self::together::{Ended, Running};
+use super::begun::{LiveOutput, end_metrics};
+use super::io::{print_in, print_text, shown};
+use crate::cli::Format;
+use crate::display::metrics::Boards;
+use crate::display::steps;
+use crate::display::ui::Ui;
+use crate::exit::{Exit, Failure, OrExit as _, Outcome};
+use crate::live::board::Board;
+use crate::mix::{self, CheckedMix, CheckedTenant, MixSearch};
+use crate::outputs::documents;
+use crate::outputs::documents::mix_result::FILE;
+use crate::outputs::folder::{Place, write_file};
+use crate::outputs::report;
+use crate::signals::{Leaves, Signals, StopRequests as _};
+use crate::test_run::{Connected, Test};
+
+/// Runs the tenants of a mix, or searches for their highest load, and shows how they did together.
+pub(crate) fn mix(mix: &CheckedMix, folder: &Path, form: Format, live: LiveOutput) -> Outcome {
+    Place::At(folder.to_owned()).check().or_exit(Exit::Usage)?;
+    let boards = mix.tenants.iter().map(|tenant| (tenant.name.clone(), Board::default())).collect::<Vec<_>>();
+    let metrics = live.metrics.start(Boards::Tenants(boards.clone()));
+    let metrics = metrics.context("--metrics-listen").or_exit(Exit::Usage)?;
+    let signals = Signals::catch(Leaves::Folder).context("cannot handle signals").or_exit(Exit::Bug)?;
+    let tests: Vec<Test> = mix.tenants.iter().map(|tenant| tenant.test(true)).collect::<Outcome<_>>()?;
+    let search = mix.search.as_ref().map(|wanted| MixSearch::new(mix, wanted, &tests)).transpose();
+    let search = search.context("--mode FindPeakPerformance").or_exit(Exit::Usage)?;
+    let qdl = mix.connect()?;
+    // The dashboard shows one run; tenants have a line each.
+    let ui = if live.ui == Ui::None { Ui::None } else { Ui::Line };
+    let running = Running { folder, ui, boards: &boards, signals: &signals, qdl: &qdl };
+    let stop = signals.test_begins().context("cannot listen to signals").or_exit(Exit::Bug)?;
+    let Ended { result, exit, failure } = match search {
+        None => {
+            let connected = connected(&mix.tenants, &qdl, tests)?;
+            let alone = running.alone(mix)?;
+            if let Some(exit) = alone.broken {
+                return Ok(exit);
+            }
+            running.together(&mix.tenants, connected, "", &alone)?
+        }
+        Some(search) => {
+            if mix.alone_first.is_some() {
+                tracing::info!("a search runs no tenant alone: alone_first is left out");
+            }
+            running.search(search)?
+        }
+    };
+    write_file(&folder.join(FILE), |out| documents::write(out, &result)).or_exit(Exit::Bug)?;
+    let has_page = mix.tenants.iter().any(|tenant| tenant.spec.report);
+    if has_page {
+        let page = mix::page(&result, folder);
+        write_file(&folder.join(report::FILE), |out| out.write_all(page.as_bytes())).or_exit(Exit::Bug)?;
+    }
+    let report = if has_page { format!("Page      {}\n", shown(&folder.join(report::FILE))) } else { String::new() };
+    let text = || print_text(&format!("{}{report}Files     {}\n", result.text(), shown(folder)));
+    print_in(form, &result, text, || result.table())?;
+    end_metrics(metrics, &stop)?;
+    failure.map_or(Ok(exit), Err)
+}
+
+/// The tests over their nodes and models.
+fn connected(tenants: &[CheckedTenant], qdl: &Qdl, tests: Vec<Test>) -> Outcome<Vec<Connected>> {
+    tenants.iter().zip(tests).map(|(tenant, test)| tenant.over(qdl, test)).collect()
+}
+
+impl CheckedMix {
+    /// Reaches the nodes of all tenants.
+    fn connect(&self) -> Outcome<Qdl> {
+        let first = self.tenants.first().context("a mix has tenants").or_exit(Exit::Bug)?;
+        let target = &first.spec.target;
+        if target.kind().no_counters.is_some() {
+            let reason = "--mix is for SUT nodes: servers of --transport kserve have no claims, tenants or counters";
+            return Err(anyhow!(reason)).or_exit(Exit::Usage);
+        }
+        target.connect_all()
+    }
+}
+
+impl CheckedTenant {
+    /// The span of its lines in the log.
+    fn span(&self) -> tracing::Span {
+        tracing::info_span!("tenant", name = self.name)
+    }
+
+    fn named(&self, failure: Failure) -> Failure {
+        Failure { error: failure.error.context(format!("tenant '{}'", self.name)), ..failure }
+    }
+
+    /// Its test. Its samples are checked where `verifies`.
+    fn test(&self, verifies: bool) -> Outcome<Test> {
+        let _entered = self.span().entered();
+        let test = Test::new(self.spec.clone()).map_err(|failure| self.named(failure))?;
+        test.check_beside_others().map_err(|failure| self.named(failure))?;
+        if verifies {
+            test.verify(&steps::steps("verifying files")).map_err(|failure| self.named(failure))?;
+        }
+        Ok(test)
+    }
+
+    /// Its test over its own nodes and model.
+    fn over(&self, qdl: &Qdl, test: Test) -> Outcome<Connected> {
+        let _entered = self.span().entered();
+        let target = &self.spec.target;
+        let view = target.of_tenant(qdl, target.model.as_deref(), self.nodes.as_deref());
+        view.and_then(|view| Connected::over(test, view)).map_err(|failure| self.named(failure))
+    }
+}

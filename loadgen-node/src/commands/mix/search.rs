@@ -1,0 +1,114 @@
+//! The search of a mix: whole mixes at the loads that the engine's search asks for.
+
+use anyhow::Context as _;
+use loadgen::run::SearchEnd;
+
+use super::connected;
+use super::together::{Alone, Ended, Running};
+use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::mix::MixSearch;
+use crate::outputs::documents;
+use crate::outputs::documents::mix_result::{FILE, MixResult};
+use crate::outputs::documents::mix_search::{MixSearched, MixTrial};
+use crate::outputs::documents::result_summary::Validity;
+use crate::outputs::folder::write_file;
+
+/// Folder of the runs of a search, below that of the mix.
+const TRIALS: &str = "trials";
+
+impl Running<'_> {
+    /// Runs the mix at one load after the other. Reported is the run at the load that was found, else the last one that
+    /// passed, else the first.
+    ///
+    /// # Errors
+    /// The first run cannot be made. A later failure ends the search; it is that of the result.
+    pub(super) fn search(&self, mut wanted: MixSearch<'_>) -> Outcome<Ended> {
+        let mut searched = wanted.begun();
+        let mut best: Option<Ended> = None;
+        let mut broken = None;
+        loop {
+            let step = wanted.search.next();
+            let Some(load) = step.load() else {
+                searched.end = SearchEnd::of(step).unwrap_or(SearchEnd::Stopped);
+                break;
+            };
+            if searched.trials.len() as u64 >= wanted.most_trials {
+                searched.end = SearchEnd::TooManyTrials;
+                break;
+            }
+            let folder = format!("{TRIALS}/{:02}", searched.trials.len() + 1);
+            let ended = match self.trial(&wanted, load, step.is_verification(), &folder) {
+                Ok(ended) => ended,
+                Err(failure) if best.is_none() => return Err(failure),
+                Err(failure) if failure.exit == Exit::Usage => {
+                    searched.end = SearchEnd::OutOfReach(failure.one_line());
+                    break;
+                }
+                Err(failure) => {
+                    broken = Some((failure.exit, Some(failure)));
+                    break;
+                }
+            };
+            let trial = MixTrial::of(load, step.is_verification(), folder, &ended.result);
+            tracing::info!(load = trial.load, outcome = searched.line(&trial), "a run of the search has ended");
+            let passed = trial.passed;
+            searched.trials.push(trial);
+            if !matches!(ended.exit, Exit::Ok | Exit::Invalid) || ended.failure.is_some() {
+                broken = Some((ended.exit, None));
+                best = best.or(Some(ended));
+                break;
+            }
+            if wanted.search.is_best(passed) || best.is_none() {
+                best = Some(ended);
+            }
+            wanted.search.answer(passed);
+        }
+        searched.bracket = wanted.search.shown();
+        let Ended { result, exit, failure } = best.context("a search has a run").or_exit(Exit::Bug)?;
+        let result = result.of_search(searched);
+        let exit = if result.result == Validity::Valid { exit } else { exit.worse(Exit::Invalid) };
+        let (worst, last) = broken.unwrap_or((Exit::Ok, None));
+        Ok(Ended { result, exit: exit.worse(worst), failure: failure.or(last) })
+    }
+
+    /// Runs all tenants at this load. Its folder has the result of the run.
+    fn trial(&self, wanted: &MixSearch<'_>, load: f64, is_whole_run: bool, folder: &str) -> Outcome<Ended> {
+        let _entered = tracing::info_span!("trial", load).entered();
+        let tenants = wanted.tenants(load, is_whole_run);
+        let tests = tenants.iter().map(|tenant| tenant.test(false)).collect::<Outcome<Vec<_>>>()?;
+        let ended = self.together(&tenants, connected(&tenants, self.qdl, tests)?, folder, &Alone::default())?;
+        let path = self.folder.join(folder).join(FILE);
+        write_file(&path, |out| documents::write(out, &ended.result)).or_exit(Exit::Bug)?;
+        Ok(ended)
+    }
+}
+
+impl MixSearch<'_> {
+    fn begun(&self) -> MixSearched {
+        MixSearched {
+            tenant: self.tenant.clone(),
+            setting: self.setting.clone(),
+            unit: self.unit.clone(),
+            end: SearchEnd::Stopped,
+            bracket: self.search.shown(),
+            trials: Vec::new(),
+        }
+    }
+}
+
+impl MixTrial {
+    /// A run of the search, judged: a trial by the limits of the tenants, a verification by their verdicts.
+    fn of(load: f64, is_verification: bool, folder: String, run: &MixResult) -> MixTrial {
+        let failed = run.tenants.iter().filter(|tenant| {
+            let keeps = if is_verification { tenant.result == Validity::Valid } else { tenant.keeps_its_limit() };
+            !keeps || tenant.left_early
+        });
+        let reasons: Vec<String> = failed
+            .map(|tenant| {
+                let why = tenant.reasons.first().map_or("it left the mix early", String::as_str);
+                format!("{}: {why}", tenant.name)
+            })
+            .collect();
+        MixTrial { load, passed: reasons.is_empty(), is_verification, folder, reasons }
+    }
+}
