@@ -436,9 +436,6 @@ mod tests {
         assert_eq!(of(""), "most of a round trip is time in their own stages");
         assert_eq!(of("inference"), "most of a round trip is time in their own stages, above all inference");
         assert!(of(DECODE).contains("above all decode, which decompresses samples"), "{}", of(DECODE));
-        let mut split = Split::default();
-        split.stages_ns[1] = [7, 7, 7];
-        assert_eq!(Spent::of(&split, 0), Spent { sut_ns: 7, longest: DECODE, ..Spent::default() });
     }
 
     #[test]
