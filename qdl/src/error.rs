@@ -1,6 +1,7 @@
 //! Why the nodes could not be brought together, and errors of the network in words.
 
 use std::error::Error;
+use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -273,11 +274,43 @@ fn with_causes(first: String, mut cause: Option<&(dyn Error + 'static)>) -> Stri
     printable(&parts.join(": "))
 }
 
+/// The first words of the HTTP/2 library on a broken connection. No node says so of itself.
+const OF_THE_LIBRARY: &str = "h2 protocol error";
+
+/// A broken connection in words for people: the error of the system where there is one.
+fn broken_off(status: &Status) -> String {
+    if !status.message().starts_with(OF_THE_LIBRARY) {
+        return printable(status.message());
+    }
+    let (mut of_system, mut cause) = (None, status.source());
+    while let Some(error) = cause {
+        of_system = error.downcast_ref::<io::Error>().or(of_system);
+        cause = error.source();
+    }
+    let how = of_system.map(|error| format!(" ({})", printable(&error.to_string()))).unwrap_or_default();
+    format!("it broke off without a word{how}: the node's process has ended, or its host or the way to it has failed")
+}
+
 /// The failure of a node whose stream ended with this status.
 pub(crate) fn failure_of(status: &Status) -> NodeFailure {
     match status.code() {
         Code::Internal | Code::DataLoss | Code::OutOfRange => NodeFailure::Protocol(printable(status.message())),
-        Code::Unknown | Code::Cancelled => NodeFailure::Connection(printable(status.message())),
+        Code::Unknown | Code::Cancelled => NodeFailure::Connection(broken_off(status)),
         _ => NodeFailure::Ended(printable(&format!("{}: {}", status.code().description(), status.message()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_that_breaks_off_has_words_for_people() {
+        let of_library = Status::unknown("h2 protocol error: error reading a body from connection");
+        let told = failure_of(&of_library).to_string();
+        assert!(told.contains("it broke off without a word: the node's process has ended"), "{told}");
+        assert!(!told.contains("h2"), "{told}");
+        let own = Status::unknown("the model is gone");
+        assert_eq!(failure_of(&own), NodeFailure::Connection("the model is gone".to_owned()));
     }
 }

@@ -325,7 +325,7 @@ fn scenarios_are_chosen_in_their_rooms() {
         "loadgen-node/src/cli/",
         "loadgen-node/src/commands/demo/",
         // Interactive is Server with other limits, and no scenario of the engine.
-        "loadgen-node/src/submission/check/place.rs",
+        "loadgen-node/src/submission/suites.rs",
         // Offline measures the rate that nodes can answer at once.
         "loadgen-node/src/test_run/look.rs",
     ];

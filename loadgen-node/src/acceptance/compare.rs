@@ -10,7 +10,9 @@ use super::pair::{Compared, Judged, Pair, WAYS};
 use crate::network::fabric::rate;
 use crate::network::spread;
 use crate::outputs::documents::against::{AgainstDocument, ChangeDocument, ChangeKind};
-use crate::outputs::documents::probe::{ByWay, EndDocument, FabricDocument, NodeFabricDocument, ProbeDocument};
+use crate::outputs::documents::probe::{
+    AskedDocument, ByWay, EndDocument, FabricDocument, NodeFabricDocument, ProbeDocument,
+};
 
 /// Checks that the probe in `file` can be compared with one over these transports, before anything is measured.
 ///
@@ -33,6 +35,26 @@ pub(crate) fn comparable(
     match (before.matrix.is_empty(), has_matrix) {
         (false, false) => Err(format!("{file} has what nodes measure among each other: probe with --matrix")),
         (true, true) => Err(format!("{file} was saved without --matrix: save one with it, or leave it out")),
+        _ => Ok(()),
+    }
+}
+
+/// Checks that the flags which change the goodput are those of a stored probe, before anything is measured. A file of
+/// an earlier version does not have them.
+///
+/// # Errors
+/// One of them is another.
+pub(crate) fn same_flags(before: Option<&AskedDocument>, now: &AskedDocument, file: &str) -> Result<(), String> {
+    let words = |asked: &AskedDocument| {
+        let connections: Vec<String> = asked.connections.iter().map(ToString::to_string).collect();
+        format!("--connections {} --duration {}s", connections.join(","), asked.duration_s)
+    };
+    match before {
+        Some(before) if before != now => Err(format!(
+            "{file} was saved with {}, this probe has {}: goodput depends on both, so give the same",
+            words(before),
+            words(now)
+        )),
         _ => Ok(()),
     }
 }

@@ -18,6 +18,6 @@ mod steady;
 mod tests;
 mod text;
 
-pub(crate) use compare::{comparable, compare, same_nodes};
+pub(crate) use compare::{comparable, compare, same_flags, same_nodes};
 pub(crate) use steady::{saved, starved, unsteady};
 pub(crate) use text::text;

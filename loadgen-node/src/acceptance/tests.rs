@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use lon_net::nic::Interface;
 use lon_shell::documents::InterfaceDocument;
 
-use super::compare::{compare, same_nodes};
+use super::compare::{compare, same_flags, same_nodes};
 use super::steady::{saved, starved, unsteady};
 use super::text::text;
 use crate::outputs::documents::against::{AgainstDocument, ChangeKind, LikelyDocument, Place};
 use crate::outputs::documents::matrix::tests::{judged, matrix};
 use crate::outputs::documents::probe::tests::probe;
-use crate::outputs::documents::probe::{ByWay, EndDocument, ProbeDocument};
+use crate::outputs::documents::probe::{AskedDocument, ByWay, EndDocument, ProbeDocument};
 
 /// A probe of nodes with this goodput up and down in Gbit/s, five repeats of each that differ by a per mille.
 fn measured(nodes: &[(&str, f64, f64)], together: (f64, f64)) -> ProbeDocument {
@@ -283,4 +283,16 @@ fn a_way_between_nodes_that_became_slow_is_found() {
     assert_eq!((change.kind, change.change_percent, found.passed), (ChangeKind::Worse, Some(-20.0), false));
     now.matrix.clear();
     assert!(compare(&before, &now, 0.05, "base.json").unwrap_err().contains("--matrix"));
+}
+
+/// Goodput depends on both flags, so another value would pass for a change of the fabric.
+#[test]
+fn flags_that_change_the_goodput_must_be_the_same() {
+    let asked = |connections: &[usize], duration_s| AskedDocument { duration_s, connections: connections.to_vec() };
+    let saved = asked(&[1], 2.0);
+    assert_eq!(same_flags(Some(&saved), &saved, "f.json"), Ok(()));
+    assert_eq!(same_flags(None, &saved, "f.json"), Ok(()), "a file of an earlier version");
+    let told = same_flags(Some(&saved), &asked(&[1, 4], 0.5), "f.json").unwrap_err();
+    let words = "f.json was saved with --connections 1 --duration 2s, this probe has --connections 1,4 --duration 0.5s";
+    assert!(told.starts_with(words), "{told}");
 }

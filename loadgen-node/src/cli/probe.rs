@@ -150,8 +150,8 @@ pub(crate) struct AcceptArgs {
     ///
     /// Passed (0): the 95 % interval of each change stays above minus --tolerance. Worse (3): a mean change is below
     /// minus --tolerance and its interval below 0, or an end has another configuration. The likely place of the cause
-    /// stands beside it. Undecided (2): all else. Use the same --transport, nodes and --matrix as with --save; other
-    /// --connections or --duration change the goodput.
+    /// stands beside it. Undecided (2): all else. Use the same --transport, nodes, --matrix, --connections and
+    /// --duration as with --save: others are refused.
     #[arg(long, value_name = "FILE", env = "LON_PROBE_AGAINST", help_heading = OUTPUT)]
     pub(crate) against: Option<PathBuf>,
     /// Tolerance for a drop in goodput, percent, whatever it was with --save; with --matrix, below the median of all
@@ -195,10 +195,10 @@ pub(crate) struct CarriesArgs {
     /// Rate of a link (25G): print its capacity by arithmetic, without nodes.
     ///
     /// The payload is that of full TCP segments over MTU 1500, for --transport grpc and tcp. Prints text only. Flags of
-    /// measurements, and the nodes, are refused beside it.
+    /// measurements, --codecs, --require and the nodes are refused beside it.
     #[arg(long, value_name = "RATE", value_parser = link_rate, env = "LON_PROBE_LINK_RATE", help_heading = SAMPLES,
           conflicts_with_all = ["sut", "wait_ready", "duration", "max_bytes", "connections", "sizes", "repeats",
-                                "codecs", "require", "save", "against", "tolerance", "watch", "matrix"])]
+                                "save", "against", "tolerance", "watch", "matrix"])]
     pub(crate) link_rate: Option<f64>,
 }
 

@@ -64,7 +64,7 @@ pub(crate) enum SubmissionCommand {
         /// The folder that `build` made, or one of others.
         tree: PathBuf,
         /// The round: v5.0, v5.1, v6.0 or v6.1; with --file the round of the file.
-        #[arg(long, value_name = "ROUND", required_unless_present = "file")]
+        #[arg(long, value_name = "ROUND")]
         rules: Option<String>,
         /// The file of the submission: the tree must be what its runs lead to, byte by byte.
         #[arg(long, value_name = "FILE")]

@@ -115,10 +115,12 @@ mod tests {
             codec: "zstd:1".to_owned(),
             ratio: 1.25,
             samples_per_s: 99.5,
+            bound: "link".to_owned(),
             last_round: None,
         };
         let document = ProbeDocument {
             fabric: FabricDocument::from(&fabric),
+            asked: None,
             other_transports: vec![],
             carries: vec![carried],
             needs: None,

@@ -256,9 +256,12 @@ fn settings_differ_only_as_the_rules_let_them() {
         assert_eq!(planned(id, &accuracy), Verdict::KeptBecause("an accuracy run has no least length"), "{id}");
     }
     let own = Planned { settings: Settings { are_known: false, ..good().settings }, ..good() };
-    assert_eq!(planned("run_duration", &own), Verdict::Kept);
+    assert_eq!(["run_duration", "seeds"].map(|id| planned(id, &own)), [Verdict::Kept, Verdict::Kept]);
+    let seeds = settings(Scenario::SERVER, &["schedule_rng_seed=7"]);
+    let own_seeds = Planned { settings: Settings { are_known: false, ..seeds }, ..good() };
+    broken(planned("seeds", &own_seeds), &["schedule_rng_seed is 7"]);
     let all = ["query_count", "no_early_end", "percentile", "samples_per_query", "other_settings"];
-    for id in all.into_iter().chain(["latency_limit", "seeds", "drawing", "accuracy_set"]) {
+    for id in all.into_iter().chain(["latency_limit", "drawing", "accuracy_set"]) {
         not_seen(planned(id, &own), "no settings for resnet50");
     }
     for set in ["min_duration=601s", "min_query_count=1000000", "target_latency=1"] {

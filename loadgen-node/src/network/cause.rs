@@ -49,6 +49,9 @@ const CLEARLY: f64 = 1.5;
 /// A socket that is full for this share of the time is why, whatever else there is: nothing could be sent sooner.
 const SURE: f64 = 0.8;
 
+/// The stage in which a node takes a sample apart, and decompresses it.
+const DECODE: &str = "decode";
+
 /// More than half of something.
 const HALF: f64 = 0.5;
 
@@ -163,14 +166,28 @@ pub(crate) struct Spent {
     pub(crate) before_sending_ns: u64,
     pub(crate) outside_ns: u64,
     pub(crate) sut_ns: u64,
+    /// The longest stage of the SUT; empty where it is not known.
+    pub(crate) longest: &'static str,
 }
 
 impl Spent {
     /// At p50 (0), p90 (1) or p99 (2).
     pub(crate) fn of(split: &Split, at: usize) -> Spent {
-        let mut parts = split.parts().map(|(_, values)| values[at]);
-        let [before_sending_ns, outside_ns] = [parts.next(), parts.next()].map(Option::unwrap_or_default);
-        Spent { before_sending_ns, outside_ns, sut_ns: parts.fold(0, u64::saturating_add) }
+        let mut parts = split.parts().map(|(name, values)| (name, values[at]));
+        let [before_sending_ns, outside_ns] = [parts.next(), parts.next()].map(|part| part.unwrap_or_default().1);
+        let stages: Vec<(&'static str, u64)> = parts.collect();
+        let sut_ns = stages.iter().fold(0, |sum: u64, (_, ns)| sum.saturating_add(*ns));
+        let longest = stages.into_iter().filter(|(_, ns)| *ns > 0).max_by_key(|(_, ns)| *ns);
+        Spent { before_sending_ns, outside_ns, sut_ns, longest: longest.map(|(name, _)| name).unwrap_or_default() }
+    }
+
+    /// The longest stage, as the end of a sentence.
+    fn above_all(&self) -> String {
+        match self.longest {
+            "" => String::new(),
+            DECODE => ", above all decode, which decompresses samples (sut-node serve --decode-threads)".to_owned(),
+            stage => format!(", above all {stage}"),
+        }
     }
 }
 
@@ -280,7 +297,7 @@ impl Evidence {
 
     /// Why samples took too long.
     pub(crate) fn of_latency(&self) -> Cause {
-        let Spent { before_sending_ns, outside_ns, sut_ns } = self.spent;
+        let Spent { before_sending_ns, outside_ns, sut_ns, .. } = self.spent;
         match () {
             () if before_sending_ns > outside_ns.max(sut_ns) => self.of_lateness(),
             () if sut_ns >= outside_ns => Cause::Node,
@@ -339,11 +356,12 @@ impl Evidence {
                 "they did not take what was sent: their receive windows were full".to_owned()
             }
             Cause::Node if self.nodes_waited >= OFTEN => format!(
-                "most of a round trip is time in their own stages, and their threads waited {} of the time for a core: \
-                 other programs run on their hosts, or they have more threads than cores",
+                "most of a round trip is time in their own stages{}, and their threads waited {} of the time for a \
+                 core: other programs run on their hosts, or they have more threads than cores",
+                self.spent.above_all(),
                 percent(self.nodes_waited)
             ),
-            Cause::Node => "most of a round trip is time in their own stages".to_owned(),
+            Cause::Node => format!("most of a round trip is time in their own stages{}", self.spent.above_all()),
             Cause::Window if self.mean(|way| way.http2_window_full) >= LEAST => format!(
                 "over HTTP/2 no more bytes may be on the way at once, for {} of the time (--transport tcp has no such \
                  limit)",
@@ -388,7 +406,7 @@ mod tests {
     }
 
     fn spent(before_sending_ns: u64, outside_ns: u64, sut_ns: u64) -> Spent {
-        Spent { before_sending_ns, outside_ns, sut_ns }
+        Spent { before_sending_ns, outside_ns, sut_ns, ..Spent::default() }
     }
 
     #[test]
@@ -407,6 +425,17 @@ mod tests {
         assert_eq!(evidence(held, 0.01, 0.1).of_lateness(), Cause::Window);
         let stopped = Way { receiver: 0.9, ..way(0.9, 0.9) };
         assert_eq!(evidence(stopped, 0.0, 0.1).of_lateness(), Cause::Node, "it does not read");
+    }
+
+    #[test]
+    fn decompression_is_named_where_it_takes_longest() {
+        let of = |longest| {
+            let spent = Spent { longest, ..spent(0, 100, 800) };
+            Evidence { spent, ..evidence(way(0.0, 0.0), 0.0, 0.1) }.explain(Cause::Node, None, false)
+        };
+        assert_eq!(of(""), "most of a round trip is time in their own stages");
+        assert_eq!(of("inference"), "most of a round trip is time in their own stages, above all inference");
+        assert!(of(DECODE).contains("above all decode, which decompresses samples"), "{}", of(DECODE));
     }
 
     #[test]

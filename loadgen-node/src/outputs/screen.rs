@@ -185,7 +185,8 @@ pub(crate) fn text<'a>(
         let value = metric.value.map(|value| of_unit(value, metric.unit));
         let value = value.as_deref().unwrap_or("none: too little was answered");
         let percentile = percentile(summary, finished).unwrap_or_default();
-        lines.push(("Metric", format!("{} = {value}{percentile}{}", metric.name, asked(finished))));
+        let until = until(&outcome.end);
+        lines.push(("Metric", format!("{} = {value}{percentile}{}{until}", metric.name, asked(finished))));
         let rate = scheduled_rate(summary, finished.setup.plan.effective());
         lines.extend(rate.map(|rate| ("Scheduled", scheduled(rate))));
         let limits = LatencyLimit::all(summary, finished.setup.plan.effective());
@@ -193,7 +194,7 @@ pub(crate) fn text<'a>(
         if let Some(limit) = limits.iter().find(|limit| limit.of == Limited::Latency) {
             let (percentile, value) = (limit.percentile, latencies::latency_text(limit.value_ns));
             let text = latencies::limit_text(limit.limit_ns, limit.is_kept());
-            lines.push(("Limit", format!("p{percentile} {value}, {text}")));
+            lines.push(("Limit", format!("p{percentile} {value}, {text}{until}")));
         }
         let intervals = finished.v05.as_ref().and_then(IntervalsDocument::of);
         lines.extend(intervals.map(|intervals| ("Intervals", intervals.text())));
@@ -257,7 +258,7 @@ pub(crate) fn text<'a>(
         lines.push(("Fabric", tax.text(human)));
     }
     lines.extend(lines::lines(finished));
-    lines.extend(marks(&finished.judgement, finished.setup.division).into_iter().map(|mark| ("Mark", mark)));
+    lines.extend(marks(&finished.judgement, finished.setup.division, folder).into_iter().map(|mark| ("Mark", mark)));
     lines.extend(finished.judgement.notes.iter().map(|note| ("Note", note.clone())));
     lines.push(("Files", folder.display().to_string()));
     lines.extend(page.filter(|_| finished.setup.report).map(|page| ("Page", page.display().to_string())));
@@ -317,23 +318,31 @@ fn reasons(all: &[Reason]) -> Vec<String> {
 
 /// Returns the findings on the rules of the Network division: all of them where the run is for the division. A run that
 /// is not for it breaks many of the rules, and one line names these.
-fn marks(judgement: &Judgement, division: Division) -> Vec<String> {
+fn marks(judgement: &Judgement, division: Division, folder: &Path) -> Vec<String> {
     let findings = &judgement.findings;
     let ids: Vec<&str> = findings.broken().map(|(finding, _)| finding.rule.id).collect();
     if division == Division::None && !ids.is_empty() {
         let tally = findings.tally().text(&format!(" ({})", ids.join(", ")));
         return vec![format!(
             "not a Network division result: {tally}; the verdict above does not depend on this; reasons: \
-             loadgen-node show --division FOLDER"
+             loadgen-node show --division {}",
+            in_shell(folder)
         )];
     }
     findings.marks().into_iter().chain([format!("Network division: {}", findings.tally().text(""))]).collect()
 }
 
+/// A path as a shell takes it.
+fn in_shell(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@".contains(c);
+    if text.chars().all(is_plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}
+
 fn verdict(finished: &Finished) -> String {
     let how = match finished.outcome.end {
-        End::Interrupted => ", interrupted: what had been measured was written",
-        End::Broken => ", the SUT failed: what had been measured was written",
+        End::Interrupted => ", interrupted: the numbers below are of the time until then",
+        End::Broken => ", the run ended early, since the SUT failed: the numbers below are of the time until then",
         _ => "",
     };
     let unscored = if finished.not_scored().is_some() { ", accuracy not scored" } else { "" };
@@ -345,7 +354,8 @@ pub(crate) fn verdict_words(verdict: &Verdict) -> String {
     let word = |valid: bool| if valid { "VALID" } else { "INVALID" };
     let official = match verdict.official() {
         Some(official) => format!("official rules alone: {}", word(official)),
-        None => "LoadGen judges performance phases alone".to_owned(),
+        None if verdict.is_valid() => "the accuracy run is complete; no performance was judged".to_owned(),
+        None => "no performance was judged".to_owned(),
     };
     format!("{} ({official})", word(verdict.is_valid()))
 }
@@ -376,9 +386,21 @@ fn shares(nodes: &[(&str, u64)]) -> String {
     }
 }
 
-/// The SUT's name; of many nodes the first name and the number of all.
+/// The SUT's name; of many nodes the first name and the number of all. Of a run that a loss broke off it is the name
+/// from before the run, since the reasons name the node that cannot say its name any more.
 fn sut_name(finished: &Finished) -> String {
-    short_sut_name(&finished.nodes.last_name.text)
+    let is_lost = finished.nodes.reports.iter().any(|report| report.lost.is_some());
+    let name = if is_lost { &finished.nodes.first_name } else { &finished.nodes.last_name };
+    short_sut_name(&name.text)
+}
+
+/// The end of a line on a part of a run, where the run ended early.
+fn until(end: &End) -> &'static str {
+    match end {
+        End::Broken => ", until the SUT failed",
+        End::Interrupted => ", until the interruption",
+        _ => "",
+    }
 }
 
 fn samples(finished: &Finished) -> String {
@@ -423,6 +445,20 @@ mod tests {
     use loadgen::judge::Against;
 
     use super::*;
+
+    #[test]
+    fn a_path_is_one_word_of_a_shell() {
+        assert_eq!(in_shell(Path::new("results/20260101T000000Z-a")), "results/20260101T000000Z-a");
+        assert_eq!(in_shell(Path::new("my runs/it's")), r"'my runs/it'\''s'");
+    }
+
+    #[test]
+    fn an_accuracy_run_says_what_was_judged() {
+        let mut verdict = Verdict::new(None, &Counts::default());
+        assert_eq!(verdict_words(&verdict), "VALID (the accuracy run is complete; no performance was judged)");
+        verdict.add("node_lost", "node a was lost");
+        assert_eq!(verdict_words(&verdict), "INVALID (no performance was judged)");
+    }
 
     #[test]
     fn samples_that_no_node_was_sent_are_counted() {

@@ -17,16 +17,20 @@ pub(crate) fn text(finished: &Finished) -> Option<String> {
     let v05 = finished.setup.v05.as_ref();
     let ticks = v05.filter(|_| effective.shape.has_query_latencies()).map(|_| effective.max_async_queries);
     let load = finished.setup.plan.load().map(|load| load.setting).filter(|_| is_search);
-    effective.mode.has_performance().then(|| of(effective, ticks, load))
+    let drawn = finished.setup.plan.phases().iter().filter(|phase| !phase.is_accuracy());
+    let drawn = drawn.map(|phase| phase.set.indices.len() as u64).max();
+    effective.mode.has_performance().then(|| of(effective, ticks, load, drawn))
 }
 
 /// The settings in force. `ticks`: the queries that may be outstanding where they have a rate of their own.
-/// `searched`: the setting that each trial of a search has for itself.
-fn of(effective: &Effective, ticks: Option<u64>, searched: Option<&str>) -> String {
+/// `searched`: the setting that each trial of a search has for itself. `drawn`: the samples from which queries are
+/// drawn, of which a small dataset has fewer than the setting asks for.
+fn of(effective: &Effective, ticks: Option<u64>, searched: Option<&str>, drawn: Option<u64>) -> String {
     let time = |name: &str, ms: u64| (ms > 0).then(|| format!("{name} {:?}", Duration::from_millis(ms)));
     let count = |name: &str, count: u64| (count > 0).then(|| format!("{name} {count}"));
     let is_asked_at_once = effective.shape.is_pulled();
     let has_rate = (is_asked_at_once || ticks.is_some()) && searched != Some("target_qps");
+    let asked = effective.performance_sample_count;
     // The expected latency decides how many queries are prepared.
     let is_expected = effective.scenario.traffic().expected() == Expected::Latency && ticks.is_none();
     let all = [
@@ -41,7 +45,7 @@ fn of(effective: &Effective, ticks: Option<u64>, searched: Option<&str>) -> Stri
         count("max_query_count", effective.max_query_count),
         count("samples_per_query", effective.samples_per_query)
             .filter(|_| !is_asked_at_once && effective.samples_per_query > 1 && searched != Some("samples_per_query")),
-        count("performance_sample_count", effective.performance_sample_count),
+        count("performance_sample_count", drawn.map_or(asked, |drawn| drawn.min(asked))),
         searched.map(|setting| format!("{setting} by trial")),
     ];
     all.into_iter().flatten().collect::<Vec<String>>().join(", ")
@@ -64,14 +68,21 @@ mod tests {
     #[test]
     fn streams_name_the_latency_that_they_expect() {
         let single = effective(Scenario::SINGLE_STREAM, |settings| settings.single_stream_expected_latency_ns = 5e6);
-        let text = of(&single, None, None);
+        let text = of(&single, None, None, None);
         assert!(text.starts_with("target_latency 5.0ms (expected), min_duration 10s, "), "{text}");
+    }
+
+    #[test]
+    fn a_small_dataset_is_shown_with_the_samples_that_it_has() {
+        let large = effective(Scenario::SERVER, |settings| settings.performance_sample_count_override = 1_024);
+        assert!(of(&large, None, None, Some(64)).ends_with("performance_sample_count 64"));
+        assert!(of(&large, None, None, None).ends_with("performance_sample_count 1024"));
     }
 
     #[test]
     fn a_search_has_the_settings_of_its_trials() {
         let server = effective(Scenario::SERVER, |settings| settings.min_duration_ms = 2_000);
-        let text = of(&server, None, Some("target_qps"));
+        let text = of(&server, None, Some("target_qps"), None);
         assert!(text.starts_with("min_duration 2s, ") && text.ends_with(", target_qps by trial"), "{text}");
     }
 }

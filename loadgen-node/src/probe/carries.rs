@@ -25,6 +25,9 @@ const LIKE: [(&str, &str); 3] = [
 /// Codecs worth a column, unless others are named.
 pub(crate) const USUAL_CODECS: [&str; 4] = ["lz4", "zstd:1", "shuffle-zstd:1", "delta-zstd:1"];
 
+/// The mark behind a rate that decompression bounds.
+const DECODING: &str = "*";
+
 /// Samples of a file's example that ratios are taken from.
 const SAMPLES: usize = 16;
 
@@ -50,6 +53,8 @@ pub(crate) struct Row {
     pub(crate) codec: Codec,
     pub(crate) ratio: f64,
     pub(crate) samples_per_s: f64,
+    /// Decompression at the SUT bounds the rate, and not the link.
+    pub(crate) is_decoding: bool,
     /// The last round whose suite has the benchmark; none: that of the selected round has it.
     pub(crate) last_round: Option<&'static str>,
 }
@@ -74,7 +79,9 @@ pub(crate) fn table(
                 let decompressed = f64::from(decoders) * inflate_bytes_per_s / sample_bytes;
                 let carried = formula.samples_per_s(up, down, ratio);
                 let samples_per_s = if codec.is_none() { carried } else { carried.min(decompressed) };
-                let row = Row { benchmark: benchmark.name, dtype, codec, ratio, samples_per_s, last_round };
+                let is_decoding = samples_per_s < carried;
+                let benchmark = benchmark.name;
+                let row = Row { benchmark, dtype, codec, ratio, samples_per_s, is_decoding, last_round };
                 samples_per_s.is_finite().then_some(row)
             };
             ways(benchmark, dtype, decoders, selection).into_iter().filter_map(row)
@@ -153,6 +160,16 @@ pub(crate) fn figures(benchmark: &Benchmark, codecs: &[Codec], round: &str) -> V
             Vec::new()
         }
     }
+}
+
+/// Two measurements of the same codecs as one: the faster of each, since another program on the host makes one slower.
+pub(crate) fn faster(first: Vec<Vec<Figures>>, second: Vec<Vec<Figures>>) -> Vec<Vec<Figures>> {
+    let of_codec = |(one, other): (Figures, Figures)| Figures {
+        encode_bytes_per_s: one.encode_bytes_per_s.max(other.encode_bytes_per_s),
+        inflate_bytes_per_s: one.inflate_bytes_per_s.max(other.inflate_bytes_per_s),
+        ..one
+    };
+    first.into_iter().zip(second).map(|(one, other)| one.into_iter().zip(other).map(of_codec).collect()).collect()
 }
 
 /// The benchmarks that the user has named and that have no row, and the reason. Empty where goodput is not known.
@@ -237,7 +254,11 @@ pub(crate) fn text(rows: &[Row], of: &str, decoders: u32, selection: &Selection)
             let row = group.iter().find(|row| row.codec == *codec);
             let gap = row.is_none().then(|| Gap::of(&group[0], *codec, selection)).filter(|_| decoders > 0);
             gaps.extend(gap);
-            let text = row.map(|row| number(row.samples_per_s)).or(gap.map(|gap| gap.mark().to_owned()));
+            let shown = |row: &Row| match row.is_decoding {
+                true => format!("{} {DECODING}", number(row.samples_per_s)),
+                false => number(row.samples_per_s),
+            };
+            let text = row.map(shown).or(gap.map(|gap| gap.mark().to_owned()));
             format!("{:>15}", text.unwrap_or_default())
         };
         let cells: String = columns.iter().map(&mut cell).collect();
@@ -261,6 +282,9 @@ pub(crate) fn text(rows: &[Row], of: &str, decoders: u32, selection: &Selection)
                  `run --compression auto` compares the time of one sample on one thread, and may prefer another.\n"
             ),
         });
+    }
+    if rows.iter().any(|row| row.is_decoding) {
+        let _ = writeln!(text, "  {DECODING}: decompression at the SUT is the bound, and not the link");
     }
     for gap in gaps {
         let _ = writeln!(text, "  {}: {}", gap.mark(), gap.words());
@@ -326,6 +350,9 @@ pub(crate) mod tests {
         let rows = table(Some(1e15), Some(1e15), 1, &v5);
         let resnet50: Vec<&Row> = rows.iter().filter(|row| row.benchmark == "resnet50").collect();
         assert!(resnet50.len() > 1 && resnet50[1..].iter().all(|row| row.samples_per_s < 1e6), "{resnet50:?}");
+        assert!(!resnet50[0].is_decoding && resnet50[1..].iter().all(|row| row.is_decoding), "{resnet50:?}");
+        assert!(shown(&rows, &v5).contains(" *\n") || shown(&rows, &v5).contains(" * "), "{}", shown(&rows, &v5));
+        assert!(shown(&rows, &v5).contains("  *: decompression at the SUT is the bound"));
         // Each cell without a rate has the mark of its reason.
         let may_have = |row: &Row| may_have(Benchmark::find(row.benchmark).unwrap(), v5.codecs[0], "v5.0");
         let forbidden = rows.iter().find(|row| !may_have(row));

@@ -97,12 +97,12 @@ fn decode_threads(settings: &[Setting]) -> Option<u32> {
 }
 
 /// The failure of a probe that ended early; `what` says what that means for the command.
-pub(crate) fn failed(error: ProbeError, what: &'static str) -> Failure {
+pub(crate) fn failed(error: ProbeError, what: impl Into<String>) -> Failure {
     let exit = match error {
         ProbeError::Node(_) => Exit::Network,
         ProbeError::Interrupted => Exit::Interrupted,
     };
-    Failure { exit, error: anyhow::Error::new(error).context(what) }
+    Failure { exit, error: anyhow::Error::new(error).context(what.into()) }
 }
 
 fn all(floods: &mut Floods<'_>, fabric: &mut Fabric) -> Result<(), ProbeError> {

@@ -140,6 +140,15 @@ pub(crate) fn need(demand: Demand, fabric: &Fabric) -> Need {
     Need { demand, line_up_bits_per_s, line_down_bits_per_s, line_over, links, connections, limits }
 }
 
+/// Returns true when the speed of decompression alone decides that no need is carried.
+pub(crate) fn decompression_decides(needs: &[Need]) -> bool {
+    let is_short_by_it = |need: &Need| {
+        let mut short = need.limits.iter().filter(|limit| limit.share < 1.0).peekable();
+        short.peek().is_some() && short.all(|limit| limit.kind == LimitKind::Codec && limit.share > 0.0)
+    };
+    !needs.iter().any(Need::is_carried) && needs.iter().any(is_short_by_it)
+}
+
 #[derive(Clone, Copy)]
 enum Way {
     Up,
@@ -389,6 +398,12 @@ mod tests {
         let need = need(demands[1], &fabric(100_000, 25e9, 90e9, 0.01));
         assert_eq!(need.limits[0].kind, LimitKind::Codec, "8 processors of 30: {:?}", need.limits);
         assert_eq!(need.limits[0].what, "decompression needs 30.1 decode threads, the SUT has 8");
+        assert!(decompression_decides(std::slice::from_ref(&need)), "the link carries it");
+        let narrow = super::need(demands[1], &fabric(1_000, 25e6, 90e6, 0.01));
+        assert!(!decompression_decides(&[narrow]), "the link does not carry it either");
+        let carried = super::need(demands[1], &fabric(100_000, 25e9, 90e9, 0.01));
+        let enough = Need { limits: Vec::new(), ..carried };
+        assert!(!decompression_decides(&[need, enough]), "another way is enough");
     }
 
     #[test]

@@ -6,6 +6,32 @@ pub(super) const HEAD: &str = include_str!("template.toml");
 /// The mark of a line that a person has to write.
 const MARK: &str = "# FILL IN: ";
 
+/// The end of a mark on a line that a run gave and that cannot be submitted; the value of the line follows.
+pub(super) const OF_THE_RUN: &str = " (of the run: ";
+
+/// A value of the template that is right for nobody.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Placeholder {
+    pub(super) value: &'static str,
+    /// The text that belongs there.
+    pub(super) remedy: &'static str,
+}
+
+/// The placeholder of the submitter.
+pub(super) const ORGANISATION: Placeholder =
+    Placeholder { value: "ORGANISATION", remedy: "the name of your organisation, as its folder is called" };
+/// The placeholder of the system.
+pub(super) const SYSTEM: Placeholder =
+    Placeholder { value: "SYSTEM", remedy: "the name of the system, as its folders are called" };
+/// The placeholder of the weights.
+pub(super) const WEIGHTS: Placeholder =
+    Placeholder { value: "WEIGHTS", remedy: "the name of the file from which the model was made" };
+/// The placeholder of the code.
+pub(super) const CODE: Placeholder = Placeholder {
+    value: "The SUT nodes run sut-node of https://example.org at revision ...",
+    remedy: "where the code of your system is, and how it is built and started",
+};
+
 /// Text of the system's description that the file has where no run has found one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Prefilled {
@@ -57,7 +83,9 @@ pub(super) fn left(file: &str, text: &str) -> Vec<String> {
             table = format!("{}.", name.trim_matches(['[', ']']));
         } else if let (Some(wanted), Some((key, value))) = (wanted, line.split_once('=')) {
             let (key, value) = (key.trim(), value.trim());
-            let is_as_written = value == "\"\"" || is_guess(key, value) || HEAD.lines().any(|own| own == line);
+            let is_of_the_run = wanted.ends_with(&format!("{OF_THE_RUN}{value})"));
+            let is_as_written =
+                value == "\"\"" || is_of_the_run || is_guess(key, value) || HEAD.lines().any(|own| own == line);
             found.extend(is_as_written.then(|| format!("{file}:{number}, {table}{key}: {wanted}")));
         }
     }
@@ -67,6 +95,20 @@ pub(super) fn left(file: &str, text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn placeholders_are_those_of_the_template() {
+        for Placeholder { value, .. } in [ORGANISATION, SYSTEM, WEIGHTS, CODE] {
+            assert!(HEAD.contains(&format!(" = \"{value}\"\n")), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_value_of_the_run_is_left_until_it_changes() {
+        let text = "# FILL IN: the benchmark (of the run: \"digits\")\nname = \"digits\"\n";
+        assert_eq!(left("s.toml", text).len(), 1);
+        assert!(left("s.toml", &text.replace("name = \"digits\"", "name = \"resnet50\"")).is_empty());
+    }
 
     #[test]
     fn a_line_is_left_until_it_is_filled_in() {

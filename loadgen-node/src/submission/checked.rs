@@ -8,12 +8,16 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use loadgen::conf::rules::Rules;
 use lon_proto::files;
+use lon_qsl::benchmark::Suite;
 use lon_shell::duration::parse_duration;
 
+use super::blanks::{CODE, ORGANISATION, Placeholder, SYSTEM, WEIGHTS};
 use super::division::SubmissionDivision;
 use super::entry::Entry;
-use super::file::{BenchmarkTable, SubmissionFile, Texts};
+use super::faults::Faults;
+use super::file::{SubmissionFile, Texts};
 use super::places::Places;
+use super::suites::unlike_suites;
 use super::{blanks, flags};
 use crate::test_run::stated::is_official;
 
@@ -52,6 +56,8 @@ pub(crate) struct Submission {
     pub(crate) entries: Vec<Entry>,
     /// Lines of the file that have still to be filled in, each with what belongs there.
     pub(crate) fill_in: Vec<String>,
+    /// Values that `submission init` wrote and that can be right for nobody, each with its place and the remedy.
+    placeholders: Vec<String>,
     /// The lines of the file's keys.
     pub(crate) places: Places,
 }
@@ -75,20 +81,20 @@ impl Submission {
     fn of_text(path: &Path, text: &str) -> Result<Submission> {
         let shown = || path.display().to_string();
         let file: SubmissionFile = toml::from_str(text).with_context(shown)?;
-        let submission = Submission::of(file, Places::of(path, text))?;
-        Ok(Submission { fill_in: blanks::left(&shown(), text), ..submission })
+        let mut faults = Faults::default();
+        let submission = Submission::of(file, Places::of(path, text), &mut faults);
+        let fill_in = blanks::left(&shown(), text);
+        faults.end(path, &fill_in)?;
+        Ok(Submission { fill_in, ..submission.with_context(shown)? })
     }
 
-    fn of(file: SubmissionFile, places: Places) -> Result<Submission> {
+    /// The submission; none where `faults` has one more.
+    fn of(file: SubmissionFile, places: Places, faults: &mut Faults) -> Option<Submission> {
         let at = |keys: &[&str]| places.at(keys);
-        let division = match file.division.as_str() {
-            "network" => SubmissionDivision::Network,
-            "open" => SubmissionDivision::Open,
-            other => bail!("{}: \"{other}\": write network or open", at(&["division"])),
-        };
-        let rules = Rules::named(&file.round).with_context(|| at(&["round"]))?;
+        let division = faults.keep(division(&file.division).with_context(|| at(&["division"])));
+        let rules = faults.keep(Rules::named(&file.round).with_context(|| at(&["round"])));
         for (key, word) in [("submitter", &file.submitter), ("system", &file.system)] {
-            folder_name(word).with_context(|| at(&[key]))?;
+            faults.keep(folder_name(word).with_context(|| at(&[key])));
         }
         let length = |text: &str| {
             parse_duration(text)
@@ -96,44 +102,101 @@ impl Submission {
                 .filter(|length| !length.is_zero())
                 .ok_or_else(|| anyhow!("\"{text}\": write a number and a unit, for example 10s"))
         };
-        let rehearsal = file.rehearsal.as_deref().map(length).transpose().with_context(|| at(&["rehearsal"]))?;
-        let engine = engine(file.engine.as_deref(), file.official).with_context(|| at(&[engine_key(&places)]))?;
+        let rehearsal = file.rehearsal.as_deref().map(length).transpose().with_context(|| at(&["rehearsal"]));
+        let rehearsal = faults.keep(rehearsal).flatten();
+        let engine = engine(file.engine.as_deref(), file.official).with_context(|| at(&[engine_key(&places)]));
+        let engine = faults.keep(engine);
         let usual = if rehearsal.is_some() { "rehearsal" } else { "runs" };
         let runs = file.runs.unwrap_or_else(|| usual.into());
         for (key, text) in [("code", &file.texts.code), ("calibration", &file.texts.calibration)] {
-            ensure!(!text.trim().is_empty(), "{} is empty: a submission must say it", at(&["texts", key]));
+            faults.unless(!text.trim().is_empty(), || {
+                format!("{} is empty: a submission must say it", at(&["texts", key]))
+            });
         }
         for key in file.system_description.keys() {
-            check_key(key).with_context(|| at(&["system-description", key]))?;
+            faults.keep(check_key(key).with_context(|| at(&["system-description", key])));
         }
-        ensure!(!file.benchmark.is_empty(), "there is no [[benchmark]]");
-        let entry =
-            |(number, table): (usize, BenchmarkTable)| Entry::of(table, (number, &places), division, rules, rehearsal);
-        let entries: Vec<Entry> = file.benchmark.into_iter().enumerate().map(entry).collect::<Result<_>>()?;
-        for (number, entry) in entries.iter().enumerate() {
-            let is_twice = entries[..number].iter().any(|other| other.folder == entry.folder);
-            ensure!(!is_twice, "{}: {} is there twice", at(&entry.keys(&["name"])), entry.folder);
+        let flags = faults.keep(flags::flags(&file.run, |key| at(&["run", key])));
+        faults.unless(!file.benchmark.is_empty(), || "there is no [[benchmark]]".to_owned());
+        // The division and the round say what a benchmark must have.
+        let (division, rules) = (division?, rules?);
+        let mut entries: Vec<Entry> = Vec::new();
+        for (number, table) in file.benchmark.into_iter().enumerate() {
+            let Some(entry) = Entry::of(table, (number, &places), division, rules, rehearsal, faults) else { continue };
+            let is_twice = entries.iter().any(|other| other.folder == entry.folder);
+            faults.unless(!is_twice, || format!("{}: {} is there twice", at(&entry.keys(&["name"])), entry.folder));
+            entries.push(entry);
         }
         let is_edge = file.system_description.get("system_type").is_some_and(|kind| kind.contains(EDGE));
-        if let Some(entry) = entries.iter().find(|entry| !entry.inferred.is_empty() && !is_edge) {
+        for entry in entries.iter().filter(|entry| !entry.inferred.is_empty()) {
             let place = at(&entry.keys(&["inferred"]));
-            bail!("{place}: results are inferred in the edge suite alone: system_type = \"{EDGE}\"");
+            faults.unless(is_edge, || {
+                format!("{place}: results are inferred in the edge suite alone: system_type = \"{EDGE}\"")
+            });
         }
-        Ok(Submission {
+        let submission = Submission {
             submitter: file.submitter,
             division,
             rules,
             system: file.system,
-            engine,
+            engine: engine?,
             rehearsal,
             runs,
-            flags: flags::flags(&file.run, |key| at(&["run", key]))?,
+            flags: flags?,
             description: file.system_description,
             texts: file.texts,
             entries,
             fill_in: Vec::new(),
+            placeholders: Vec::new(),
             places,
-        })
+        };
+        Some(Submission { placeholders: submission.placeholders(), ..submission })
+    }
+
+    /// Values that `submission init` wrote and that can be right for nobody. A rehearsal needs the names alone.
+    fn placeholders(&self) -> Vec<String> {
+        let of_entry = |entry: &Entry| {
+            let key = "starting_weights_filename";
+            let keys = entry.keys(&["model", key]).into_iter().map(str::to_owned).collect();
+            (keys, entry.model.starting_weights_filename.clone(), WEIGHTS)
+        };
+        let keys = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>();
+        let mut all = vec![
+            (keys(&["submitter"]), self.submitter.clone(), ORGANISATION),
+            (keys(&["system"]), self.system.clone(), SYSTEM),
+        ];
+        if self.rehearsal.is_none() {
+            all.push((keys(&["texts", "code"]), self.texts.code.clone(), CODE));
+            all.extend(self.entries.iter().map(of_entry));
+        }
+        let is_left = |(_, value, placeholder): &(Vec<String>, String, Placeholder)| value == placeholder.value;
+        let fault = |(keys, value, placeholder): (Vec<String>, String, Placeholder)| {
+            let place = self.places.at(&keys.iter().map(String::as_str).collect::<Vec<_>>());
+            format!("{place}: \"{value}\" is a placeholder: write {}", placeholder.remedy)
+        };
+        all.into_iter().filter(is_left).map(fault).collect()
+    }
+
+    /// # Errors
+    /// Placeholders of `submission init` are left: all of them are named.
+    pub(crate) fn refuse_placeholders(&self) -> Result<()> {
+        ensure!(self.placeholders.is_empty(), "placeholders are left in the file:\n{}", self.placeholders.join("\n"));
+        Ok(())
+    }
+
+    /// The scenarios that the round asks for and the file lacks, and those that the round does not have: each with its
+    /// place. The open division is free to choose.
+    pub(crate) fn wrong_scenarios(&self) -> Vec<String> {
+        if self.division != SubmissionDivision::Network {
+            return Vec::new();
+        }
+        let of_entry = |entry: &Entry| {
+            let made: Vec<&str> = entry.scenarios.iter().map(|(scenario, _)| scenario.name()).collect();
+            let (place, name) = (self.places.at(&entry.keys(&["settings"])), &entry.folder);
+            let wrong = unlike_suites(&[Suite::Datacenter], entry.official, self.rules.round.name, &made);
+            wrong.into_iter().map(|what| format!("{place}: {name} {what}")).collect::<Vec<_>>()
+        };
+        self.entries.iter().flat_map(of_entry).collect()
     }
 
     /// Why the program with the official LoadGen cannot be started, and where the file names it.
@@ -174,6 +237,15 @@ fn engine(name: Option<&str>, official: Option<Vec<String>>) -> Result<Engine> {
         ("official", Some(words)) if !words.is_empty() => Ok(Engine::Official(words)),
         ("official", Some(_)) => bail!("official = []: write the program, for example [\"lon-official\"]"),
         (other, _) => bail!("engine = \"{other}\": write loadgen-node or official"),
+    }
+}
+
+/// The division of a submission.
+fn division(name: &str) -> Result<SubmissionDivision> {
+    match name {
+        "network" => Ok(SubmissionDivision::Network),
+        "open" => Ok(SubmissionDivision::Open),
+        other => bail!("\"{other}\": write network or open"),
     }
 }
 
@@ -304,6 +376,49 @@ mod tests {
             let told = with(old, new).unwrap_err();
             assert!(told.contains(said), "{old} > {new}: {told}");
         }
+    }
+
+    /// A reader sees all faults at once, each with its place.
+    #[test]
+    fn all_faults_are_named_together() {
+        let text = whole().replace("\"Acme\"", "\"Acme Inc\"").replace("insecure", "mode");
+        let text = text.replace("resnet50", "digits").replace("settings.Server", "settings.Sever");
+        let told = checked(&text.replace("\"no\"", "\"\"")).unwrap_err();
+        let lines: Vec<&str> = told.lines().collect();
+        let places = ["has 5 faults", ":2, submitter", ":8, run.mode", ":14, benchmark.name", ":16, ", ":20, "];
+        assert_eq!(lines.len(), places.len(), "{told}");
+        assert!(lines.iter().zip(places).all(|(line, place)| line.contains(place)), "{told}");
+        let open = whole().replace("round = ", "# FILL IN: the round.\nround = \"\"\n# ").replace("\"two\"", "\"\"");
+        assert!(checked(&open).unwrap_err().ends_with("FILL IN s.toml:5, round: the round."), "{open}");
+        let both = whole().replace("\"network\"", "\"closed\"").replace("\"v5.0\"", "\"v4.1\"");
+        assert_eq!(checked(&both).unwrap_err().lines().count(), 3);
+    }
+
+    #[test]
+    fn placeholders_are_refused_with_their_lines() {
+        let text = whole().replace("\"Acme\"", "\"ORGANISATION\"").replace("\"two\"", "\"SYSTEM\"");
+        let text = text.replace("a.onnx", "WEIGHTS");
+        let told = checked(&text).unwrap().refuse_placeholders().unwrap_err().to_string();
+        let places =
+            ["s.toml:2, submitter: \"ORGANISATION\"", "s.toml:5, system: \"SYSTEM\"", "s.toml:21, benchmark.model"];
+        assert_eq!(told.lines().count(), 1 + places.len(), "{told}");
+        assert!(places.iter().all(|place| told.contains(place)) && told.contains("write the name"), "{told}");
+        // A rehearsal has no need of the facts that the judges of a round read.
+        let rehearsal = checked(&text.replacen("[run]", "rehearsal = \"10s\"\n[run]", 1)).unwrap();
+        assert_eq!(rehearsal.refuse_placeholders().unwrap_err().to_string().lines().count(), 3);
+        assert!(checked(whole()).unwrap().refuse_placeholders().is_ok());
+    }
+
+    #[test]
+    fn scenarios_of_the_round_are_asked_for() {
+        let told = with("settings.Offline = { target_qps = 1000.5 }", "").unwrap().wrong_scenarios();
+        assert_eq!(
+            told,
+            ["s.toml:16, benchmark.settings: resnet50 lacks scenario Offline, which a submission must have"]
+        );
+        assert!(checked(whole()).unwrap().wrong_scenarios().is_empty());
+        let open = whole().replace("\"network\"", "\"open\"").replace("settings.Offline = { target_qps = 1000.5 }", "");
+        assert!(checked(&open).unwrap().wrong_scenarios().is_empty());
     }
 
     #[test]

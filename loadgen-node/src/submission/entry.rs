@@ -10,6 +10,7 @@ use lon_qsl::benchmark::{Benchmark, Official, Suite};
 use toml::Value;
 
 use super::division::SubmissionDivision;
+use super::faults::Faults;
 use super::file::{BenchmarkTable, Model};
 use super::flags::flags;
 use super::inferred;
@@ -51,74 +52,82 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// The benchmark; none where `faults` has one more.
     pub(super) fn of(
         table: BenchmarkTable,
         (number, places): (usize, &Places),
         division: SubmissionDivision,
         rules: &'static Rules,
         rehearsal: Option<Duration>,
-    ) -> Result<Entry> {
+        faults: &mut Faults,
+    ) -> Option<Entry> {
         let round = rules.round.name;
         let number = number.to_string();
         let at = |keys: &[&str]| places.at(&[&["benchmark", &number], keys].concat());
-        let official = official(&table.name, round).with_context(|| at(&["name"]))?;
-        let benchmark = Benchmark::find(official.benchmark())?;
+        let found = official(&table.name, round).and_then(|official| {
+            let tests = match division {
+                SubmissionDivision::Network => compliance(official, round)?,
+                SubmissionDivision::Open => Vec::new(),
+            };
+            Ok((official, Benchmark::find(official.benchmark())?, tests))
+        });
+        let found = faults.keep(found.with_context(|| at(&["name"])));
+        faults.unless(!table.settings.is_empty(), || {
+            let place = at(&["settings"]);
+            format!("{place}: no scenario: write settings.Server = {{ target_qps = 100 }}, for example")
+        });
+        // The settings are looked at under any name.
+        let model = found.as_ref().map_or("", |(_, benchmark, _)| benchmark.name);
+        let mut scenarios = Vec::new();
+        for (name, settings) in &table.settings {
+            let scenario = faults.keep(scenario(name).with_context(|| at(&["settings", name])));
+            let text = user_conf(model, name, settings, rehearsal, |key| at(&["settings", name, key]));
+            scenarios.extend(scenario.zip(faults.keep(text)));
+        }
+        let inferred = inferred(&table.inferred, division, &scenarios).with_context(|| at(&["inferred"]));
+        let inferred = faults.keep(inferred);
+        for (key, text) in model_texts(&table.model) {
+            faults.unless(!text.trim().is_empty(), || {
+                format!("{} is empty: a submission must say it", at(&["model", key]))
+            });
+        }
+        let flags_of = faults.keep(flags(&table.run, |key| at(&["run", key])));
+        // The name says which tests there are.
+        let (official, benchmark, tests) = found?;
         // The checker takes both names of this one, and submissions have this.
         let folder = if official.checker == "resnet" { "resnet50" } else { &official.checker }.to_owned();
-        let tests = match division {
-            SubmissionDivision::Network => compliance(official, round).with_context(|| at(&["name"]))?,
-            SubmissionDivision::Open => Vec::new(),
-        };
-        let no_scenario = at(&["settings"]);
-        ensure!(
-            !table.settings.is_empty(),
-            "{no_scenario}: no scenario: write settings.Server = {{ target_qps = 100 }}, for example"
-        );
-        let scenario = |(name, settings): (&String, &BTreeMap<String, Value>)| {
-            let scenario = scenario(name).with_context(|| at(&["settings", name]))?;
-            let at = |key: &str| at(&["settings", name, key]);
-            Ok((scenario, user_conf(benchmark.name, scenario.name(), settings, rehearsal, at)?))
-        };
-        let scenarios: Vec<(Scenario, String)> = table.settings.iter().map(scenario).collect::<Result<_>>()?;
-        let inferred = inferred(&table.inferred, division, &scenarios).with_context(|| at(&["inferred"]))?;
-        for (key, text) in model_texts(&table.model) {
-            ensure!(!text.trim().is_empty(), "{} is empty: a submission must say it", at(&["model", key]));
-        }
         let kinds: Vec<Kind> =
             Kind::of_result().into_iter().chain(tests.iter().copied().map(Kind::Compliance)).collect();
-        let flags_for = table.run_for.iter().map(|(name, own)| {
+        let mut flags_for = Vec::new();
+        for (name, own) in &table.run_for {
             let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
-            let kind = kinds[named("kind of run", name, &names).with_context(|| at(&["run-for", name]))?];
+            let kind = faults.keep(named("kind of run", name, &names).with_context(|| at(&["run-for", name])));
             let mut merged = table.run.clone();
             merged.extend(own.clone());
-            Ok((kind, flags(&merged, |key| at(&["run-for", name, key]))?))
-        });
-        let flags_for = flags_for.collect::<Result<_>>()?;
+            let words = faults.keep(flags(&merged, |key| at(&["run-for", name, key])));
+            flags_for.extend(kind.map(|kind| kinds[kind]).zip(words));
+        }
         let needs_scorer = tests.contains(&AuditTest::Test07);
-        let lacks_scorer = needs_scorer && table.scorer.is_none();
-        ensure!(!lacks_scorer, "{}: TEST07 needs a command that scores: scorer = \"CMD\"", at(&["scorer"]));
+        faults.unless(!needs_scorer || table.scorer.is_some(), || {
+            format!("{}: TEST07 needs a command that scores: scorer = \"CMD\"", at(&["scorer"]))
+        });
         let takes_scorer = needs_scorer || tests.contains(&AuditTest::Test01);
-        ensure!(
-            takes_scorer || table.scorer.is_none(),
-            "{}: it is for TEST01 and TEST07, which this benchmark does not have",
-            at(&["scorer"])
-        );
-        let (flags, scorer) = (flags(&table.run, |key| at(&["run", key]))?, table.scorer);
-        let nondeterministic = table.nondeterministic;
-        let model = table.model;
-        Ok(Entry {
+        faults.unless(takes_scorer || table.scorer.is_none(), || {
+            format!("{}: it is for TEST01 and TEST07, which this benchmark does not have", at(&["scorer"]))
+        });
+        Some(Entry {
             number,
             benchmark,
             official,
             folder,
-            flags,
+            flags: flags_of?,
             flags_for,
-            nondeterministic,
-            scorer,
+            nondeterministic: table.nondeterministic,
+            scorer: table.scorer,
             scenarios,
-            inferred,
+            inferred: inferred?,
             tests,
-            model,
+            model: table.model,
         })
     }
 

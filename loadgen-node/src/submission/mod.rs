@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `file` | the file as it is written |
 //! | `checked` | the same, with names looked up and values checked |
+//! | `faults` | the faults of the file, all together |
 //! | `kind` | what a run is for |
 //! | `division` | the division that a submission is for |
 //! | `entry`, `flags` | a benchmark of the file; flags of its runs |
@@ -16,6 +17,7 @@
 //! | `record` | what a finished run was made of; whether it still counts |
 //! | `score` | `accuracy.txt`, as the official scripts print it |
 //! | `system` | the description of the system, with the official keys |
+//! | `suites` | the scenarios that the suites of a round ask for |
 //! | `inferred` | results of the edge suite that follow from runs of other scenarios |
 //! | `layout` | where a round has its files |
 //! | `tree` | writes the folders |
@@ -29,6 +31,7 @@ pub(crate) mod check;
 pub(crate) mod checked;
 pub(crate) mod division;
 mod entry;
+mod faults;
 pub(crate) mod file;
 mod flags;
 pub(crate) mod inferred;
@@ -39,6 +42,7 @@ mod places;
 pub(crate) mod record;
 pub(crate) mod score;
 pub(crate) mod step;
+mod suites;
 mod system;
 pub(crate) mod template;
 pub(crate) mod tree;

@@ -2,11 +2,13 @@
 //! found of the system, and its round, benchmark, dataset and rate, are filled in already.
 
 use std::fmt::Write as _;
+use std::net::SocketAddr;
 use std::path::Path;
 
+use lon_qsl::benchmark::{Benchmark, Membership, Suite};
 use serde_json::Value;
 
-use super::blanks::{HEAD, Prefilled};
+use super::blanks::{HEAD, OF_THE_RUN, Prefilled};
 use super::system::must_have_a_text;
 use crate::outputs::documents::result_summary::ResultSummary;
 use crate::outputs::documents::system_desc::{SystemDesc, wanted};
@@ -37,12 +39,17 @@ const OF_A_RUN: [&str; 4] = ["did not say", "told of", "was used", "was seen"];
 /// its value as TOML.
 pub(crate) fn text(run: Option<&ResultSummary>, found: Option<&SystemDesc>, flags: &[(&str, Value)]) -> String {
     let nodes = found.map(|found| found.sut.iter().map(|node| node.address.as_str()).collect::<Vec<_>>().join(","));
-    let (mark, nodes) = match nodes {
-        Some(nodes) => ("# The SUT nodes, and the way to them.", format!("sut = {}", quoted(&nodes))),
-        None => (NODES_MARK, NODES.to_owned()),
+    let (mark, nodes) = match nodes.as_deref().map(quoted) {
+        Some(own) if found.is_some_and(is_this_machine) => {
+            let open =
+                "# FILL IN: the SUT nodes, and the way to them: a result needs other hosts than the LoadGen node";
+            (format!("{open}{OF_THE_RUN}{own})"), format!("sut = {own}"))
+        }
+        Some(nodes) => ("# The SUT nodes, and the way to them.".to_owned(), format!("sut = {nodes}")),
+        None => (NODES_MARK.to_owned(), NODES.to_owned()),
     };
     let flags: String = flags.iter().map(|(flag, value)| line(flag, value)).collect();
-    let mut text = HEAD.replace(NODES_MARK, mark).replace(NODES, &(nodes + &flags));
+    let mut text = HEAD.replace(NODES_MARK, &mark).replace(NODES, &(nodes + &flags));
     if let Some(run) = run {
         text = text.replace(ROUND, &format!("round = {}\n", quoted(&run.rules)));
         text = text.replace(BENCHMARK, &benchmark(run));
@@ -65,9 +72,24 @@ pub(crate) fn text(run: Option<&ResultSummary>, found: Option<&SystemDesc>, flag
     text
 }
 
+/// Returns true when all nodes are on the machine of the LoadGen node.
+fn is_this_machine(found: &SystemDesc) -> bool {
+    !found.sut.is_empty() && found.sut.iter().all(|node| is_local(&node.address))
+}
+
+/// Returns true when an address, `host:port`, stays on this machine.
+fn is_local(address: &str) -> bool {
+    address.starts_with("localhost:")
+        || address.parse::<SocketAddr>().is_ok_and(|address| address.ip().to_canonical().is_loopback())
+}
+
 /// A flag as a line of its own. An empty text is one that a person has to write.
 fn line(flag: &str, value: &Value) -> String {
-    let mark = if value == "" { format!("\n# FILL IN: --{flag} of the run.") } else { String::new() };
+    let mark = match flag {
+        _ if value == "" => format!("\n# FILL IN: --{flag} of the run."),
+        "insecure" => "\n# Plain text to the nodes. For TLS write tls-ca = \"ca.pem\" in its place.".to_owned(),
+        _ => String::new(),
+    };
     format!("{mark}\n{flag} = {value}")
 }
 
@@ -84,13 +106,32 @@ fn benchmark(run: &ResultSummary) -> String {
         "Offline" => format!("target_qps = {}", settings.offline_expected_qps),
         _ => String::new(),
     };
-    format!(
-        "name = {}\nrun = {{ dataset = {} }}\n# Lines of user.conf for each scenario: target_qps in queries/s, times \
-         in ms.\nsettings.{} = {{ {of_run} }}\n",
-        quoted(&run.benchmark),
-        quoted(&dataset),
+    let (name, dataset) = (quoted(&run.benchmark), format!("{{ dataset = {} }}", quoted(&dataset)));
+    let benchmark = Benchmark::find(&run.benchmark).ok();
+    let is_known = benchmark.is_some_and(|benchmark| !benchmark.official(&run.rules).is_empty());
+    let marks = match is_known {
+        true => ["# The benchmark of the run.".to_owned(), "# The dataset of the run.".to_owned()],
+        false => [
+            format!("# FILL IN: a benchmark of round {}{OF_THE_RUN}{name})", run.rules),
+            format!("# FILL IN: the dataset of that benchmark{OF_THE_RUN}{dataset})"),
+        ],
+    };
+    let [of_name, of_dataset] = marks;
+    let mut text = format!(
+        "{of_name}\nname = {name}\n{of_dataset}\nrun = {dataset}\n# Lines of user.conf for each scenario: target_qps \
+         in queries/s, times in ms.\nsettings.{} = {{ {of_run} }}\n",
         run.scenario
-    )
+    );
+    let scenarios = benchmark.map(|benchmark| benchmark.membership(Suite::Datacenter, &run.rules));
+    if let Some(Membership::Scenarios(scenarios)) = scenarios {
+        let others = scenarios.required.iter().map(|scenario| scenario.name());
+        for other in others.filter(|other| *other != run.scenario) {
+            let mark = "# FILL IN: a scenario that the round asks for, too: write its rate";
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{mark}.\nsettings.{other} = {{ target_qps = 100 }}");
+        }
+    }
+    text
 }
 
 /// The flags with which a run reached its nodes, each with its value as TOML.
@@ -161,6 +202,34 @@ mod tests {
             assert!(text.contains(part), "no {part} in {text}");
         }
         assert!(ROUND.contains(Rules::newest().round.name));
+    }
+
+    #[test]
+    fn values_of_a_run_that_cannot_be_submitted_are_marked() {
+        let digits = ResultSummary {
+            rules: "v6.1".to_owned(),
+            benchmark: "digits".to_owned(),
+            scenario: "Server".to_owned(),
+            dataset: "digits".to_owned(),
+            ..ResultSummary::default()
+        };
+        let text = text(Some(&digits), None, &way(&digits));
+        let open = super::super::blanks::left("s.toml", &text).join("\n");
+        for key in ["benchmark.name: a benchmark of round v6.1", "benchmark.run: the dataset"] {
+            assert!(open.contains(key), "no {key} in {open}");
+        }
+        assert!(text.contains("\n# Plain text to the nodes. For TLS write tls-ca = \"ca.pem\" in its place"), "{text}");
+        let known = ResultSummary { benchmark: "retinanet".to_owned(), rules: "v5.1".to_owned(), ..digits };
+        let text = super::text(Some(&known), None, &[]);
+        let open = super::super::blanks::left("s.toml", &text).join("\n");
+        assert!(!open.contains("benchmark.name") && !open.contains("benchmark.run"), "{open}");
+        assert!(open.contains("benchmark.settings.Offline: a scenario that the round asks for, too"), "{open}");
+    }
+
+    #[test]
+    fn nodes_of_this_machine_are_known_by_their_addresses() {
+        assert!(["127.0.0.2:8000", "[::1]:8000", "localhost:8000"].into_iter().all(is_local));
+        assert!(!["10.0.0.2:8000", "sut:8000", "[::ffff:10.0.0.2]:8000"].into_iter().any(is_local));
     }
 
     #[test]

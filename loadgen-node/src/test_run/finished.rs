@@ -194,7 +194,9 @@ impl Finished {
         let longer = has_keys.then(|| hints::longer(summary, effective, self.setup.found.is_none())).flatten();
         let is_unfinished = |search: &&FindPeakOutcome| search.end == SearchEnd::TooManyTrials;
         let unfinished = self.outcome.find_peak.as_ref().filter(is_unfinished).map(|_| hints::UNFINISHED.to_owned());
-        let all = [unfinished, longer, hints::more_queries(summary, effective), fitting];
+        let codes = self.outcome.verdict.reasons().iter().map(|reason| reason.code.as_str());
+        let free = hints::free_host(self.judgement.bound.as_ref().map(|bound| bound.cause), codes);
+        let all = [unfinished, free, longer, hints::more_queries(summary, effective), fitting];
         all.into_iter().flatten().map(|hint| self.with_place(hint)).collect()
     }
 

@@ -48,4 +48,4 @@ pub use self::samples::open_for_run as open_samples;
 pub(crate) use self::spec::WarmUp;
 pub use self::spec::{Call, Codecs, DataSpec, FindPeakSpec, Limits, SettingsSpec, TestSpec};
 pub use self::test::Test;
-pub(crate) use self::test::findings_without_samples;
+pub(crate) use self::test::{findings_without_samples, predicted_without_samples};

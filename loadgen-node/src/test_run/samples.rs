@@ -64,6 +64,13 @@ pub(crate) fn unknown_counts(settings: &TestSettings) -> Qsl {
     Qsl { total: count, performance: count }
 }
 
+/// The counts of the dataset that a benchmark prescribes. None where it prescribes no number of samples.
+pub(crate) fn official_counts(benchmark: &Benchmark) -> Option<Qsl> {
+    let total = benchmark.qsl.total_samples?;
+    let performance = benchmark.qsl.performance_samples.unwrap_or(total);
+    Some(Qsl { total: total as u64, performance: performance as u64 })
+}
+
 /// Returns the size of one sample in memory and in messages, judged by the first.
 pub(crate) fn sample_size(dataset: &Dataset) -> Outcome<SampleSize> {
     let bytes = dataset.sample_bytes().or_exit(Exit::Usage)?;

@@ -193,6 +193,19 @@ pub(crate) fn findings_without_samples(spec: &TestSpec) -> Outcome<Findings> {
     Ok(division::judge(&Facts { planned: &planned, nodes: None, run: None }))
 }
 
+/// Returns the size of a run whose dataset is missing: that of the whole dataset of its benchmark.
+///
+/// # Errors
+/// The settings contradict each other, or the benchmark prescribes no dataset.
+pub(crate) fn predicted_without_samples(spec: &TestSpec) -> Outcome<predict::Prediction> {
+    let subject = Subject { model: spec.benchmark.name, known: &spec.benchmark.settings, scenario: spec.scenario };
+    let layered = settings::layer(subject, &spec.settings)?.with_due_times()?;
+    let counts =
+        samples::official_counts(spec.benchmark).context("the dataset has no known size").or_exit(Exit::Usage)?;
+    let plan = layered.plan(counts).context("these settings cannot be run").or_exit(Exit::Usage)?;
+    Ok(predict::predict(&plan, predict::SampleSize { memory_bytes: 0, wire_bytes: 0 }))
+}
+
 /// Returns the plan against which the rules of the Network division are checked, as far as it is known before the nodes
 /// are.
 fn planned(spec: &TestSpec, layered: &Layered, data: Option<Data>, plan: Option<&Plan>) -> Planned {

@@ -1,5 +1,6 @@
 //! Settings for the next run when a run was too short, or its rate too high: a number instead of a direction. Pure.
 
+use crate::network::cause::Cause;
 use loadgen::judge::Summary;
 use loadgen::plan::Effective;
 use loadgen::settings::Mode;
@@ -7,6 +8,9 @@ use loadgen::traffic::Expected;
 
 /// Factor by which a hint exceeds the measured value, so that the next run is not too short again.
 const MORE: f64 = 1.2;
+
+/// The code of the reason that samples were sent late.
+pub(super) const LATE: &str = "schedule_lag";
 
 /// A run that is shorter does not show the rate of a SUT.
 const SHORT_NS: i64 = 1_000_000_000;
@@ -60,6 +64,16 @@ fn higher_limit(summary: &Summary, effective: &Effective) -> Option<String> {
 /// As many queries as early stopping takes.
 fn least_queries(effective: &Effective) -> u64 {
     effective.scenario.judge().early_stopping().least_queries(effective.target_latency_percentile)
+}
+
+/// The remedy where this host was busy: a lower rate only hides that. `codes` are those of the reasons.
+pub(crate) fn free_host<'a>(bound: Option<Cause>, mut codes: impl Iterator<Item = &'a str>) -> Option<String> {
+    let is_late = codes.any(|code| code == LATE);
+    (is_late && bound == Some(Cause::Host)).then(|| {
+        "the same run while no other program uses this host, or with --priority realtime, or with a core for the \
+         LoadGen node alone (this host was busy, so the result says little on the SUT)"
+            .to_owned()
+    })
 }
 
 /// The setting by which the next run has as many queries as early stopping takes; none where this one had, or where too
@@ -130,6 +144,14 @@ mod tests {
     use loadgen::sim::{Service, SimOptions, SimWorld};
 
     use super::*;
+
+    #[test]
+    fn a_busy_host_has_a_remedy_of_its_own() {
+        let of = |cause, code| free_host(cause, [code, "performance_constraints"].into_iter());
+        assert!(of(Some(Cause::Host), LATE).is_some_and(|hint| hint.contains("no other program uses this host")));
+        assert_eq!(of(Some(Cause::Host), "min_duration"), None, "nothing was late");
+        assert_eq!(of(Some(Cause::Link), LATE), None);
+    }
 
     #[test]
     fn a_rate_that_was_too_high_has_a_lower_one() {

@@ -10,6 +10,7 @@ use lon_shell::figures::length_ns;
 use qdl::{Failure, NodeFailure, NodeReport, SutName};
 
 use super::bound::HeldBack;
+use super::hints::LATE;
 use super::lag::LagLimit;
 use super::stalls;
 use crate::division::Findings;
@@ -140,7 +141,7 @@ fn add_lag(verdict: &mut Verdict, lag: LagStats, plan: &Plan, limit_ns: u64, hel
         let [lag, limit] = [lag.p99_ns, limit_ns].map(Duration::from_nanos);
         let because = held_back.by(held_back.evidence.of_lateness()).because();
         let told = format!("schedule lag p99 {lag:.1?}, {limit:.1?} allowed (--max-lag)");
-        verdict.add_own_rule("schedule_lag", format!("samples were sent late, {because}; {told}"));
+        verdict.add_own_rule(LATE, format!("samples were sent late, {because}; {told}"));
     }
 }
 

@@ -55,6 +55,9 @@ const LOG_OF_TABLE: &str = "warn";
 
 /// A SUT node: answers a LoadGen node's samples with an inference backend.
 ///
+/// Backends: `onnx:MODEL.onnx`, `openai:http://HOST:PORT/MODEL`, `synthetic:SPEC`, and `null`, which answers at once
+/// and needs no model.
+///
 /// Exit codes: 0 served until SIGTERM or SIGINT (what had been taken in was answered); 1 a bug or the operating
 /// system; 2 usage, configuration, or a model that cannot be used. `healthcheck`: 0 when the node serves, else 1.
 #[derive(Parser, Debug)]

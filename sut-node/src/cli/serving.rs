@@ -65,8 +65,8 @@ pub(super) fn run_serve(args: &ServeArgs, backends: &Backends) -> Result<(), Fai
         let mut int = signal(SignalKind::interrupt()).or_exit(Exit::Bug)?;
         let (stopper, told) = stop();
         tokio::spawn(async move {
-            tokio::select! { _ = term.recv() => {}, _ = int.recv() => {} }
-            tracing::info!("shutting down: answering what was taken in");
+            let signal = tokio::select! { _ = term.recv() => "SIGTERM", _ = int.recv() => "SIGINT" };
+            tracing::info!(signal, "shutting down, as a signal asks for: answering what was taken in");
             stopper.tell();
         });
         let served = serve_all(nodes, &models, &told, &said).await;

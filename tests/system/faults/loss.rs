@@ -47,6 +47,30 @@ fn a_run_that_is_interrupted_gets_no_advice() {
     }
 }
 
+/// A reader must not take half a second for the run, nor the words of a library for a reason.
+#[test]
+fn a_run_that_lost_its_node_says_that_its_numbers_are_of_a_part() {
+    let node = SutNode::start("a", "synthetic:constant=2ms", &[]);
+    let (run, folder) = TestRun::new("Server").on(&node.address).set(LONG).begin_until_answered(50);
+    node.signal(Signal::SIGKILL);
+    let finished = run.finish();
+    assert_eq!(finished.code, Some(4), "{finished:?}");
+    assert_no_advice(&finished);
+    let line = |name: &str| finished.stdout.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+    for (name, part) in [
+        ("Result", "the run ended early, since the SUT failed: the numbers below are of the time until then"),
+        ("SUT", "Network SUT: a "),
+        ("Metric", ", until the SUT failed"),
+        ("Limit", ", until the SUT failed"),
+        ("Mark", &format!("loadgen-node show --division {}", folder.arg())),
+    ] {
+        assert!(line(name).contains(part), "no '{part}' in {finished:?}");
+    }
+    assert!(!finished.stdout.contains("h2 protocol"), "{finished:?}");
+    let summary = folder.texts().into_iter().find(|text| text.contains("MLPerf Results Summary")).unwrap();
+    assert!(summary.contains("Result is : INVALID") && !summary.contains("Recommendations"), "{summary}");
+}
+
 /// Too short for it to be lost, and longer than any schedule lag that is allowed.
 #[test]
 #[ignore = ".ci/run timing"]

@@ -123,6 +123,10 @@ fn a_baseline_and_a_required_rate_are_judged() {
     assert!(finished.stdout.lines().last().unwrap().starts_with(&saved), "the last line: {}", finished.stdout);
     let other = LoadGen::run(&["probe", "--sut", "127.0.0.1:9", "--transport", "quic", "--against", path]);
     assert!(other.code == Some(2) && other.stderr.contains("has transport tcp, this probe quic"), "{other:?}");
+    let wider = ["probe", "--sut", "127.0.0.1:9", "--transport", "tcp", "--against", path, "--connections", "1,4"];
+    let wider = LoadGen::run(&wider);
+    let told = "was saved with --connections 1 --duration 0.2s, this probe has --connections 1,4 --duration 2s";
+    assert!(wider.code == Some(2) && wider.stderr.contains(told), "{wider:?}");
     let compared = LoadGen::run(&["compare", path, path]);
     assert!(compared.code == Some(2) && compared.stderr.contains("`probe --against"), "{compared:?}");
     // With too few repeats nothing is shown to be worse, and nothing passes.
@@ -144,8 +148,28 @@ fn a_link_rate_has_a_capacity_without_a_node() {
     assert!(bare.code == Some(2) && bare.stderr.contains(told), "{bare:?}");
     let measured = LoadGen::run(&["probe", "--link-rate", "25G", "--duration", "1"]);
     assert!(measured.code == Some(2) && measured.stderr.contains("cannot be used with '--duration"), "{measured:?}");
+    for (flag, value) in [("--require", "resnet50=1000"), ("--codecs", "lz4")] {
+        let refused = LoadGen::run(&["probe", "--link-rate", "25G", flag, value]);
+        assert!(refused.code == Some(2) && refused.stderr.contains("give --sut NODES in its place"), "{refused:?}");
+    }
     let quic = LoadGen::run(&["probe", "--link-rate", "25G", "--transport", "quic"]);
     assert!(quic.code == Some(2) && quic.stderr.contains("--link-rate counts TCP segments"), "{quic:?}");
+}
+
+/// A reader must not look for a file that was never written.
+#[test]
+fn a_probe_that_loses_its_node_says_that_it_saved_nothing() {
+    let node = SutNode::start("a", "null", &[]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("base.json");
+    let path = file.to_str().unwrap();
+    let mut probe = LoadGen::start(&["probe", "--sut", &node.address, "--duration", "60", "--save", path]);
+    probe.wait_for_log("probing");
+    node.signal(Signal::SIGKILL);
+    let finished = probe.finish();
+    let told = format!("--save wrote no {path}: probe again");
+    assert!(finished.code == Some(4) && finished.stderr.contains(&told), "no {told} in {finished:?}");
+    assert!(!file.exists(), "{finished:?}");
 }
 
 #[test]

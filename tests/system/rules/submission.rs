@@ -17,6 +17,12 @@ fn init(folder: &Path, more: &[&str]) -> String {
     fs::read_to_string(file).unwrap()
 }
 
+/// A file without the placeholders that nobody may keep.
+fn named(text: &str) -> String {
+    let text = text.replace("ORGANISATION", "Acme").replace("\"SYSTEM\"", "\"two\"");
+    text.replace("\"WEIGHTS\"", "\"a.onnx\"").replace("https://example.org", "https://example.org/acme")
+}
+
 fn plan(folder: &Path, text: &str, more: &[&str]) -> Finished {
     let file = folder.join("s.toml");
     fs::write(&file, text).unwrap();
@@ -40,6 +46,64 @@ fn a_fresh_file_names_all_that_is_to_be_filled_in_and_all_that_is_missing() {
     assert!(planned.stdout.contains("\nEngine loadgen-node: the rules ask for logs of the official"), "{planned:?}");
     assert!(planned.stderr.contains("6 runs cannot be made yet: see MISSING"), "{planned:?}");
     assert!(planned.stdout.contains("\n6 runs; 6 cannot be made yet\n"), "{planned:?}");
+    let listed = |line: &&str| line.starts_with("  missing") && line.contains(" samples  llama3.1-8b ");
+    assert_eq!(planned.stdout.lines().filter(listed).count(), 6, "{planned:?}");
+}
+
+/// The remedy stands in each refusal, so that a reader looks for it nowhere else.
+#[test]
+fn refusals_name_the_line_and_the_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = init(folder.path(), &[]).replace("\"v6.1\"", "\"v5.0\"").replace("llama3_1-8b", "resnet50");
+    let text = text.replace("/data/dataset", "synthetic:f32[3,224,224]x8");
+    let planned = plan(folder.path(), &text, &[]);
+    assert_eq!(planned.code, Some(2), "{planned:?}");
+    let (file, tree) = (folder.path().join("s.toml"), folder.path().join("tree"));
+    let file = file.to_str().unwrap();
+    let run = submission(&["run", file]);
+    let built = submission(&["build", file, "--out", tree.to_str().unwrap()]);
+    for refused in [&planned, &run, &built] {
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        for place in
+            ["s.toml:12, submitter: \"ORGANISATION\" is a placeholder: write", "s.toml:14, system: ", "WEIGHTS"]
+        {
+            assert!(refused.stderr.contains(place), "no {place} in {refused:?}");
+        }
+    }
+    // Without Offline the network division has no result.
+    let server = named(&text).replace("settings.Offline = { target_qps = 100 }", "");
+    let planned = plan(folder.path(), &server, &[]);
+    assert!(planned.stdout.contains("SCENARIO ") && planned.stdout.contains("lacks scenario Offline"), "{planned:?}");
+    // Two faults are named together.
+    let faults = plan(folder.path(), &server.replace("\"Acme\"", "\"A B\"").replace("resnet50", "digits"), &[]);
+    assert!(
+        faults.stderr.contains("has 2 faults, and lines to fill in") && faults.stderr.contains("no blanks"),
+        "{faults:?}"
+    );
+    // A run that is refused has its reason once more beside the refusal.
+    let missing = named(&text).replace("synthetic:f32[3,224,224]x8", "/data/nowhere");
+    plan(folder.path(), &missing, &[]);
+    let run = submission(&["run", file]);
+    let last = run.stderr.lines().last().unwrap_or_default();
+    assert!(last.contains("the run was refused: ") && last.contains("benchmark.run.dataset: /data/nowhere"), "{run:?}");
+}
+
+#[test]
+fn a_check_says_what_it_needs() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tree, file) = (folder.path().to_str().unwrap(), folder.path().join("note.txt"));
+    fs::write(&file, "x").unwrap();
+    let built = "`loadgen-node submission build FILE --out TREE`";
+    for (words, said) in [
+        (&["check", tree][..], "give --rules ROUND (v5.0, v5.1, v6.0, v6.1), or --file FILE"),
+        (&["check", file.to_str().unwrap(), "--rules", "v5.0"], "is a file, and a folder belongs here"),
+        (&["check", "/nowhere/tree", "--rules", "v5.0"], built),
+        (&["check", tree, "--rules", "v5.0"], built),
+        (&["check", tree, "--rules", "v5.0", "--mlcommons", "/nowhere"], "git clone"),
+    ] {
+        let refused = submission(words);
+        assert!(refused.code == Some(2) && refused.stderr.contains(said), "no {said} in {refused:?}");
+    }
 }
 
 #[test]
@@ -47,7 +111,7 @@ fn a_rehearsal_breaks_no_rule_by_its_length_and_names_what_cannot_be_scored() {
     let folder = tempfile::tempdir().unwrap();
     let text = init(folder.path(), &[]).replace("\"v6.1\"", "\"v5.0\"").replace("llama3_1-8b", "resnet50");
     let text = text.replace("/data/dataset", "synthetic:f32[3,224,224]x8");
-    let text = text.replace("# rehearsal = ", "rehearsal = ");
+    let text = named(&text.replace("# rehearsal = ", "rehearsal = "));
     let planned = plan(folder.path(), &text, &["--json"]);
     assert_eq!(planned.code, Some(3), "{planned:?}");
     let json: serde_json::Value = serde_json::from_str(&planned.stdout).unwrap();

@@ -183,5 +183,8 @@ fn an_idle_connection_does_not_delay_the_end() {
     node.signal(Signal::SIGTERM);
     let (code, log) = node.wait_with_log();
     assert_eq!(code, Some(0));
-    assert!(log.contains("shutting down") && !log.contains("not everything was answered"), "{log}");
+    assert!(
+        log.contains("shutting down") && log.contains("SIGTERM") && !log.contains("not everything was answered"),
+        "{log}"
+    );
 }

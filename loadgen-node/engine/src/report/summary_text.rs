@@ -111,7 +111,8 @@ fn result(text: &mut Text, summary: &Summary, verdict: &Verdict) {
     text.line("  Min queries satisfied : ", yes(checks.min_queries));
     text.line("  Early stopping satisfied: ", yes(checks.early_stopping));
     faults(text, verdict);
-    if !summary.meets_rules() {
+    // Of a measurement that is not whole the advice says nothing on what was wrong.
+    if !summary.meets_rules() && verdict.is_whole() {
         text.line("Recommendations:", "");
         for advice in &summary.advice {
             text.line(" * ", &advice.summary);

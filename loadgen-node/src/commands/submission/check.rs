@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, anyhow, ensure};
-use loadgen::conf::rules::Rules;
+use loadgen::conf::rules::{RULES, Rules};
 use lon_proto::text::on_lines;
 
 use super::super::io::{print_in, print_text};
@@ -33,19 +33,28 @@ pub(super) struct Asked {
 impl Asked {
     /// Paths are from where the command was typed.
     pub(super) fn new(tree: &Path, round: Option<&str>, mlcommons: Option<&Path>) -> Outcome<Asked> {
-        let of = |path: &Path| path.canonicalize().with_context(|| format!("cannot find {}", path.display()));
         let rules = round.map(Rules::named).transpose().context("--rules").or_exit(Exit::Usage)?;
-        let tree = of(tree).or_exit(Exit::Usage)?;
-        let checker = mlcommons.map(|clone| of(&clone.join(CHECKER)).context("--mlcommons"));
+        let build = "`loadgen-node submission build FILE --out TREE` makes the folder";
+        let tree = folder(tree, build).or_exit(Exit::Usage)?;
+        let clone = "give the folder that `git clone https://github.com/mlcommons/inference` made";
+        let checker = mlcommons.map(|path| folder(&path.join(CHECKER), clone).context("--mlcommons"));
         Ok(Asked { tree, rules, checker: checker.transpose().or_exit(Exit::Usage)? })
     }
+}
+
+/// The whole path of a folder. `remedy`: how a person gets it.
+fn folder(path: &Path, remedy: &str) -> anyhow::Result<PathBuf> {
+    let shown = on_lines(&path.display().to_string());
+    let whole = path.canonicalize().with_context(|| format!("cannot find {shown}: {remedy}"))?;
+    ensure!(whole.is_dir(), "{shown} is a file, and a folder belongs here: {remedy}");
+    Ok(whole)
 }
 
 /// Looks at the tree. What is wrong makes exit code 3.
 pub(super) fn check(asked: &Asked, made_of: Option<&Submission>, form: Format) -> Outcome {
     let Asked { tree, rules: wanted, checker } = asked;
     let of_file = made_of.map(|submission| submission.rules);
-    let rules = wanted.or(of_file).context("--rules or --file is needed").or_exit(Exit::Usage)?;
+    let rules = wanted.or(of_file).with_context(no_rules).or_exit(Exit::Usage)?;
     if let Some(other) = of_file.filter(|other| other.round.name != rules.round.name) {
         let (asked, other) = (rules.round.name, other.round.name);
         return Err(anyhow!("--rules {asked}: the file has round {other}; leave --rules out")).or_exit(Exit::Usage);
@@ -59,6 +68,12 @@ pub(super) fn check(asked: &Asked, made_of: Option<&Submission>, form: Format) -
     }
     print_in(form, &found, || print_text(&found.text()), || found.table())?;
     Ok(if found.is_good() { Exit::Ok } else { Exit::Invalid })
+}
+
+/// The error where nothing names the round.
+fn no_rules() -> String {
+    let rounds: Vec<&str> = RULES.iter().map(|rules| rules.round.name).collect();
+    format!("give --rules ROUND ({}), or --file FILE with the file of the submission", rounds.join(", "))
 }
 
 /// Starts the official checker.

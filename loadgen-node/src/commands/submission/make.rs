@@ -18,9 +18,11 @@ use crate::submission::made::SCORE_FILE;
 use crate::submission::record::{self, State};
 use crate::submission::score::{SUBSET_FILE, is_printed};
 use crate::submission::step::Step;
+use crate::test_run::Test;
 
 /// Makes every run that is not there.
 pub(super) fn make(submission: &Submission) -> Outcome {
+    submission.refuse_placeholders().or_exit(Exit::Usage)?;
     let steps = submission.steps();
     // A fault of a later run is reported before the first run takes its time.
     for step in &steps {
@@ -51,6 +53,14 @@ pub(super) fn make(submission: &Submission) -> Outcome {
     print_text("All runs are there. `loadgen-node submission build` makes the folders of them.\n")
 }
 
+/// The reason for which a run is refused, where a look at its flags and its dataset shows the reason.
+fn refusal(step: &Step<'_>) -> String {
+    match super::plan::spec(step).and_then(Test::new) {
+        Ok(_) => String::new(),
+        Err(failure) => format!(": {}", step.placed(&failure.one_line())),
+    }
+}
+
 /// Makes the runs by commands of this program and of others.
 struct Maker {
     commands: Commands,
@@ -65,7 +75,7 @@ impl Maker {
             // A run that is refused leaves no folder.
             let told = match folder.is_dir() {
                 true => format!("{step}: its result and reasons are in {}", folder.display()),
-                false => format!("{step}: the run was refused, for the reason above"),
+                false => format!("{step}: the run was refused{}", refusal(step)),
             };
             Failure { error: failure.error.context(told), ..failure }
         })?;
@@ -126,7 +136,7 @@ impl Maker {
             .stdin(Stdio::null())
             .stdout(stdout)
             .spawn()
-            .with_context(|| format!("cannot start {shown}"))
+            .with_context(|| format!("cannot start {shown}: `submission plan` says how to get it"))
             .or_exit(Exit::Usage)?;
         let status = self.commands.wait(&mut child).context("cannot wait for a command").or_exit(Exit::Bug)?;
         let own = flags.first().filter(|_| self.commands.is_own(program));

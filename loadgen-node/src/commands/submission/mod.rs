@@ -87,7 +87,7 @@ fn not_submitted(run: &ResultSummary) -> Option<String> {
 /// Returns the text of the file with what a run was, and has found of the system; and the run.
 fn of_run(folder: &Path) -> anyhow::Result<(String, ResultSummary)> {
     let path = folder.join(system_desc::FILE);
-    let told = || format!("--run {}", path.display());
+    let told = || format!("--run {}: give the folder that a run wrote (`run --out FOLDER`)", path.display());
     let found: SystemDesc = of_text(&files::text(&path, Limit::DOCUMENT).with_context(told)?).with_context(told)?;
     let run = own_result::read(folder).with_context(|| format!("--run {}", folder.display()))?;
     Ok((template::text(Some(&run), Some(&found), &template::way(&run)), run))
@@ -100,6 +100,7 @@ fn asked(dial: &DialArgs) -> Outcome<SystemDesc> {
 }
 
 fn build(submission: &Submission, out: &Path) -> Outcome {
+    submission.refuse_placeholders().or_exit(Exit::Usage)?;
     let written = tree::build(submission, out).or_exit(Exit::Usage)?;
     let tree::Written { files, results } = written;
     let rehearsal = if submission.rehearsal.is_some() { "A rehearsal: it is not to be submitted.\n" } else { "" };

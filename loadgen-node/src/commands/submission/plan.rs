@@ -13,7 +13,7 @@ use crate::submission::kind::Kind;
 use crate::submission::record::{State, state};
 use crate::submission::score;
 use crate::submission::step::Step;
-use crate::test_run::{Test, TestSpec, findings_without_samples};
+use crate::test_run::{Test, TestSpec, findings_without_samples, predicted_without_samples};
 use loadgen::plan::predict::Prediction;
 
 /// The rule that every rehearsal breaks.
@@ -32,6 +32,7 @@ pub(super) fn plan(submission: &Submission, form: Format) -> Outcome {
         broken_rules: Vec::new(),
         unscored: Vec::new(),
         fill_in: submission.fill_in.clone(),
+        scenarios: submission.wrong_scenarios(),
     };
     // A message about a benchmark would come again for each of its runs, so each message is logged once.
     let once = lon_shell::log::once();
@@ -41,7 +42,8 @@ pub(super) fn plan(submission: &Submission, form: Format) -> Outcome {
         let added = spec(step).and_then(|spec| match Test::new(spec.clone()) {
             Ok(test) => add(&mut plan, step, &test),
             Err(failure) => {
-                // The rules on settings need no samples.
+                // The rules on settings need no samples, and the benchmark says how many samples its dataset has.
+                plan.runs.extend(predicted_without_samples(&spec).ok().map(|predicted| planned(step, predicted)));
                 add_rules(&mut plan, step, || findings_without_samples(&spec))?;
                 Err(Failure { error: placed(step, &failure.one_line()), ..failure })
             }
@@ -60,7 +62,8 @@ pub(super) fn plan(submission: &Submission, form: Format) -> Outcome {
         let told = format!("{} runs cannot be made yet: see MISSING, in JSON `faults`", plan.missing());
         return Err(anyhow::anyhow!(told)).or_exit(Exit::Usage);
     }
-    Ok(if plan.broken_rules.is_empty() { Exit::Ok } else { Exit::Invalid })
+    submission.refuse_placeholders().or_exit(Exit::Usage)?;
+    Ok(if plan.broken_rules.is_empty() && plan.scenarios.is_empty() { Exit::Ok } else { Exit::Invalid })
 }
 
 /// Adds a run that can be made.

@@ -14,6 +14,7 @@ use crate::network::ends::{End, Spent};
 use crate::network::fabric::{AtConnections, Fabric, Goodput, NodeFabric, Repeats, gbit_s};
 use crate::network::spread;
 use crate::probe::carries::Row;
+use crate::probe::plan::ProbePlan;
 
 /// The version of [`FabricDocument`].
 const SCHEMA: u32 = 1;
@@ -25,6 +26,9 @@ pub struct ProbeDocument {
     /// Findings of the probe.
     #[serde(flatten)]
     pub fabric: FabricDocument,
+    /// Flags of the probe that change the goodput; null in a file of an earlier version.
+    #[serde(default)]
+    pub asked: Option<AskedDocument>,
     /// With `--transport all`: what was found over the other transports.
     #[serde(default)]
     pub other_transports: Vec<FabricDocument>,
@@ -41,6 +45,22 @@ pub struct ProbeDocument {
     pub against: Option<AgainstDocument>,
     /// Why the probe ended before everything was measured; null when it did not.
     pub ended_early: Option<String>,
+}
+
+/// Flags of a probe that change the goodput.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct AskedDocument {
+    /// Duration of each goodput measurement (`--duration`), s.
+    pub duration_s: f64,
+    /// Numbers of connections that were tried (`--connections`), the fewest first.
+    pub connections: Vec<usize>,
+}
+
+impl From<&ProbePlan> for AskedDocument {
+    fn from(plan: &ProbePlan) -> AskedDocument {
+        AskedDocument { duration_s: plan.duration.as_secs_f64(), connections: plan.connections().collect() }
+    }
 }
 
 /// Findings of a probe over one transport.
@@ -207,6 +227,9 @@ pub struct CarriedDocument {
     pub ratio: f64,
     /// Samples per second that the fabric allows; with a codec no more than the SUT's decode threads decompress.
     pub samples_per_s: f64,
+    /// `link`, or `decompression` where the SUT's decode threads are slower than the link.
+    #[serde(default)]
+    pub bound: String,
     /// The last round whose suite has the benchmark; null: that of the selected round has it, or it is one of the
     /// user's.
     #[serde(default)]
@@ -343,6 +366,7 @@ impl From<&Row> for CarriedDocument {
             codec: row.codec.to_string(),
             ratio: to_thousandths(row.ratio),
             samples_per_s: row.samples_per_s,
+            bound: if row.is_decoding { "decompression" } else { "link" }.to_owned(),
             last_round: row.last_round.map(str::to_owned),
         }
     }
@@ -366,6 +390,7 @@ pub(crate) mod tests {
         let nodes = names.iter().map(node).collect();
         ProbeDocument {
             fabric: FabricDocument::from(&Fabric { transport: "tcp", nodes, ..Fabric::default() }),
+            asked: None,
             other_transports: Vec::new(),
             carries: Vec::new(),
             needs: None,
@@ -419,6 +444,7 @@ pub(crate) mod tests {
         });
         let carries = table(Some(1e9), Some(1e9), 1, &selection("v6.1"));
         let document = ProbeDocument {
+            asked: Some(AskedDocument { duration_s: 2.0, connections: vec![1] }),
             fabric: FabricDocument::from(&fabric),
             other_transports: Vec::new(),
             carries: carries[..1].iter().map(CarriedDocument::from).collect(),
@@ -465,10 +491,11 @@ pub(crate) mod tests {
                     "goodput_repeats_gbit_s": { "up": [1.0, 1.0], "down": [], "both": [] },
                 },
                 "socket_bytes": { "ingress": 1, "egress": 2 },
+                "asked": { "duration_s": 2.0, "connections": [1] },
                 "other_transports": [],
                 "carries": [{
                     "benchmark": first.benchmark, "dtype": null, "codec": "none", "ratio": 1.0,
-                    "samples_per_s": first.samples_per_s, "last_round": null,
+                    "samples_per_s": first.samples_per_s, "bound": "link", "last_round": null,
                 }],
                 "needs": null,
                 "matrix": [],

@@ -35,8 +35,8 @@ pub struct SubmissionPlan {
     pub rehearsal: bool,
     /// The runs in the order in which they are made.
     pub runs: Vec<PlannedRun>,
-    /// Faults that keep runs from being made, such as a missing dataset. Runs whose size cannot be predicted for it are
-    /// not among `runs`.
+    /// Faults that keep runs from being made, such as a missing dataset. Runs are among `runs` all the same, with the
+    /// size that they have with the whole dataset of the benchmark, unless their settings are at fault.
     pub faults: Vec<PlanFault>,
     /// Rules of the division that are broken already, but for those that a rehearsal breaks by its short runs. Empty in
     /// the open division.
@@ -46,6 +46,10 @@ pub struct SubmissionPlan {
     /// Lines of the file that are marked FILL IN and as `submission init` wrote them, each with what belongs there.
     #[serde(default)]
     pub fill_in: Vec<String>,
+    /// Scenarios that the round asks for and the file lacks, and those that the round does not have, each with its
+    /// place. Empty in the open division.
+    #[serde(default)]
+    pub scenarios: Vec<String>,
 }
 
 /// One run of a submission.
@@ -98,10 +102,11 @@ impl SubmissionPlan {
     pub(crate) fn table(&self) -> Table {
         let mut table = Table::new(["run", "state", "seconds", "why", "folder"]);
         for run in &self.runs {
-            let (state, seconds) = (if run.done { "done" } else { "to do" }, format!("{:.1}", run.duration_s));
+            let (state, seconds) = (self.state(run), format!("{:.1}", run.duration_s));
             table.row([&run.name, state, &seconds, run.why.as_deref().unwrap_or_default(), &run.folder]);
         }
         self.fill_in.iter().for_each(|open| table.row(["", "fill in", "", open, ""]));
+        self.scenarios.iter().for_each(|what| table.row(["", "scenario", "", what, ""]));
         for PlanFault { runs, why } in &self.faults {
             table.row([&self.named(runs), "missing", "", why, ""]);
         }
@@ -119,11 +124,10 @@ impl SubmissionPlan {
         let unofficial = if self.engine == OWN_ENGINE { UNOFFICIAL } else { "" };
         let _ = writeln!(text, "Engine {}{unofficial}\n", self.engine);
         for run in &self.runs {
-            let state = if run.done { "done" } else { "to do" };
-            let _ =
-                writeln!(text, "  {state:<6} {:>9} {:>9} samples  {}", minutes(run.duration_s), run.samples, run.name);
+            let (state, time) = (self.state(run), minutes(run.duration_s));
+            let _ = writeln!(text, "  {state:<7} {time:>11} {:>9} samples  {}", run.samples, run.name);
             if let Some(why) = &run.why {
-                let _ = writeln!(text, "         not as it is: {why}");
+                let _ = writeln!(text, "          not as it is: {why}");
             }
         }
         if !self.runs.is_empty() {
@@ -143,6 +147,9 @@ impl SubmissionPlan {
         for open in &self.fill_in {
             let _ = writeln!(text, "FILL IN {open}");
         }
+        for what in &self.scenarios {
+            let _ = writeln!(text, "SCENARIO {what}");
+        }
         for PlanFault { runs, why } in &self.faults {
             let _ = writeln!(text, "MISSING {why} [{}]", self.named(runs));
         }
@@ -153,6 +160,15 @@ impl SubmissionPlan {
             let _ = writeln!(text, "TO BE SCORED {what}");
         }
         text
+    }
+
+    /// The state of a run in a word.
+    fn state(&self, run: &PlannedRun) -> &'static str {
+        match run {
+            run if run.done => "done",
+            run if self.has_fault(&run.name) => "missing",
+            _ => "to do",
+        }
     }
 
     /// The number of runs that cannot be made.
@@ -225,6 +241,7 @@ mod tests {
             }],
             unscored: vec!["a cannot be scored here".to_owned()],
             fill_in: vec!["s.toml:12, system: its name".to_owned()],
+            scenarios: vec!["s.toml:40, benchmark.settings: a lacks scenario Offline".to_owned()],
         };
         let text = plan.text();
         assert!(text.contains("\nEngine loadgen-node: the rules ask for logs of the official LoadGen"), "{text}");
@@ -234,7 +251,8 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("10 min 00 s     24576 samples  b\n"), "{text}");
-        let end = "FILL IN s.toml:12, system: its name\nMISSING no file [d]\n\
+        let end = "FILL IN s.toml:12, system: its name\nSCENARIO s.toml:40, benchmark.settings: a lacks scenario \
+                   Offline\nMISSING no file [d]\n\
                    BROKEN qsl_size (section 4.1 of the division's rules): too few [all 4 runs]\n\
                    TO BE SCORED a cannot be scored here\n";
         assert!(text.ends_with(end), "{text}");
@@ -244,6 +262,7 @@ mod tests {
         let faults = vec![PlanFault { runs: ["b", "c"].map(str::to_owned).to_vec(), why }];
         let lacking = SubmissionPlan { engine: official, faults, ..plan.clone() }.text();
         let words = "\n3 runs; 2 cannot be made yet\n";
+        assert!(lacking.contains("\n  missing 10 min 00 s     24576 samples  b\n"), "{lacking}");
         assert!(lacking.contains(words) && lacking.contains("\nEngine official (lon-official)\n"), "{lacking}");
         let none = SubmissionPlan { runs: Vec::new(), ..plan.clone() }.text();
         assert!(none.contains("\n1 runs; 1 cannot be made yet\n") && !none.contains("to do"), "{none}");

@@ -41,6 +41,9 @@ use tree_division::TreeDivision;
 use crate::outputs::documents::submission_check::{NO_FILES, SCHEMA, SubmissionCheck, UNOFFICIAL};
 use crate::submission::checked::Submission;
 
+/// The command that makes a tree.
+const MADE_BY: &str = "Give the folder that `loadgen-node submission build FILE --out TREE` made";
+
 /// Looks at a tree by the rules of a round. With the file of the submission, its runs are held against the tree, too.
 ///
 /// # Errors
@@ -48,7 +51,7 @@ use crate::submission::checked::Submission;
 pub(crate) fn check(root: &Path, rules: &'static Rules, made_of: Option<&Submission>) -> Result<SubmissionCheck> {
     let has_division = TreeDivision::ALL.iter().any(|division| root.join(division.name()).is_dir());
     let shown = on_one_line(&root.display().to_string());
-    ensure!(has_division, "{shown} is no submission tree: it has no closed, network or open folder");
+    ensure!(has_division, "{shown} is no submission tree: it has no closed, network or open folder. {MADE_BY}");
     let mut tree = tree::Tree::open(root)?;
     let results = submitters::check(&mut tree, rules);
     match made_of {

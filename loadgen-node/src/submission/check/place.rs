@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use loadgen::conf::rules::Rules;
 use loadgen::settings::Scenario;
-use lon_qsl::benchmark::{Benchmark, Membership, Official, Suite};
+use lon_qsl::benchmark::{Benchmark, Official};
 
 use super::super::inferred;
 use super::super::kind::Kind;
@@ -13,9 +13,6 @@ use super::super::layout::Layout;
 use super::tree_division::TreeDivision;
 use crate::audit::Detail;
 use crate::outputs::audit_folder::{ACCURACY, PERFORMANCE};
-
-/// The scenario of the rules that is LoadGen's Server with the settings of interactive use.
-pub(super) const INTERACTIVE: &str = "Interactive";
 
 /// A benchmark and a scenario of a system.
 pub(super) struct Place {
@@ -36,33 +33,6 @@ pub(super) struct Place {
     pub(super) is_edge: bool,
     /// True when performance runs were shortened and the dataset may be a small one, as the tree says.
     pub(super) is_rehearsal: bool,
-}
-
-/// A scenario of a benchmark in a round, with what the round holds of it.
-pub(super) struct Subject {
-    /// The name of the scenario in the rules.
-    pub(super) name: &'static str,
-    pub(super) scenario: Scenario,
-    pub(super) benchmark: &'static Benchmark,
-    pub(super) official: &'static Official,
-}
-
-impl Subject {
-    /// The one whose folder has this name, in any case. The settings and bounds of Interactive may be its own.
-    pub(super) fn of(word: &str, checker: &'static Official, round: &str) -> Option<Subject> {
-        let benchmark = Benchmark::find(checker.benchmark()).ok()?;
-        if word.eq_ignore_ascii_case(INTERACTIVE) {
-            let benchmark = Benchmark::find(&format!("{}-interactive", benchmark.name)).ok()?;
-            let mut of_round = benchmark.official(round).into_iter();
-            let official = of_round.find(|official| official.checker == checker.checker)?;
-            let Membership::Scenarios(scenarios) = benchmark.membership(Suite::Datacenter, round) else { return None };
-            let scenario = Scenario::SERVER;
-            let has_it = scenarios.has(scenario.name());
-            return has_it.then_some(Subject { name: INTERACTIVE, scenario, benchmark, official });
-        }
-        let scenario = Scenario::OFFICIAL.into_iter().find(|known| known.name().eq_ignore_ascii_case(word))?;
-        Some(Subject { name: scenario.name(), scenario, benchmark, official: checker })
-    }
 }
 
 /// A submitter's names of benchmarks, with the official ones.
@@ -134,7 +104,8 @@ impl Place {
 #[cfg(test)]
 pub(super) fn closed(root: &std::path::Path, round: &str, folder: &str, word: &str) -> Place {
     let rules = loadgen::conf::rules::RULES.iter().find(|rules| rules.round.name == round).unwrap();
-    let subject = Subject::of(word, official(folder, &Mapping::new(), round).unwrap(), round).unwrap();
+    let subject =
+        super::super::suites::Subject::of(word, official(folder, &Mapping::new(), round).unwrap(), round).unwrap();
     Place {
         layout: Layout::new(&root.join("closed/A"), "s", round),
         division: TreeDivision::Closed,
@@ -159,6 +130,7 @@ pub(super) fn logged(values: &[(&str, &str)]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::suites::Subject;
     use super::*;
 
     /// Sources: the official checker's scenario tables and its own numbers for Interactive (8000 samples), b66003e1.

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use loadgen::conf::rules::Rules;
-use lon_qsl::benchmark::{Benchmark, Membership, Official, Suite};
+use lon_qsl::benchmark::Suite;
 
 use super::super::layout::Layout;
-use super::place::{self, INTERACTIVE, Mapping, Place, Subject};
+use super::super::suites::{Subject, unlike_suites};
+use super::place::{self, Mapping, Place};
 use super::system::Described;
 use super::tree::Tree;
 use super::tree_division::TreeDivision;
@@ -16,8 +17,6 @@ use super::{result, system};
 const CALIBRATION: &str = "calibration.md";
 /// The file of a submitter to the open division on names of benchmarks.
 const MAPPING: &str = "model_mapping.json";
-/// The scenario that Interactive may stand for.
-const SERVER: &str = "Server";
 
 /// Looks at all results of a tree. Returns how many there are.
 pub(super) fn check(tree: &mut Tree, rules: &'static Rules) -> usize {
@@ -143,78 +142,12 @@ impl System<'_> {
     }
 }
 
-/// The scenarios that the suites of a system ask for and nobody has made, and those that no suite has.
-fn unlike_suites(suites: &[Suite], official: &'static Official, round: &str, made: &[&str]) -> Vec<String> {
-    let Ok(benchmark) = Benchmark::find(official.benchmark()) else { return Vec::new() };
-    let of_suite = |suite: &Suite| match benchmark.membership(*suite, round) {
-        Membership::Scenarios(scenarios) => Some(scenarios),
-        Membership::Absent | Membership::Unknown => None,
-    };
-    let all: Vec<_> = suites.iter().filter_map(of_suite).collect();
-    let names = suites.iter().copied().map(said).collect::<Vec<_>>().join(" or the ");
-    if all.is_empty() {
-        let absent = (!suites.is_empty()).then(|| format!("is not in the {names} suite of round {round}"));
-        return absent.into_iter().collect();
-    }
-    // A scenario that two suites ask for is there twice, and what is said of it is kept once.
-    let (mut required, mut allowed) = (Vec::new(), Vec::new());
-    for scenarios in all {
-        required.extend(scenarios.required.iter().map(|scenario| scenario.name()));
-        allowed.extend(scenarios.required.iter().chain(&scenarios.optional).map(|scenario| scenario.name()));
-    }
-    let has_interactive = suites.contains(&Suite::Datacenter) && Subject::of(INTERACTIVE, official, round).is_some();
-    allowed.extend(has_interactive.then_some(INTERACTIVE));
-    let open = required.iter().filter(|name| !made.contains(name));
-    let mut faults: Vec<String> =
-        open.map(|name| format!("lacks scenario {name}, which a submission must have")).collect();
-    if has_interactive && ![INTERACTIVE, SERVER].iter().any(|name| made.contains(name)) {
-        faults.push(format!("lacks scenarios {SERVER} and {INTERACTIVE}, of which a submission must have one"));
-    }
-    let odd = made.iter().filter(|name| !allowed.contains(name));
-    faults.extend(odd.map(|name| format!("has scenario {name}, which the {names} suite of round {round} does not")));
-    faults
-}
-
-fn said(suite: Suite) -> &'static str {
-    match suite {
-        Suite::Datacenter => "datacenter",
-        Suite::Edge => "edge",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use loadgen::conf::rules::RULES;
 
     use super::super::tree::Told;
     use super::*;
-
-    fn told(suites: &[Suite], benchmark: &str, round: &str, made: &[&str]) -> Vec<String> {
-        unlike_suites(suites, place::official(benchmark, &Mapping::new(), round).unwrap(), round, made)
-    }
-
-    /// Source: the tables of required and optional scenarios in the official checker, mlcommons/inference b66003e1.
-    #[test]
-    fn suites_ask_for_scenarios_and_have_no_others() {
-        let (datacenter, both) = ([Suite::Datacenter], [Suite::Datacenter, Suite::Edge]);
-        for (suites, benchmark, round, made, said) in [
-            (&datacenter[..], "resnet50", "v5.0", &["Server", "Offline"][..], &[][..]),
-            (&datacenter, "resnet50", "v5.0", &["Offline"], &["lacks scenario Server"]),
-            (&datacenter, "resnet50", "v5.0", &["Offline", "Server", "MultiStream"], &["has scenario MultiStream"]),
-            (&datacenter, "bert-99", "v5.0", &["Offline"], &["is not in the datacenter suite"]),
-            (&both, "bert-99", "v5.0", &["Offline", "SingleStream"], &[]),
-            (&datacenter, "llama2-70b-99", "v5.1", &["Offline", "Interactive"], &[]),
-            (&datacenter, "llama2-70b-99", "v5.1", &["Offline"], &["lacks scenarios Server and Interactive"]),
-            (&datacenter, "deepseek-r1", "v5.1", &["Offline"], &["lacks scenario Server"]),
-            (&datacenter, "deepseek-r1", "v6.0", &["Offline", "Server"], &[]),
-            (&[Suite::Edge], "resnet50", "v6.1", &["Offline", "SingleStream"], &["lacks scenario MultiStream"]),
-            (&[], "resnet50", "v6.1", &[], &[]),
-        ] {
-            let found = told(suites, benchmark, round, made);
-            let is_said = found.len() == said.len() && found.iter().zip(said).all(|(one, part)| one.starts_with(part));
-            assert!(is_said, "{benchmark} {round} {made:?}: {found:?}");
-        }
-    }
 
     /// Returns the findings on a tree with a folder of this name for a result of round v5.1.
     fn found(folder: &str) -> (usize, String) {
