@@ -28,6 +28,19 @@ impl TestRun {
         TestRun::of("digits", scenario)
     }
 
+    /// A mix of the tenants in this file, on synthetic samples where the file has no others.
+    ///
+    /// # Panics
+    /// The file cannot be written.
+    pub fn mix(file: &str) -> TestRun {
+        let folder = RunFolder::new();
+        let path = folder.path.with_file_name("mix.toml");
+        std::fs::write(&path, file).expect("a temporary folder takes a file");
+        let path = path.to_str().expect("temporary paths are UTF-8");
+        let args = ["run", "--mix", path, "--benchmark", "synthetic", "--dataset", "synthetic:u8[64]x16"];
+        TestRun { args: args.map(str::to_owned).to_vec(), host: None, under: Vec::new(), folder }
+    }
+
     /// A run of this benchmark and scenario.
     pub fn of(benchmark: &str, scenario: &str) -> TestRun {
         TestRun {

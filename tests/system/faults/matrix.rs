@@ -4,11 +4,13 @@
 //! - `table`: the faults, and how a run must end that meets them;
 //! - `cell`: a fault in one scenario, mode and transport;
 //! - `scene`: the nodes, what lies between, and the run;
+//! - `mix`: tenants of a mix, and how each must end;
 //! - `numbers`: how soon a run ends that has lost a node.
 //!
 //! `LON_MATRIX=TEXT` runs the cells whose names have TEXT in them.
 
 mod cell;
+mod mix;
 mod numbers;
 mod scene;
 mod table;

@@ -5,10 +5,14 @@ use std::time::Duration;
 
 use lon_tests::route::Route;
 
-use super::table::{Fault, Over};
+use super::mix::{self, Tenant};
+use super::table::{Fault, Over, Sut};
 
 /// All scenarios.
 const SCENARIOS: [&str; 4] = ["SingleStream", "MultiStream", "Server", "Offline"];
+
+/// In the place of a scenario: a mix of two tenants.
+const MIX: &str = "a mix";
 
 /// The modes that every scenario has.
 const MODES: [&str; 3] = [PERFORMANCE, "AccuracyOnly", "SubmissionRun"];
@@ -69,11 +73,20 @@ impl Cell {
                     cells.push(cell("Server", PEAK, PLAIN[number % 3]));
                 }
                 cells.push(cell(SCENARIOS[number % 4], MODES[0], ENCRYPTED[number % 3]));
+                if !fault.is_scripted() {
+                    cells.extend(PLAIN.map(|route| cell(MIX, PERFORMANCE, route)));
+                    cells.push(cell(MIX, PERFORMANCE, ENCRYPTED[(number + 1) % 3]));
+                }
                 cells
             }
-            Over::EveryScenario => {
+            Over::EveryScenario | Over::EveryTest => {
                 let route = |row: usize| PLAIN[(number + row) % 3];
-                SCENARIOS.into_iter().enumerate().map(|(row, s)| cell(s, turn(row), route(row))).collect()
+                let mut cells: Vec<Cell> =
+                    SCENARIOS.into_iter().enumerate().map(|(row, s)| cell(s, turn(row), route(row))).collect();
+                if matches!(fault.over, Over::EveryScenario) && !fault.is_scripted() {
+                    cells.push(cell(MIX, PERFORMANCE, route(0)));
+                }
+                cells
             }
             Over::EveryWay(scenario) => {
                 Route::ALL.into_iter().enumerate().map(|(row, route)| cell(scenario, turn(row / 2), route)).collect()
@@ -81,6 +94,16 @@ impl Cell {
             Over::Routes(scenario, routes) => {
                 routes.iter().enumerate().map(|(row, route)| cell(scenario, turn(row), *route)).collect()
             }
+            Over::Mix(_) => PLAIN.map(|route| cell(MIX, PERFORMANCE, route)).to_vec(),
+        }
+    }
+
+    /// The tenants of the mix; none where the cell is one test.
+    pub(super) fn tenants(&self) -> &'static [Tenant] {
+        match self.fault.over {
+            Over::Mix(tenants) => tenants,
+            _ if self.scenario == MIX => &mix::ALIKE,
+            _ => &[],
         }
     }
 
@@ -132,5 +155,12 @@ impl Cell {
             Length::Medium => "synthetic:u8[64]x2000",
             Length::Long => "synthetic:u8[64]x30000",
         }
+    }
+}
+
+impl Fault {
+    /// Returns true for a peer that follows a script: it knows no tenants.
+    fn is_scripted(&self) -> bool {
+        matches!(self.sut, Sut::Scripted(_))
     }
 }

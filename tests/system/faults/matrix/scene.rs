@@ -13,6 +13,7 @@ use lon_tests::test_run::TestRun;
 use nix::sys::signal::Signal;
 
 use super::cell::Cell;
+use super::mix;
 use super::table::Sut;
 
 /// From when the run has begun until the fault.
@@ -24,7 +25,8 @@ const FREE_WITHIN: &str = "20s";
 /// Everything of one cell.
 pub(super) struct Scene {
     pub(super) route: OpenRoute,
-    backend: &'static str,
+    /// Values of `--backend` of each node.
+    backends: Vec<String>,
     /// By number; none once it is gone.
     pub(super) nodes: Vec<Option<SutNode>>,
     /// Nodes that were told to stop.
@@ -51,7 +53,7 @@ impl Scene {
         let route = cell.route.open();
         let mut scene = Scene {
             route,
-            backend: "",
+            backends: Vec::new(),
             nodes: Vec::new(),
             ending: Vec::new(),
             addresses: Vec::new(),
@@ -60,11 +62,15 @@ impl Scene {
             run: None,
             other: None,
         };
+        let models = |backend: &str| match cell.tenants() {
+            [] => vec![backend.to_owned()],
+            tenants => tenants.iter().map(|tenant| tenant.model(backend)).collect(),
+        };
         match cell.fault.sut {
-            Sut::Nodes(backend) => scene.start_nodes(backend, &[]),
-            Sut::Limited(backend, under) => scene.start_nodes(backend, under),
+            Sut::Nodes(backend) => scene.start_nodes(models(backend), &[]),
+            Sut::Limited(backend, under) => scene.start_nodes(models(backend), under),
             Sut::Relayed(backend) => {
-                scene.start_nodes(backend, &[]);
+                scene.start_nodes(models(backend), &[]);
                 scene.relays = scene.addresses.iter().map(|address| Relay::to(address)).collect();
             }
             Sut::Scripted(behaviour) => {
@@ -76,13 +82,22 @@ impl Scene {
         scene
     }
 
-    fn start_nodes(&mut self, backend: &'static str, under: &[&str]) {
-        self.backend = backend;
+    fn start_nodes(&mut self, backends: Vec<String>, under: &[&str]) {
+        self.backends = backends;
         for (name, under) in [("a", &[][..]), ("b", under)] {
-            let node = self.route.node_under(under, name, backend, &["--max-batch", "1"]);
+            let (first, flags) = self.flags();
+            let node = self.route.node_under(under, name, first, &flags);
             self.addresses.push(node.address.clone());
             self.nodes.push(Some(node));
         }
+    }
+
+    /// The first backend of a node, and its other flags.
+    fn flags(&self) -> (&str, Vec<&str>) {
+        let mut backends = self.backends.iter().map(String::as_str);
+        let first = backends.next().expect("a node has a backend");
+        let others = backends.flat_map(|backend| ["--backend", backend]);
+        (first, others.chain(["--max-batch", "1"]).collect())
     }
 
     /// Node b, to which things happen; node a stays well.
@@ -106,8 +121,9 @@ impl Scene {
 
     /// Starts a node of the same name where one was.
     pub(super) fn restart(&mut self, number: usize) {
-        let flags = ["--max-batch", "1"];
-        self.nodes[number] = Some(self.route.node_on(&self.addresses[number], "b", self.backend, &flags));
+        let (first, flags) = self.flags();
+        let node = self.route.node_on(&self.addresses[number], "b", first, &flags);
+        self.nodes[number] = Some(node);
     }
 
     pub(super) fn signal_run(&self, signal: Signal) {
@@ -128,7 +144,12 @@ impl Scene {
             [] => self.addresses.clone(),
             relays => relays.iter().map(|relay| relay.address.to_string()).collect(),
         };
-        let test = TestRun::new(cell.scenario).under(fault.under).dataset(cell.dataset());
+        let tenants = cell.tenants();
+        let test = match tenants {
+            [] => TestRun::new(cell.scenario),
+            tenants => TestRun::mix(&mix::file(tenants, &to)),
+        };
+        let test = test.under(fault.under).dataset(cell.dataset());
         let test = test.set(&cell.settings()).args(&["--mode", cell.mode, "--max-lag", fault.max_lag]);
         let (mut run, folder) = self.route.to(test.args(fault.flags).args(cell.flags()), &to.join(",")).start();
         let has_begun = run.has_logged("run started");
@@ -140,7 +161,10 @@ impl Scene {
         }
         let finished = self.run.take().expect("it is under way").finish();
         let lasted = fault_at.elapsed();
-        let check = FolderCheck::of(&folder.path, finished.code);
+        let check = match tenants {
+            [] => FolderCheck::of(&folder.path, finished.code),
+            tenants => mix::check(tenants, &fault.expect, &folder.path, finished.code),
+        };
         Outcome { check, finished, has_folder: folder.path.exists(), lasted }
     }
 

@@ -11,6 +11,7 @@ use nix::sys::signal::Signal;
 use tonic::Status;
 
 use super::cell::Length;
+use super::mix::{ALIKE, Tenant};
 use super::scene::Scene;
 
 /// A row of the table.
@@ -49,16 +50,20 @@ pub(super) enum Sut {
 /// Which cells a fault has.
 #[derive(Clone, Copy)]
 pub(super) enum Over {
-    /// Every scenario over every transport, the modes in turn; and a search for the peak.
+    /// Every scenario and a mix over every transport, the modes in turn; and a search for the peak.
     Everything,
     /// The same without the search, which does not report the failures of its trials.
     EveryRun,
-    /// Every scenario, modes and transports in turn.
+    /// Every scenario and a mix, modes and transports in turn.
     EveryScenario,
+    /// Every scenario in the same way, without a mix.
+    EveryTest,
     /// One scenario over every transport, with certificates and without.
     EveryWay(&'static str),
     /// One scenario over these.
     Routes(&'static str, &'static [Route]),
+    /// A mix of these tenants over every transport without certificates.
+    Mix(&'static [Tenant]),
 }
 
 /// Conditions on the end of the run.
@@ -477,8 +482,10 @@ pub(super) static FAULTS: &[Fault] = &[
     Fault {
         name: "files of LoadGen can have 4 kB",
         under: &["sh", "-c", "ulimit -f 8; exec \"$0\" \"$@\""],
-        // The run ends before anything is measured: the folder begins with a file that shows the fault.
+        // The run ends before anything is measured: the folder begins with a file that shows the fault. A mix has no
+        // cell here yet: it ends with 2 as well, and leaves a folder with mix_result.json.
         expect: refused(&[Some(2)], &["cannot write", "File too large"]),
+        over: Over::EveryTest,
         ..QUIET
     },
     Fault {
@@ -491,6 +498,101 @@ pub(super) static FAULTS: &[Fault] = &[
         name: "node has 48 descriptors",
         sut: Sut::Limited(STEADY, &["sh", "-c", "ulimit -n 48; exec \"$0\" \"$@\""]),
         ..QUIET
+    },
+    // One tenant of two.
+    Fault {
+        name: "one model stalls",
+        expect: ends(&[Some(3), Some(4)], &["no answer within"]),
+        over: Over::Mix(&[
+            Tenant { name: "well", goes_well: true, ..Tenant::with("scenario = \"Server\"") },
+            Tenant {
+                name: "stalls",
+                backend: Some("synthetic:constant=2ms,stall=1200ms,stall_share=0.1,seed=3"),
+                keys: "scenario = \"Server\"\nresponse-timeout = \"700ms\"",
+                ..WORSE
+            },
+        ]),
+        ..QUIET
+    },
+    Fault {
+        name: "one model is slower than its limit",
+        expect: ends(INVALID, &["latency"]),
+        over: Over::Mix(&[
+            Tenant { name: "well", goes_well: true, ..Tenant::with("scenario = \"Server\"") },
+            Tenant {
+                name: "slow",
+                backend: Some("synthetic:constant=20ms"),
+                keys: "scenario = \"Server\"\nsettings = { target_qps = 40, target_latency = \"10ms\" }",
+                ..WORSE
+            },
+        ]),
+        ..QUIET
+    },
+    Fault {
+        name: "one tenant asks more than is answered",
+        expect: ends(&[Some(3), Some(4)], &["no answer within"]),
+        over: Over::Mix(&[
+            Tenant { name: "well", goes_well: true, ..Tenant::with("scenario = \"Server\"") },
+            Tenant {
+                name: "flooded",
+                backend: Some("synthetic:constant=200ms"),
+                keys: "scenario = \"Server\"\nresponse-timeout = \"2s\"",
+                ..WORSE
+            },
+        ]),
+        ..QUIET
+    },
+    Fault {
+        name: "LoadGen killed",
+        length: Length::Long,
+        during: |scene| scene.signal_run(Signal::SIGKILL),
+        expect: ends(&[None], &[]),
+        over: Over::Mix(&ALIKE),
+        ..QUIET
+    },
+    Fault {
+        name: "the only node of one tenant killed",
+        during: |scene| scene.kill(1),
+        expect: ends(NETWORK, &["node b was lost"]),
+        over: Over::Mix(&APART),
+        ..QUIET
+    },
+    Fault {
+        name: "the only node of one tenant frozen",
+        during: |scene| scene.node().signal(Signal::SIGSTOP),
+        expect: ends(NETWORK, &["node b was lost", "nothing was heard"]),
+        over: Over::Mix(&APART),
+        ..QUIET
+    },
+    Fault {
+        name: "the only node of one tenant cut off",
+        sut: Sut::Relayed(STEADY),
+        during: |scene| scene.relays[1].cut(),
+        expect: ends(NETWORK, &["node b was lost", "nothing was heard"]),
+        over: Over::Mix(&APART),
+        ..QUIET
+    },
+    Fault {
+        name: "a node that knows no tenants",
+        sut: Sut::Scripted(|| Behaviour::good("old")),
+        expect: refused(&[Some(2)], &["old", "it knows no tenants"]),
+        over: Over::Mix(&ALIKE),
+        ..QUIET
+    },
+];
+
+/// The tenant to which the fault of a row happens.
+const WORSE: Tenant = Tenant::with("");
+
+/// Tenants with a node each, of which the second one loses its own. It would go on for a minute, and the first one goes
+/// on for it: so the fault comes first on any machine.
+static APART: [Tenant; 2] = [
+    Tenant { name: "well", node: Some(0), goes_well: true, ..Tenant::with("scenario = \"Server\"") },
+    Tenant {
+        name: "robbed",
+        node: Some(1),
+        keys: "scenario = \"Server\"\nsettings = { min_duration = \"60s\" }",
+        ..WORSE
     },
 ];
 
