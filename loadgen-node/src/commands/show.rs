@@ -6,7 +6,7 @@ use anyhow::{Context as _, anyhow};
 use lon_proto::files::{self, Limit};
 use lon_proto::text::on_lines;
 
-use super::io::{print_text, print_verdict, shown};
+use super::io::{print_json_pretty, print_text, print_verdict, shown};
 use crate::cli::ShowArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::result_summary::{FILE as RESULT, FileDocument, ResultSummary};
@@ -16,6 +16,9 @@ use crate::outputs::{conf_text, own_result, screen};
 /// shown.
 pub(crate) fn show(args: &ShowArgs) -> Outcome {
     let folder = args.folder.as_path();
+    if let Some(mix) = own_result::read_mix(folder).or_exit(Exit::Usage)? {
+        return if args.json { print_json_pretty(&mix) } else { print_verdict(&on_lines(&mix.text())) };
+    }
     let (result, text) = ResultSummary::with_text(folder).or_exit(Exit::Usage)?;
     own_result::check(folder, &result).or_exit(Exit::Usage)?;
     if args.json {

@@ -16,6 +16,7 @@ use lon_proto::files::{self, Limit, MAX_LINE_BYTES};
 use lon_proto::sums;
 use lon_shell::documents::of_text;
 
+use super::documents::result_read::not_a_run;
 use super::documents::result_summary::{FILE as RESULT, ResultSummary};
 use super::documents::{self, find_peak};
 use super::folder::{FolderError, RunFolder, Written};
@@ -30,8 +31,8 @@ const WHY: &str = "the program was killed before the run had ended: this is what
 /// Why a folder cannot be recovered.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RecoverError {
-    #[error("{0} is not a run folder: it has no readable {RESULT}")]
-    NotARun(PathBuf, #[source] io::Error),
+    #[error("{0}")]
+    NotARun(String, #[source] io::Error),
     #[error("the run of {0} has ended, nothing is missing: loadgen-node show prints its result")]
     HasEnded(PathBuf),
     #[error("the run of {0} goes on: wait until it has ended")]
@@ -77,7 +78,7 @@ fn is_written(part: &Path) -> bool {
 
 /// Reads the result in the run's folder, which must say that the run has not ended.
 fn unfinished(path: &Path) -> Result<ResultSummary, RecoverError> {
-    let not_a_run = |error| RecoverError::NotARun(path.to_owned(), error);
+    let not_a_run = |error| RecoverError::NotARun(not_a_run(path), error);
     let text = files::text(&path.join(RESULT), Limit::DOCUMENT).map_err(not_a_run)?;
     let result: ResultSummary = of_text(&text).map_err(|error| not_a_run(error.into()))?;
     if result.is_unfinished() { Ok(result) } else { Err(RecoverError::HasEnded(path.to_owned())) }

@@ -118,6 +118,11 @@ fn every_tenant_is_judged_and_counted_by_itself() {
         assert!(page.contains(part), "{part}");
     }
     assert!(!page.contains(" are not there."), "every tenant has curves");
+    let folder = mixed.folder.arg();
+    let again = LoadGen::run(&["show", folder]);
+    assert!(again.code == Some(0) && again.stdout.starts_with("Result    VALID\n"), "{again:?}");
+    let refused = LoadGen::run(&["recover", folder]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("name one of "), "{refused:?}");
     let shown = &mixed.finished.stdout;
     assert!(shown.starts_with("Result    VALID\n") && shown.contains("Fairness  "), "{shown}");
 }
@@ -250,6 +255,22 @@ fn one_model_of_several_can_be_asked_alone() {
     let (refused, _) = run("other");
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.stderr.contains("no model 'other'; it has: quick, slow, none"), "{refused:?}");
+}
+
+#[test]
+fn a_mix_of_which_nothing_ran_leaves_nothing() {
+    let node = two_models("a");
+    let above = tempfile::tempdir().unwrap();
+    let (file, out) = (above.path().join("mix.toml"), above.path().join("out"));
+    std::fs::write(&file, tenant("one", "quick", 10, &server(100))).unwrap();
+    let [file, folder] = [&file, &out].map(|path| path.to_str().unwrap());
+    let args = ["run", "--mix", file, "--sut", &node.address, "--max-lag", "3600s", "--out", folder];
+    let small_files = ["sh", "-c", "ulimit -f 8; exec \"$0\" \"$@\""];
+    let refused = LoadGen::start_under(&small_files, &args).finish();
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(!out.join("mix_result.json").exists());
+    let next = LoadGen::run(&args);
+    assert_eq!(next.code, Some(0), "{next:?}");
 }
 
 #[test]

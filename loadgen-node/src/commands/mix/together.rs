@@ -87,6 +87,7 @@ impl Running<'_> {
         let starting = tenants.iter().zip(connected).map(|(tenant, test)| Tenant { test, start: tenant.start });
         let claimed = tenants::claim(self.qdl, starting.collect(), &shared, &stop)?;
         let (mut exit, mut failure, mut results) = (Exit::Ok, None, Vec::with_capacity(tenants.len()));
+        let mut has_result = false;
         let recorded = self.recorded(tenants, claimed, below);
         for (place, (tenant, recorded)) in tenants.iter().zip(recorded).enumerate() {
             let Recorded { finished, written, .. } = match recorded {
@@ -98,12 +99,17 @@ impl Running<'_> {
                     continue;
                 }
             };
+            has_result = true;
             exit = exit.worse(if written.is_ok() { finished.exit() } else { Exit::Bug });
             let result = TenantResult { left_early: shared.left_early(place), ..tenant.result(&finished, below) };
             results.push(match alone.runs.get(place) {
                 Some(alone) => result.with_alone(format!("{ALONE}/{}", tenant.name), &ResultSummary::from(alone)),
                 None => result,
             });
+        }
+        // A mix of which nothing ran has left nothing.
+        if let Some(failure) = failure.take_if(|_| !has_result) {
+            return Err(failure);
         }
         let result = MixResult::new(alone.time, results);
         let is_invalid = exit == Exit::Ok && result.result == Validity::Invalid;
@@ -144,8 +150,16 @@ impl CheckedTenant {
 
     /// Its part of the result where it has left none.
     fn without_result(&self, why: &str) -> TenantResult {
-        let (name, reasons) = (self.name.clone(), vec![why.to_owned()]);
-        TenantResult { name, reasons, result: Validity::Invalid, ..TenantResult::default() }
+        TenantResult {
+            name: self.name.clone(),
+            model: self.spec.target.model.clone(),
+            benchmark: self.spec.benchmark.name.to_owned(),
+            scenario: self.spec.scenario.name().to_owned(),
+            start_ns: self.start.as_nanos() as u64,
+            reasons: vec![why.to_owned()],
+            result: Validity::Invalid,
+            ..TenantResult::default()
+        }
     }
 
     /// Its part of the result; its run folder lies below `below`.

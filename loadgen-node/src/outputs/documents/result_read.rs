@@ -1,5 +1,6 @@
 //! Reads `result_summary.json`, and believes it where it fits together.
 
+use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
@@ -9,9 +10,11 @@ use lon_proto::text::on_one_line;
 use lon_qsl::accuracy::ScoreError;
 use lon_shell::documents::of_text;
 
-use super::mix_result;
 use super::result_summary::{FILE, ResultSummary, SCHEMA, Validity};
 use crate::verdict::reasons::NO_TRUTHS;
+
+/// Run folders that an error names at most.
+const MOST_NAMED: usize = 8;
 
 /// Of a folder with the logs of an official LoadGen, and without a result of this program: which command reads it.
 pub(crate) fn of_official(folder: &Path) -> Option<String> {
@@ -48,11 +51,7 @@ impl ResultSummary {
         if let Some(told) = of_official(folder) {
             bail!("{told}");
         }
-        let no_run = || match folder.join(mix_result::FILE).exists() {
-            true => format!("{0} is the folder of a mix: name that of a tenant, {0}/NAME", shown(folder)),
-            false => format!("{} is not a run folder: it has no readable {FILE}", shown(folder)),
-        };
-        let text = files::text(&path, Limit::DOCUMENT).with_context(no_run)?;
+        let text = files::text(&path, Limit::DOCUMENT).with_context(|| not_a_run(folder))?;
         let not_written = || format!("{} is not what a run writes", shown(&path));
         Ok((ResultSummary::of_text(&text).with_context(not_written)?, text))
     }
@@ -93,6 +92,19 @@ impl ResultSummary {
             bail!("{FILE} contradicts itself, so no run has written it like this: VALID, but {}", on_one_line(why));
         }
         Ok(self)
+    }
+}
+
+/// The reason why a folder is no run folder. Run folders below it are named: a mix that was killed has no more.
+pub(crate) fn not_a_run(folder: &Path) -> String {
+    let shown = |path: &Path| on_one_line(&path.display().to_string());
+    let below = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut runs: Vec<String> =
+        below.filter(|path| path.join(FILE).is_file()).map(|path| shown(&path)).take(MOST_NAMED).collect();
+    runs.sort();
+    match runs.is_empty() {
+        true => format!("{} is not a run folder: it has no readable {FILE}", shown(folder)),
+        false => format!("{} is not a run folder, but has some: name one of {}", shown(folder), runs.join(", ")),
     }
 }
 
