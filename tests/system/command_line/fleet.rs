@@ -87,6 +87,28 @@ fn three_nodes_are_checked_started_run_watched_and_ended() {
     assert!(!fleet.path("harm").exists(), "a name was read as a command");
 }
 
+/// Nodes with two models each, and a tenant for each model.
+#[test]
+fn a_mix_runs_over_the_nodes_of_a_fleet() {
+    let head = format!("serve = [\"--backend\", \"a=null\", \"--backend\", \"b=synthetic:constant=1ms\"]\n{HOSTS}");
+    let fleet = Fleet::new(&head, &["N1", "N2"].map(|name| node(name, &free_address(), "")));
+    let tenants = ["a", "b"].map(|model| {
+        format!(
+            "[[tenant]]\nname = \"of-{model}\"\nmodel = \"{model}\"\nbenchmark = \"synthetic\"\n\
+             dataset = \"synthetic:u8[8]x8\"\nscenario = \"Closed\"\n\
+             settings = {{ concurrency = 2, min_query_count = 20, min_duration = 0 }}\n"
+        )
+    });
+    fs::write(fleet.path("mix.toml"), tenants.concat()).unwrap();
+    let started = fleet.does("start", &[]);
+    assert_eq!(started.code, Some(0), "{started:?}");
+    let ran = fleet.paste(
+        "loadgen-node run $(loadgen-node fleet nodes fleet.toml) --mix mix.toml --max-lag 3600s --out run",
+    );
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_says(&ran.stdout, &["Result    VALID", "of-a", "of-b"]);
+}
+
 /// Each cell has nodes with its own flags, and the model comes with them.
 #[test]
 fn a_campaign_starts_the_nodes_of_a_fleet_with_the_flags_and_the_model_of_its_cells() {
