@@ -102,9 +102,8 @@ fn a_mix_runs_over_the_nodes_of_a_fleet() {
     fs::write(fleet.path("mix.toml"), tenants.concat()).unwrap();
     let started = fleet.does("start", &[]);
     assert_eq!(started.code, Some(0), "{started:?}");
-    let ran = fleet.paste(
-        "loadgen-node run $(loadgen-node fleet nodes fleet.toml) --mix mix.toml --max-lag 3600s --out run",
-    );
+    let ran =
+        fleet.paste("loadgen-node run $(loadgen-node fleet nodes fleet.toml) --mix mix.toml --max-lag 3600s --out run");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_says(&ran.stdout, &["Result    VALID", "of-a", "of-b"]);
 }
