@@ -97,17 +97,18 @@ fn rows(out: &Path, plan: &CampaignPlan, cell: &PlannedCell, metrics: &[&Metric]
     let mut known = BTreeSet::new();
     tenants.retain(|name| known.insert(*name));
     if tenants.is_empty() {
-        return Ok(vec![row(out, whole, made.iter(), metrics)?]);
+        return Ok(vec![row(out, whole, &made.iter().collect::<Vec<_>>(), metrics)?]);
     }
     let of_tenant = |name: &String| {
         // A mix that came to no result is one of each tenant.
-        let runs = made.iter().filter(|run| run.tenant.as_ref().is_none_or(|tenant| tenant == name));
+        let runs: Vec<&Made> =
+            made.iter().filter(|run| run.tenant.as_ref().is_none_or(|tenant| tenant == name)).collect();
         let mut values = whole.values.clone();
         values.push((TENANT.to_owned(), name.clone()));
         row(
             out,
-            TableRow { values, reasons: reasons(runs.clone().flat_map(|run| &run.reasons)), ..whole.clone() },
-            runs,
+            TableRow { values, reasons: reasons(runs.iter().flat_map(|run| &run.reasons)), ..whole.clone() },
+            &runs,
             metrics,
         )
     };
@@ -173,13 +174,8 @@ impl Made {
 }
 
 /// The row with what its runs have measured.
-fn row<'a>(
-    out: &Path,
-    row: TableRow,
-    runs: impl Iterator<Item = &'a Made> + Clone,
-    metrics: &[&Metric],
-) -> Result<TableRow> {
-    let with_result = runs.clone().filter(|run| run.outcome == RunOutcome::Result);
+fn row(out: &Path, row: TableRow, runs: &[&Made], metrics: &[&Metric]) -> Result<TableRow> {
+    let with_result = runs.iter().filter(|run| run.outcome == RunOutcome::Result);
     let folders: Vec<String> = with_result.map(|run| run.folder.clone()).collect();
     let sources = folders.iter().map(|folder| Source::read(&out.join(folder))).collect::<Result<Vec<_>>>()?;
     let spread = |metric: &&Metric| {
@@ -194,11 +190,11 @@ fn row<'a>(
 }
 
 /// The state of performance runs together.
-fn verdict<'a>(runs: impl Iterator<Item = &'a Made> + Clone, planned: usize) -> String {
-    let count = |of: &dyn Fn(&&Made) -> bool| runs.clone().filter(|run| of(run)).count();
+fn verdict(runs: &[&Made], planned: usize) -> String {
+    let count = |of: &dyn Fn(&&&Made) -> bool| runs.iter().filter(|run| of(run)).count();
     let valid = count(&|run| run.result == Some(Validity::Valid));
     let has = |outcome: RunOutcome| count(&|run| run.outcome == outcome);
-    match (valid, runs.clone().count()) {
+    match (valid, runs.len()) {
         (_, 0) => "not run".to_owned(),
         (valid, _) if valid == planned => "VALID".to_owned(),
         (0, _) if has(RunOutcome::Result) > 0 => "INVALID".to_owned(),
@@ -255,7 +251,7 @@ mod tests {
             (vec![&skipped; 3], "skipped"),
         ] {
             let runs: Vec<Made> = runs.into_iter().map(Made::of_test).collect();
-            assert_eq!(verdict(runs.iter(), 3), word);
+            assert_eq!(verdict(&runs.iter().collect::<Vec<_>>(), 3), word);
         }
     }
 }
