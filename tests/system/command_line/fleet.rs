@@ -96,7 +96,7 @@ fn a_mix_runs_over_the_nodes_of_a_fleet() {
         format!(
             "[[tenant]]\nname = \"of-{model}\"\nmodel = \"{model}\"\nbenchmark = \"synthetic\"\n\
              dataset = \"synthetic:u8[8]x8\"\nscenario = \"Closed\"\n\
-             settings = {{ concurrency = 2, min_query_count = 20, min_duration = 0 }}\n"
+             settings = {{ concurrency = 2, min_query_count = 20, min_duration = \"300ms\" }}\n"
         )
     });
     fs::write(fleet.path("mix.toml"), tenants.concat()).unwrap();

@@ -65,7 +65,8 @@ fn judge(cell: &Cell) -> Line {
     fault(has_folder && expected.files == Files::None, "a run that never began left a folder".to_owned());
     fault(!has_folder && expected.files == Files::Kept, "there is no run folder".to_owned());
     fault(said.contains("panicked at"), format!("a panic: {said}"));
-    fault(lasted > expected.within, format!("ended after {lasted:.1?}, {:?} allowed: {said}", expected.within));
+    let within = expected.within * cell.patience();
+    fault(lasted > within, format!("ended after {lasted:.1?}, {within:?} allowed: {said}"));
     faults.extend(scene.leave());
     let verdict = if check.verdict_word().is_empty() { "no result" } else { check.verdict_word() };
     let code = finished.code.map_or("signal".to_owned(), |code| code.to_string());
