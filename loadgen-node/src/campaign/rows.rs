@@ -91,18 +91,18 @@ fn rows(out: &Path, plan: &CampaignPlan, cell: &PlannedCell, metrics: &[&Metric]
         accuracy: accuracy.map(|run| score(out, run)).transpose()?.flatten(),
         quantities: Vec::new(),
     };
-    let made = runs.into_iter().map(|run| made(out, run)).collect::<Result<Vec<_>>>()?;
-    let made: Vec<Made> = made.into_iter().flatten().collect();
-    let mut tenants: Vec<&String> = made.iter().filter_map(|run| run.tenant.as_ref()).collect();
+    let runs = runs.into_iter().map(|run| row_runs(out, run)).collect::<Result<Vec<_>>>()?;
+    let runs: Vec<RowRun> = runs.into_iter().flatten().collect();
+    let mut tenants: Vec<&String> = runs.iter().filter_map(|run| run.tenant.as_ref()).collect();
     let mut known = BTreeSet::new();
     tenants.retain(|name| known.insert(*name));
     if tenants.is_empty() {
-        return Ok(vec![row(out, whole, &made.iter().collect::<Vec<_>>(), metrics)?]);
+        return Ok(vec![row(out, whole, &runs.iter().collect::<Vec<_>>(), metrics)?]);
     }
     let of_tenant = |name: &String| {
         // A mix that came to no result is one of each tenant.
-        let runs: Vec<&Made> =
-            made.iter().filter(|run| run.tenant.as_ref().is_none_or(|tenant| tenant == name)).collect();
+        let runs: Vec<&RowRun> =
+            runs.iter().filter(|run| run.tenant.as_ref().is_none_or(|tenant| tenant == name)).collect();
         let mut values = whole.values.clone();
         values.push((TENANT.to_owned(), name.clone()));
         row(
@@ -130,15 +130,15 @@ fn reasons<'a>(all: impl Iterator<Item = &'a String>) -> Vec<String> {
 ///
 /// # Errors
 /// The result of a mix cannot be read, or is another one by now.
-fn made(out: &Path, run: &CampaignRun) -> Result<Vec<Made>> {
+fn row_runs(out: &Path, run: &CampaignRun) -> Result<Vec<RowRun>> {
     let has_result = run.outcome == RunOutcome::Result;
     let mix = if has_result { own_result::read_mix(&out.join(&run.folder))? } else { None };
     Ok(match mix {
-        None => vec![Made::of_test(run)],
+        None => vec![RowRun::of_test(run)],
         Some(mix) => mix
             .tenants
             .into_iter()
-            .map(|tenant| Made {
+            .map(|tenant| RowRun {
                 folder: format!("{}/{}", run.folder, tenant.folder),
                 tenant: Some(tenant.name),
                 outcome: run.outcome,
@@ -150,7 +150,7 @@ fn made(out: &Path, run: &CampaignRun) -> Result<Vec<Made>> {
 }
 
 /// A performance run of a row.
-struct Made {
+struct RowRun {
     /// `None`: the run is of one test, or a mix without a result.
     tenant: Option<String>,
     outcome: RunOutcome,
@@ -161,9 +161,9 @@ struct Made {
     folder: String,
 }
 
-impl Made {
-    fn of_test(run: &CampaignRun) -> Made {
-        Made {
+impl RowRun {
+    fn of_test(run: &CampaignRun) -> RowRun {
+        RowRun {
             tenant: None,
             outcome: run.outcome,
             result: run.result,
@@ -174,7 +174,7 @@ impl Made {
 }
 
 /// The row with what its runs have measured.
-fn row(out: &Path, row: TableRow, runs: &[&Made], metrics: &[&Metric]) -> Result<TableRow> {
+fn row(out: &Path, row: TableRow, runs: &[&RowRun], metrics: &[&Metric]) -> Result<TableRow> {
     let with_result = runs.iter().filter(|run| run.outcome == RunOutcome::Result);
     let folders: Vec<String> = with_result.map(|run| run.folder.clone()).collect();
     let sources = folders.iter().map(|folder| Source::read(&out.join(folder))).collect::<Result<Vec<_>>>()?;
@@ -190,8 +190,8 @@ fn row(out: &Path, row: TableRow, runs: &[&Made], metrics: &[&Metric]) -> Result
 }
 
 /// The state of performance runs together.
-fn verdict(runs: &[&Made], planned: usize) -> String {
-    let count = |of: &dyn Fn(&&&Made) -> bool| runs.iter().filter(|run| of(run)).count();
+fn verdict(runs: &[&RowRun], planned: usize) -> String {
+    let count = |of: &dyn Fn(&&&RowRun) -> bool| runs.iter().filter(|run| of(run)).count();
     let valid = count(&|run| run.result == Some(Validity::Valid));
     let has = |outcome: RunOutcome| count(&|run| run.outcome == outcome);
     match (valid, runs.len()) {
@@ -250,7 +250,7 @@ mod tests {
             (vec![&failed], "failed"),
             (vec![&skipped; 3], "skipped"),
         ] {
-            let runs: Vec<Made> = runs.into_iter().map(Made::of_test).collect();
+            let runs: Vec<RowRun> = runs.into_iter().map(RowRun::of_test).collect();
             assert_eq!(verdict(&runs.iter().collect::<Vec<_>>(), 3), word);
         }
     }

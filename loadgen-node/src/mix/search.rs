@@ -46,8 +46,8 @@ impl<'a> MixSearch<'a> {
     pub(crate) fn new(mix: &'a CheckedMix, wanted: &WantedSearch, tests: &[Test]) -> Result<MixSearch<'a>> {
         let bases: Vec<Base> =
             tests.iter().enumerate().map(|(place, test)| Base::of(test, wanted.tenant, place)).collect();
-        let found = bases.iter().find_map(|base| base.load);
-        let (setting, unit, base, is_whole) = match (wanted.tenant, found) {
+        let first = bases.iter().find_map(|base| base.load);
+        let (setting, unit, base, is_whole) = match (wanted.tenant, first) {
             (None, Some(_)) => (FACTOR.to_owned(), String::new(), 1.0, false),
             (Some(_), Some(load)) => (load.setting.to_owned(), load.unit.to_owned(), load.value, load.is_whole),
             (None, None) => bail!("no tenant has a rate: a search needs one in Server with a limit"),

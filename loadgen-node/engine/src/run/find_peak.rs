@@ -148,12 +148,12 @@ impl<'r, 'a, W: World, O: Observer + ?Sized> Hunt<'r, 'a, W, O> {
     /// The run at the peak is what is reported; when its trial was only known, it has to be run now.
     fn measure_if_only_known(&mut self) -> Result<(), Ended> {
         let bracket = self.search.bracket();
-        let found = self.search.shown().low;
-        let Some(load) = found.or(bracket.low).or(bracket.high) else { return Ok(()) };
+        let verified = self.search.shown().low;
+        let Some(load) = verified.or(bracket.low).or(bracket.high) else { return Ok(()) };
         let reported = self.best.as_ref().and_then(|(plan, _)| plan.load());
         let is_measured = reported.is_some_and(|reported| reported.value == load);
         // Of a search whose verifications failed the last of them is reported.
-        let is_unverified = self.run.options.find_peak.verifications > 0 && found.is_none() && reported.is_some();
+        let is_unverified = self.run.options.find_peak.verifications > 0 && verified.is_none() && reported.is_some();
         if is_measured || is_unverified {
             return Ok(());
         }

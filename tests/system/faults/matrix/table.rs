@@ -1,4 +1,5 @@
-//! The table: what goes wrong, and how a run must end that meets it.
+//! The table: what goes wrong, and how a run must end that meets it. One file, since a reader looks for a fault in one
+//! list.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -91,6 +92,9 @@ pub(super) enum Files {
 
 /// Answers a sample in 2 ms.
 const STEADY: &str = "synthetic:constant=2ms";
+
+/// A tenant that nothing happens to.
+const WELL: Tenant = Tenant { name: "well", goes_well: true, ..Tenant::with("scenario = \"Server\"") };
 
 const USUAL: Duration = Duration::from_secs(30);
 
@@ -504,7 +508,7 @@ pub(super) static FAULTS: &[Fault] = &[
         name: "one model stalls",
         expect: ends(&[Some(3), Some(4)], &["no answer within"]),
         over: Over::Mix(&[
-            Tenant { name: "well", goes_well: true, ..Tenant::with("scenario = \"Server\"") },
+            WELL,
             Tenant {
                 name: "stalls",
                 backend: Some("synthetic:constant=2ms,stall=1200ms,stall_share=0.1,seed=3"),
@@ -518,7 +522,7 @@ pub(super) static FAULTS: &[Fault] = &[
         name: "one model is slower than its limit",
         expect: ends(INVALID, &["latency"]),
         over: Over::Mix(&[
-            Tenant { name: "well", goes_well: true, ..Tenant::with("scenario = \"Server\"") },
+            WELL,
             Tenant {
                 name: "slow",
                 backend: Some("synthetic:constant=20ms"),
@@ -532,7 +536,7 @@ pub(super) static FAULTS: &[Fault] = &[
         name: "one tenant asks more than is answered",
         expect: ends(&[Some(3), Some(4)], &["no answer within"]),
         over: Over::Mix(&[
-            Tenant { name: "well", goes_well: true, ..Tenant::with("scenario = \"Server\"") },
+            WELL,
             Tenant {
                 name: "flooded",
                 backend: Some("synthetic:constant=200ms"),
