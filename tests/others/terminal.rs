@@ -44,16 +44,18 @@ impl Terminal {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Starts a run and waits until the dashboard is there.
+    /// Starts a run of ten minutes.
     fn run(&self, sut: &str, more: &str) {
+        self.run_test(&format!(
+            "--sut {sut} --benchmark synthetic --dataset 'synthetic:u8[64]x64' --scenario Server \
+             --set target_qps=50,min_duration=600s,target_latency=60000 --max-lag 60s {more}"
+        ));
+    }
+
+    /// Starts a test with these flags.
+    fn run_test(&self, flags: &str) {
         let (program, out) = (binary("loadgen-node"), self.out());
-        let command = format!(
-            "{} run --sut {sut} --benchmark synthetic --dataset 'synthetic:u8[64]x64' --scenario Server \
-             --set target_qps=50,min_duration=600s,target_latency=60000 --max-lag 60s --out {} {more}; \
-             echo ended $?",
-            program.display(),
-            out.display()
-        );
+        let command = format!("{} run {flags} --out {}; echo ended $?", program.display(), out.display());
         self.tmux(&["send-keys", "-l", &command]);
         self.key("Enter");
     }
@@ -197,4 +199,43 @@ fn the_line_is_shown_where_the_terminal_is_too_small_or_the_dashboard_is_left() 
     assert!(!terminal.is_taken());
     terminal.key("C-c");
     terminal.wait_for("ended 5");
+}
+
+#[test]
+#[ignore = ".ci/run programs"]
+fn tenants_are_shown_beside_each_other_and_one_by_one() {
+    let node = SutNode::start("a-node", "null=null", &["--backend", "slow=synthetic:constant=1ms"]);
+    let terminal = Terminal::new((120, 30));
+    let file = terminal.folder.path().join("mix.toml");
+    let tenant = |name: &str, model: &str| {
+        format!(
+            "[[tenant]]\nname = \"{name}\"\nmodel = \"{model}\"\nbenchmark = \"synthetic\"\n\
+             dataset = \"synthetic:u8[64]x64\"\nscenario = \"Server\"\n\
+             settings = {{ target_qps = 50, min_duration = \"600s\", target_latency = \"60s\" }}\n"
+        )
+    };
+    fs::write(&file, tenant("vision", "null") + &tenant("chat", "slow")).unwrap();
+    let flags = format!("--mix {} --sut {} --max-lag 60s --ui dashboard", file.display(), node.address);
+    terminal.run_test(&flags);
+    let screen = terminal.wait_for("2 tenants");
+    for part in ["vision", "chat", "in flight", "tab next tenant", "log"] {
+        assert!(screen.contains(part), "no '{part}' in:\n{screen}");
+    }
+    assert!(terminal.is_taken());
+    terminal.key("2");
+    terminal.wait_for("chat: synthetic Server");
+    terminal.wait_for("✓ p99 latency");
+    terminal.key("BTab");
+    terminal.wait_for("vision: synthetic Server");
+    terminal.key("0");
+    terminal.wait_for("2 tenants");
+    terminal.key("l");
+    terminal.wait_for("chat: synthetic Server [");
+    assert!(!terminal.is_taken());
+    terminal.key("C-c");
+    terminal.wait_for("ended 5");
+    for name in ["vision", "chat"] {
+        let summary = fs::read_to_string(terminal.out().join(name).join("result_summary.json")).unwrap();
+        assert!(summary.contains("\"interrupted\""), "{summary}");
+    }
 }

@@ -1,14 +1,14 @@
 //! The progress line on standard error: elapsed, rate, what is judged so far, outstanding, estimated end. Where it is
 //! no terminal, a line of the log now and then.
 
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use indicatif::{DecimalBytes, MultiProgress, ProgressBar, ProgressStyle};
 
 use super::units::time;
-use super::viewer::Viewer;
-use crate::live::about::About;
+use super::viewer::{Shown, Viewer};
+use crate::live::board::Newest;
 use crate::live::phase::Phase;
 use crate::live::snapshot::Snapshot;
 use crate::live::standing::State;
@@ -21,48 +21,57 @@ const LOOK: Duration = Duration::from_millis(500);
 /// Interval between two reports of the progress to the log where there is no line to draw.
 const TELL: Duration = Duration::from_secs(10);
 
-/// The lines of this process.
-fn lines() -> &'static MultiProgress {
-    static LINES: OnceLock<MultiProgress> = OnceLock::new();
-    LINES.get_or_init(MultiProgress::new)
-}
-
-/// Draws the line until the run is over.
-pub(super) fn draw(viewer: &mut Viewer) {
-    // Runs at the same time have a line each.
-    let bar = lines().add(ProgressBar::new(0));
-    let template = "{prefix} [{elapsed_precise}] {wide_bar} {msg}";
-    bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.set_prefix(viewer.about().title());
-    let percentile = viewer.about().terms.target_percentile;
+/// Draws a line for each run until they are over.
+pub(super) fn draw(viewer: &mut Viewer<'_>) {
+    let lines = MultiProgress::new();
+    let mut bars: BTreeMap<Option<String>, ProgressBar> = BTreeMap::new();
     while !viewer.is_over() {
-        let snapshot = viewer.look();
-        let (position, length) = extent(snapshot.phase.as_ref());
-        bar.set_length(length);
-        bar.set_position(position);
-        bar.set_message(text(&snapshot, percentile));
+        let shown: Vec<Shown> = viewer.look().into_iter().filter(Shown::goes_on).collect();
+        bars.retain(|tenant, bar| {
+            let stays = shown.iter().any(|run| run.tenant == *tenant);
+            if !stays {
+                bar.finish_and_clear();
+            }
+            stays
+        });
+        for run in shown {
+            let title = run.title();
+            let Newest { about, snapshot, .. } = run.newest;
+            let bar = bars.entry(run.tenant).or_insert_with(|| new_bar(&lines));
+            let (position, length) = extent(snapshot.phase.as_ref());
+            bar.set_prefix(title);
+            bar.set_length(length);
+            bar.set_position(position);
+            bar.set_message(text(&snapshot, about.terms.target_percentile));
+        }
         std::thread::park_timeout(REDRAW);
     }
-    bar.finish_and_clear();
+    bars.values().for_each(ProgressBar::finish_and_clear);
+}
+
+fn new_bar(lines: &MultiProgress) -> ProgressBar {
+    let bar = lines.add(ProgressBar::new(0));
+    let template = "{prefix} [{elapsed_precise}] {wide_bar} {msg}";
+    bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar
 }
 
 /// Writes the progress to the log from time to time.
-pub(super) fn tell(viewer: &mut Viewer) {
-    let about = viewer.about();
+pub(super) fn tell(viewer: &mut Viewer<'_>) {
     let mut next = Instant::now() + TELL;
     while !viewer.is_over() {
         std::thread::park_timeout(LOOK);
         // Read more often than written: other displays want what is read, too.
-        let snapshot = viewer.look();
+        let shown = viewer.look();
         if Instant::now() >= next && !viewer.is_over() {
-            log(&snapshot, &about);
+            shown.iter().filter(|run| run.goes_on()).for_each(log);
             next += TELL;
         }
     }
 }
 
 /// Looks on, and shows nothing here.
-pub(super) fn watch(viewer: &mut Viewer) {
+pub(super) fn watch(viewer: &mut Viewer<'_>) {
     while !viewer.is_over() {
         std::thread::park_timeout(LOOK);
         viewer.look();
@@ -77,17 +86,20 @@ fn extent(phase: Option<&Phase>) -> (u64, u64) {
 }
 
 /// As fields of a log line; what is not known is left out.
-fn log(snapshot: &Snapshot, about: &About) {
+fn log(shown: &Shown) {
+    let tenant = shown.tenant.as_deref();
+    let Newest { about, snapshot, .. } = &shown.newest;
     let run = about.title();
     if let Some((loaded, of_samples)) = snapshot.loading {
         let ram_bytes = resident_bytes();
-        return tracing::info!(run, loaded, of_samples, ram_bytes, "loading samples");
+        return tracing::info!(tenant, run, loaded, of_samples, ram_bytes, "loading samples");
     }
     let phase = snapshot.phase.as_ref();
     // Without a schedule nothing is late.
     let lag = Some(snapshot.lag).filter(|lag| about.has_schedule && lag.count > 0);
     let rounded = |value: f64| (value * 10.0).round() / 10.0;
     tracing::info!(
+        tenant,
         run,
         samples = snapshot.ended,
         rate_per_s = phase.map(|phase| rounded(phase.rate_per_s())),

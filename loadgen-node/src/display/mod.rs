@@ -1,8 +1,9 @@
-//! A run as it is shown while it goes on. Everything is made of [`crate::live`]'s snapshots.
+//! Runs as they are shown while they go on: one alone, or the tenants of a mix beside each other. Everything is made of
+//! [`crate::live`]'s snapshots.
 //!
 //! - `ui`: which display is wanted, and which one the terminal can have; `show`: the thread that shows it; `viewer`:
-//!   what it looks at;
-//! - `line`: the progress line, or lines of the log; `steps`: how many of how many are done;
+//!   the runs that it looks at;
+//! - `line`: a progress line for each run, or lines of the log; `steps`: how many of how many are done;
 //! - `dashboard`: the terminal as a whole; `metrics`: for programs that ask;
 //! - `units`: numbers as both have them.
 
@@ -13,4 +14,4 @@ pub(crate) mod show;
 pub(crate) mod steps;
 pub(crate) mod ui;
 mod units;
-mod viewer;
+pub(crate) mod viewer;

@@ -1,4 +1,4 @@
-//! The thread that looks on while a run goes on, and shows what it sees.
+//! The thread that looks on while runs go on, and shows what it sees.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -7,41 +7,41 @@ use std::thread::JoinHandle;
 use lon_net::slice;
 
 use super::ui::{self, Ui};
-use super::viewer::Viewer;
+use super::viewer::{Runs, Viewer};
 use super::{dashboard, line};
-use crate::live::board::Board;
-use crate::live::watch::Watch;
 
-/// A display of a run; it ends, and leaves the terminal as it was, when it is dropped.
-pub(crate) struct Show {
+/// A display of runs; it ends, and leaves the terminal as it was, when it is dropped.
+pub(crate) struct Show<R> {
     is_over: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Watch>>,
+    thread: Option<JoinHandle<R>>,
 }
 
-impl Show {
-    /// Starts the thread. What it sees is put on the board, too. `stop` turns true when the run is asked to stop.
-    pub(crate) fn start(watch: Watch, ui: Ui, board: Board, stop: Arc<AtomicBool>) -> Show {
+impl<R: Runs> Show<R> {
+    /// Starts the thread. `stop` turns true when the runs are asked to stop.
+    pub(crate) fn start(mut runs: R, ui: Ui, stop: Arc<AtomicBool>) -> Show<R> {
         let is_over = Arc::new(AtomicBool::new(false));
-        let mut viewer = Viewer::new(watch, board, Arc::clone(&is_over), stop);
+        let ends = Arc::clone(&is_over);
         let body = move || {
             // The display gives way to the threads that work. Where the system does not grant that, the display goes on
             // as it is.
             let _ = slice::yield_to_others();
-            show(&mut viewer, ui);
-            viewer.into_watch()
+            show(&mut Viewer::new(&mut runs, &ends, &stop), ui);
+            runs
         };
-        // Without the thread there is no display; the run does not need one.
+        // Without the thread there is no display; the runs do not need one.
         let thread = std::thread::Builder::new().name("display".to_owned()).spawn(body);
         let thread = thread.inspect_err(|error| tracing::warn!(%error, "the run is not shown")).ok();
         Show { is_over, thread }
     }
 
-    /// Ends the display. Returns the reader; none where there was no thread.
-    pub(crate) fn end(mut self) -> Option<Watch> {
+    /// Ends the display. Returns the runs; none where there was no thread.
+    pub(crate) fn end(mut self) -> Option<R> {
         self.join()
     }
+}
 
-    fn join(&mut self) -> Option<Watch> {
+impl<R> Show<R> {
+    fn join(&mut self) -> Option<R> {
         self.is_over.store(true, SeqCst);
         let thread = self.thread.take()?;
         thread.thread().unpark();
@@ -49,14 +49,14 @@ impl Show {
     }
 }
 
-impl Drop for Show {
+impl<R> Drop for Show<R> {
     fn drop(&mut self) {
         self.join();
     }
 }
 
-/// Shows the run until it is over.
-fn show(viewer: &mut Viewer, ui: Ui) {
+/// Shows the runs until they are over.
+fn show(viewer: &mut Viewer<'_>, ui: Ui) {
     match ui {
         Ui::None => return line::watch(viewer),
         Ui::Line => {}

@@ -3,8 +3,6 @@
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Instant;
 
 use super::diagram;
 use super::documents::network_report::{self, NetworkReport};
@@ -21,6 +19,7 @@ use super::stages;
 use super::stages::keeper::{StageKeeper, StagePart};
 use crate::display::show::Show;
 use crate::display::ui::Ui;
+use crate::display::viewer::OneRun;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::live::board::Board;
 use crate::test_run::arrivals;
@@ -62,13 +61,13 @@ pub(crate) fn record_shown(mut test: Claimed, place: &Place, ui: Ui, board: &Boa
             return Err(error).or_exit(Exit::Usage);
         }
     };
-    let show = Show::start(test.watch(), ui, board.clone(), test.stop());
+    let show = Show::start(OneRun::new(test.watch(), board.clone()), ui, test.stop());
     let run = || {
         let measured = test.measure(&mut journal);
-        let watch = show.end();
-        (measured.finish(), watch)
+        let shown = show.end();
+        (measured.finish(), shown)
     };
-    let (mut finished, watch) = match catch_unwind(AssertUnwindSafe(run)) {
+    let (mut finished, shown) = match catch_unwind(AssertUnwindSafe(run)) {
         Ok(ended) => ended,
         Err(panic) => {
             // The folder goes on saying that the run has not ended. What was measured can be recovered.
@@ -89,9 +88,8 @@ pub(crate) fn record_shown(mut test: Claimed, place: &Place, ui: Ui, board: &Boa
     let written = keep::keep(&mut files, log, &folder, &folder::fallbacks());
     drop(samples);
     // The nodes have told their counters and the verdict is known.
-    if let Some(mut watch) = watch {
-        board.put(watch.about(), Arc::new(watch.finish(Instant::now())));
-        board.judged(finished.outcome.verdict.is_valid());
+    if let Some(run) = shown {
+        run.judged(finished.outcome.verdict.is_valid());
     }
     Ok(Recorded { finished, folder, written })
 }

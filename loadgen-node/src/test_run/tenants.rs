@@ -21,6 +21,9 @@ use lon_world::mix::Mix;
 /// A tenant goes on for this many times as long as the longest one is planned to take, if that needs more time.
 const ROOM: f64 = 4.0;
 
+/// Queries for which a tenant without a schedule has room at least: a plan cannot know how quick its answers will be.
+const ROOM_OF_PULLED_QUERIES: u64 = 1 << 20;
+
 /// A test that is to run beside others, and when it starts on their clock.
 pub(crate) struct Tenant {
     pub(crate) test: Connected,
@@ -94,5 +97,8 @@ fn planned(plan: &Plan) -> Duration {
 fn room(plan: &Plan, span: Duration) -> NonZeroU64 {
     let own_s = planned(plan).as_secs_f64();
     let times = if own_s > 0.0 { ROOM * span.as_secs_f64() / own_s } else { ROOM };
-    NonZeroU64::MIN.saturating_add(times.ceil() as u64)
+    let queries: u64 = plan.phases().iter().map(|phase| phase.generated.queries).sum();
+    let is_pulled = !plan.effective().shape.has_schedule();
+    let by_queries = if is_pulled { ROOM_OF_PULLED_QUERIES / queries.max(1) } else { 0 };
+    NonZeroU64::MIN.saturating_add(by_queries.max(times.ceil() as u64))
 }

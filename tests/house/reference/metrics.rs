@@ -24,8 +24,8 @@ const OF_SUT_NODE: &str = "
 | `layer`, `direction` | those of `network_report.json` |
 | `end` | `client`, or `lapsed` where the client went without the end of its run |
 | `queue` | `decode` or `worker` |
-| `model` of waiting samples, batches and times; `name` of `lon_sut_model_info` | the name of one of several models; \
-a node with one has no such label |
+| `model` of everything but probes, streams and samples in flight; `name` of `lon_sut_model_info` | the name of one of \
+several models; a node with one has no such label |
 | `reason` of failed samples | `unreadable` (no tensors), `decode` (not inflated or not pre-processed), `backend` \
 (refused by it), `panic`, `encode` (the answer could not be encoded), `run_over` (no client waited for the answer) |
 

@@ -6,6 +6,7 @@ use loadgen::run::SearchEnd;
 use loadgen_node::documents::mix_result::{MixResult, TenantResult};
 use loadgen_node::documents::network_report::NetworkReport;
 use loadgen_node::documents::result_summary::Validity;
+use lon_tests::metrics::{Node, Page};
 use lon_tests::process::{Finished, LoadGen, SutNode};
 use lon_tests::run_folder::RunFolder;
 use lon_tests::schemas;
@@ -316,4 +317,35 @@ fn files_that_are_no_mix_are_refused_by_name() {
         assert_eq!(refused.code, Some(2), "{file}: {refused:?}");
         assert!(refused.stderr.contains(reason), "{file}: {refused:?}");
     }
+}
+
+#[test]
+fn a_node_counts_the_samples_of_each_model() {
+    let Node { node, metrics } =
+        Node::start("a", "quick=synthetic:constant=1ms", &["--backend", "slow=synthetic:constant=5ms"]);
+    let file = format!("{}{}", tenant("one", "quick", 10, &server(100)), tenant("two", "slow", 10, &server(30)));
+    let mixed = Mixed::run(&[&node], &file, &[]);
+    assert_eq!(mixed.finished.code, Some(0), "{:?}", mixed.finished);
+    let page = Page::at(&metrics);
+    for (name, model) in [("one", "quick"), ("two", "slow")] {
+        let samples = mixed.tenant(name).samples;
+        let labels = format!("purpose=run,model={model}");
+        for counter in ["lon_sut_received_samples_total", "lon_sut_answered_samples_total"] {
+            assert_eq!(page.count(counter, &labels), samples, "{counter} of {model}");
+        }
+        assert_eq!(page.count("lon_sut_runs_ended_total", &format!("end=client,{labels}")), 1, "{model}");
+    }
+}
+
+#[test]
+fn a_tenant_that_is_quicker_than_its_plan_goes_on_to_the_end() {
+    let node = SutNode::start("a", "null=null", &["--backend", "slow=synthetic:constant=1ms"]);
+    // The plan expects one second for the first tenant, which takes some milliseconds.
+    let quick = "scenario = \"Closed\"\nsettings = { concurrency = 1, target_latency = 3600000, \
+                 min_query_count = 5, min_duration = 0 }";
+    let file = format!("{}{}", tenant("quick", "null", 10, quick), tenant("slow", "slow", 10, &server(50)));
+    let mixed = Mixed::run(&[&node], &file, &[]);
+    assert_eq!(mixed.finished.code, Some(0), "{:?}", mixed.finished);
+    let quick = mixed.tenant("quick");
+    assert!(!quick.left_early && quick.samples > 100, "{quick:?}");
 }

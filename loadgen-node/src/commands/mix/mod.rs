@@ -4,6 +4,7 @@ mod search;
 mod together;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use qdl::Qdl;
@@ -13,8 +14,9 @@ use super::begun::{LiveOutput, end_metrics};
 use super::io::{print_in, print_text, shown};
 use crate::cli::Format;
 use crate::display::metrics::Boards;
+use crate::display::show::Show;
 use crate::display::steps;
-use crate::display::ui::Ui;
+use crate::display::viewer::Tenants;
 use crate::exit::{Exit, Failure, OrExit as _, Outcome};
 use crate::live::board::Board;
 use crate::mix::{self, CheckedMix, CheckedTenant, MixSearch};
@@ -36,10 +38,10 @@ pub(crate) fn mix(mix: &CheckedMix, folder: &Path, form: Format, live: LiveOutpu
     let search = mix.search.as_ref().map(|wanted| MixSearch::new(mix, wanted, &tests)).transpose();
     let search = search.context("--mode FindPeakPerformance").or_exit(Exit::Usage)?;
     let qdl = mix.connect()?;
-    // The dashboard shows one run; tenants have a line each.
-    let ui = if live.ui == Ui::None { Ui::None } else { Ui::Line };
-    let running = Running { folder, ui, boards: &boards, signals: &signals, qdl: &qdl };
+    let running = Running { folder, boards: &boards, signals: &signals, qdl: &qdl };
     let stop = signals.test_begins().context("cannot listen to signals").or_exit(Exit::Bug)?;
+    // One display for all tenants, through all their runs.
+    let show = Show::start(Tenants(boards.clone()), live.ui.available(), Arc::clone(&stop));
     let Ended { result, exit, failure } = match search {
         None => {
             let connected = connected(&mix.tenants, &qdl, tests)?;
@@ -56,6 +58,7 @@ pub(crate) fn mix(mix: &CheckedMix, folder: &Path, form: Format, live: LiveOutpu
             running.search(search)?
         }
     };
+    drop(show);
     write_file(&folder.join(FILE), |out| documents::write(out, &result)).or_exit(Exit::Bug)?;
     let has_page = mix.tenants.iter().any(|tenant| tenant.spec.report);
     if has_page {

@@ -25,7 +25,6 @@ use crate::test_run::{Claimed, Connected, Finished};
 /// A mix whose nodes have been reached.
 pub(super) struct Running<'a> {
     pub(super) folder: &'a Path,
-    pub(super) ui: Ui,
     /// The board of each tenant by its name.
     pub(super) boards: &'a [(String, Board)],
     pub(super) signals: &'a Signals,
@@ -56,12 +55,12 @@ impl Running<'_> {
     pub(super) fn alone(&self, mix: &CheckedMix) -> Outcome<Alone> {
         let Some(time) = mix.alone_first else { return Ok(Alone::default()) };
         let mut alone = Alone { time: Some(time), ..Alone::default() };
-        for tenant in &mix.tenants {
+        for (tenant, (_, board)) in mix.tenants.iter().zip(self.boards) {
             let _entered = tracing::info_span!("alone", name = tenant.name).entered();
             tracing::info!(time_s = time.as_secs_f64(), "a tenant runs alone first");
             let claimed = tenant.over(self.qdl, tenant.alone(time).test(false)?)?.claim(self.signals)?;
             let place = Place::At(self.folder.join(ALONE).join(&tenant.name));
-            let Recorded { finished, written, .. } = record::record_shown(claimed, &place, self.ui, &Board::default())?;
+            let Recorded { finished, written, .. } = record::record_shown(claimed, &place, Ui::None, board)?;
             written.context(INCOMPLETE).or_exit(Exit::Bug)?;
             match finished.exit() {
                 Exit::Ok | Exit::Invalid => alone.runs.push(finished),
@@ -126,7 +125,7 @@ impl Running<'_> {
                 let place = Place::At(folder.join(&tenant.name));
                 let thread = named.spawn_scoped(scope, move || {
                     let _entered = tenant.span().entered();
-                    record::record_shown(test, &place, self.ui, board)
+                    record::record_shown(test, &place, Ui::None, board)
                 });
                 started.push(thread.context("cannot start a thread").or_exit(Exit::Bug));
             }

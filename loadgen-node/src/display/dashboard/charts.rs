@@ -49,7 +49,8 @@ pub(super) fn panels(frame: &mut Frame<'_>, picture: &Picture<'_>, area: Rect) {
 /// Draws the curve; the largest value in it.
 fn curve_of(frame: &mut Frame<'_>, picture: &Picture<'_>, (_, value, _): Chart, area: Rect) -> Option<u64> {
     let columns = usize::from(area.width);
-    let data = picture.history.columns(picture.controls.span_s(), columns, value);
+    let data = picture.history.map(|history| history.columns(picture.controls.span_s(), columns, value));
+    let data = data.unwrap_or_default();
     let largest = data.iter().copied().max().filter(|largest| *largest > 0);
     frame.render_widget(Sparkline::default().data(data).style(picture.paint.bar()), area);
     largest

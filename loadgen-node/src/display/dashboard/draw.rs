@@ -7,35 +7,48 @@ use ratatui::widgets::{Clear, Paragraph};
 
 use super::keys::HELP;
 use super::paint::Paint;
-use super::picture::Picture;
+use super::picture::{Picture, Scene};
 use super::size::too_small;
-use super::{charts, nodes, numbers};
+use super::{charts, nodes, numbers, tenants};
 
 /// From this width on the picture has two columns.
 const WIDE: u16 = 140;
 
-/// Draws the picture.
-pub(super) fn draw(frame: &mut Frame<'_>, picture: &Picture<'_>) {
+/// Draws the scene.
+pub(super) fn draw(frame: &mut Frame<'_>, scene: &Scene<'_>) {
     let area = frame.area();
-    if let Some(told) = too_small((area.width, area.height)) {
-        return frame.render_widget(Paragraph::new(told).wrap(ratatui::widgets::Wrap { trim: true }), area);
+    if let Some(words) = too_small((area.width, area.height)) {
+        return frame.render_widget(Paragraph::new(words).wrap(ratatui::widgets::Wrap { trim: true }), area);
     }
     let [head, body, foot] =
         Layout::vertical([Constraint::Length(2), Constraint::Min(0), Constraint::Length(1)]).areas(area);
-    frame.render_widget(Paragraph::new(numbers::head(picture, head.width)), head);
-    if area.width >= WIDE {
-        wide(frame, picture, body);
-    } else {
-        narrow(frame, picture, body);
+    match scene.chosen() {
+        Some(picture) => {
+            frame.render_widget(Paragraph::new(numbers::head(&picture, head.width)), head);
+            let draw = if area.width >= WIDE { wide } else { narrow };
+            draw(frame, scene, &picture, body);
+        }
+        None => {
+            frame.render_widget(Paragraph::new(tenants::head(scene, head.width)), head);
+            beside_each_other(frame, scene, body);
+        }
     }
-    frame.render_widget(Paragraph::new(footer(picture)), foot);
-    if picture.controls.has_help {
-        help(frame, area, picture.paint);
+    frame.render_widget(Paragraph::new(footer(scene)), foot);
+    if scene.controls.has_help {
+        help(frame, area, scene.paint);
     }
 }
 
+/// The tenants of a mix, and the log.
+fn beside_each_other(frame: &mut Frame<'_>, scene: &Scene<'_>, area: Rect) {
+    let log_rows = (area.height / 3).clamp(2, 12);
+    let [of_tenants, of_log] = Layout::vertical([Constraint::Min(3), Constraint::Length(log_rows)]).areas(area);
+    tenants::draw(frame, scene, of_tenants);
+    log(frame, scene, of_log);
+}
+
 /// One column, for terminals of the usual size.
-fn narrow(frame: &mut Frame<'_>, picture: &Picture<'_>, area: Rect) {
+fn narrow(frame: &mut Frame<'_>, scene: &Scene<'_>, picture: &Picture<'_>, area: Rect) {
     let figures = numbers::figures(picture);
     let checks = numbers::checks(picture, area.width, 2);
     let spare = usize::from(area.height).saturating_sub(figures.len() + checks.len() + 2);
@@ -52,11 +65,11 @@ fn narrow(frame: &mut Frame<'_>, picture: &Picture<'_>, area: Rect) {
     frame.render_widget(Paragraph::new(checks), of_checks);
     charts::lines(frame, picture, of_charts);
     nodes::draw(frame, picture, of_nodes);
-    log(frame, picture, of_log);
+    log(frame, scene, of_log);
 }
 
 /// Two columns: numbers and the log on the left, charts and nodes on the right.
-fn wide(frame: &mut Frame<'_>, picture: &Picture<'_>, area: Rect) {
+fn wide(frame: &mut Frame<'_>, scene: &Scene<'_>, picture: &Picture<'_>, area: Rect) {
     let [left, right] = Layout::horizontal([Constraint::Fill(1), Constraint::Fill(1)]).spacing(2).areas(area);
     let figures = numbers::figures(picture);
     let checks = numbers::checks(picture, left.width, 1);
@@ -65,7 +78,7 @@ fn wide(frame: &mut Frame<'_>, picture: &Picture<'_>, area: Rect) {
     let [of_figures, of_checks, of_log] = Layout::vertical(rows).areas(left);
     frame.render_widget(Paragraph::new(figures), of_figures);
     frame.render_widget(Paragraph::new(checks), of_checks);
-    log(frame, picture, of_log);
+    log(frame, scene, of_log);
     let chart_rows = (right.height / 2).min(27);
     let [of_charts, of_nodes] = Layout::vertical([Constraint::Length(chart_rows), Constraint::Min(3)]).areas(right);
     charts::panels(frame, picture, of_charts);
@@ -73,23 +86,32 @@ fn wide(frame: &mut Frame<'_>, picture: &Picture<'_>, area: Rect) {
 }
 
 /// The last lines of the log that fit.
-fn log(frame: &mut Frame<'_>, picture: &Picture<'_>, area: Rect) {
+fn log(frame: &mut Frame<'_>, scene: &Scene<'_>, area: Rect) {
     let rows = usize::from(area.height.saturating_sub(1));
-    let last = picture.log.len().saturating_sub(rows);
-    let shown = picture.log.iter().skip(last).map(|line| Line::from(line.as_str()));
-    let head = Line::styled("log", picture.paint.head());
+    let last = scene.log.len().saturating_sub(rows);
+    let shown = scene.log.iter().skip(last).map(|line| Line::from(line.as_str()));
+    let head = Line::styled("log", scene.paint.head());
     frame.render_widget(Paragraph::new(std::iter::once(head).chain(shown).collect::<Vec<_>>()), area);
 }
 
-fn footer(picture: &Picture<'_>) -> Line<'static> {
-    if picture.controls.asks {
-        let style = picture.paint.head();
+fn footer(scene: &Scene<'_>) -> Line<'static> {
+    if scene.controls.asks {
+        let style = scene.paint.head();
         return Line::styled("Stop the run? Its measurements are written.  y: stop   any other key: go on", style);
     }
-    let keys = [("q", "stop"), ("h", "help"), ("+ -", "zoom"), ("up down", "nodes"), ("l", "progress line")];
+    let (is_mix, is_list) = (scene.controls.tenants > 0, scene.chosen().is_none());
+    let keys = [
+        Some(("q", "stop")),
+        Some(("h", "help")),
+        Some(("+ -", "zoom")),
+        is_mix.then_some(("tab", "next tenant")),
+        Some(("up down", if is_list { "tenants" } else { "nodes" })),
+        Some(("l", "progress line")),
+    ];
     let spans = keys
         .into_iter()
-        .flat_map(|(key, what)| [Span::styled(key, picture.paint.head()), Span::raw(format!(" {what}   "))]);
+        .flatten()
+        .flat_map(|(key, what)| [Span::styled(key, scene.paint.head()), Span::raw(format!(" {what}   "))]);
     Line::from_iter(spans)
 }
 

@@ -1,14 +1,33 @@
-//! History of a run for charts, one point a second.
+//! History of each run for charts, one point a second.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
+use super::super::viewer::Shown;
 use crate::live::snapshot::Snapshot;
 
 /// Points that are kept: a day of them.
 const MOST: usize = 24 * 3_600;
 
-/// The points, in order.
+/// The history of each run, by the name of its tenant.
 #[derive(Debug, Default)]
+pub(super) struct Histories(BTreeMap<Option<String>, History>);
+
+impl Histories {
+    /// Takes what is seen of each run now. A run that is over has no more points.
+    pub(super) fn see(&mut self, shown: &[Shown]) {
+        for run in shown.iter().filter(|run| run.goes_on()) {
+            self.0.entry(run.tenant.clone()).or_default().see(&run.newest.snapshot);
+        }
+    }
+
+    /// The history of a run, once it has been seen.
+    pub(super) fn of(&self, run: &Shown) -> Option<&History> {
+        self.0.get(&run.tenant)
+    }
+}
+
+/// The points, in order.
+#[derive(Clone, Debug, Default)]
 pub(super) struct History {
     points: VecDeque<Point>,
     /// The second of the last one.
@@ -55,6 +74,13 @@ impl History {
         let mut found: Vec<u64> = newest_first.collect();
         found.reverse();
         found
+    }
+}
+
+#[cfg(test)]
+impl<const N: usize> From<[(Option<String>, History); N]> for Histories {
+    fn from(histories: [(Option<String>, History); N]) -> Histories {
+        Histories(BTreeMap::from(histories))
     }
 }
 

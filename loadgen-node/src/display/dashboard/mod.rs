@@ -1,4 +1,5 @@
-//! The terminal as a whole shows a run: rates, latencies, what is judged so far, nodes, the end of the log.
+//! The terminal as a whole shows a run: rates, latencies, what is judged so far, nodes, the end of the log. Tenants of
+//! a mix stand beside each other, and each can be looked at alone.
 //!
 //! It goes away at the first request to stop, whether that is a key or a signal: while a run drains, a second signal
 //! ends the program at once, and must find the terminal as it was before.
@@ -6,7 +7,8 @@
 //! - here: the loop of looks, keys and drawing;
 //! - `screen`: the terminal, taken and given back; `size`: how large it must be; `keys`: what keys do;
 //! - `picture`: what is drawn; `history`: what was seen before;
-//! - `draw`: which part stands where; the parts are `numbers`, `charts` and `nodes`, in the colours of `paint`.
+//! - `draw`: which part stands where; the parts are `tenants`, `numbers`, `charts` and `nodes`, in the colours of
+//!   `paint`.
 
 mod charts;
 mod draw;
@@ -18,12 +20,13 @@ mod paint;
 mod picture;
 mod screen;
 mod size;
+mod tenants;
 
 use std::time::{Duration, Instant};
 
-use self::history::History;
+use self::history::Histories;
 use self::keys::{Asked, Controls};
-use self::picture::Picture;
+use self::picture::Scene;
 use self::screen::Screen;
 use super::viewer::Viewer;
 
@@ -32,29 +35,23 @@ pub(super) use self::screen::obstacle;
 /// Interval between two drawings of the picture.
 const REDRAW: Duration = Duration::from_millis(400);
 
-/// Shows the run until it is over, somebody asks to stop, or the dashboard is left.
-pub(super) fn show(viewer: &mut Viewer) {
+/// Shows the runs until they are over, somebody asks to stop, or the dashboard is left.
+pub(super) fn show(viewer: &mut Viewer<'_>) {
     let mut screen = match Screen::enter() {
         Ok(screen) => screen,
         Err(error) => return tracing::warn!(%error, "no dashboard: the terminal does not allow it"),
     };
-    let (about, paint) = (viewer.about(), paint::Paint::wanted());
-    let (mut controls, mut history) = (Controls::default(), History::default());
+    let paint = paint::Paint::wanted();
+    let (mut controls, mut histories) = (Controls::default(), Histories::default());
     while !viewer.is_over() && !viewer.is_stopping() && screen.is_up() {
-        let snapshot = viewer.look();
+        let shown = viewer.look();
         let next = Instant::now() + REDRAW;
-        history.see(&snapshot);
+        histories.see(&shown);
+        controls.tenants = shown.iter().filter(|run| run.tenant.is_some()).count();
         loop {
             let log = screen.log();
-            let picture = Picture {
-                about: &about,
-                snapshot: &snapshot,
-                history: &history,
-                controls: &controls,
-                log: &log,
-                paint,
-            };
-            let asked = screen.draw(&picture).and_then(|()| screen.key(next));
+            let scene = Scene { shown: &shown, histories: &histories, controls: &controls, log: &log, paint };
+            let asked = screen.draw(&scene).and_then(|()| screen.key(next));
             match asked.map(|key| key.map(|key| controls.press(key))) {
                 Ok(Some(Asked::Nothing)) => {}
                 Ok(Some(Asked::Stop)) => stop(),

@@ -29,7 +29,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, picture: &Picture<'_>, area: Rect) {
     let room = height.saturating_sub(lines.len() + usize::from(has_head));
     let name_width = nodes.iter().map(|node| Span::raw(node.now.name.as_str()).width()).max().unwrap_or(0);
     let table = Table { name: name_width.clamp(4, (width / 4).max(12)), bar: width.saturating_sub(90).min(24), paint };
-    let first = picture.controls.first_node.min(nodes.len().saturating_sub(room));
+    let first = picture.controls.first_row.min(nodes.len().saturating_sub(room));
     if room > 0 && !nodes.is_empty() {
         lines.extend(has_head.then(|| table.head()));
         lines.extend(nodes.iter().skip(first).take(room).map(|node| table.row(node)));

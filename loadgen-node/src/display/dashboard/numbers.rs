@@ -7,20 +7,29 @@ use super::paint::sign;
 use super::picture::{Picture, fitted};
 use crate::live::latencies::{Percentiles, Spread};
 use crate::live::phase::Phase;
+use crate::live::snapshot::Snapshot;
 use crate::live::standing::{Check, State};
 
 /// Returns the title of the run and its progress, in two lines.
 pub(super) fn head(picture: &Picture<'_>, columns: u16) -> Vec<Line<'static>> {
     let columns = usize::from(columns);
-    let title = picture.about.title();
-    let how_far = match (picture.snapshot.loading, &picture.snapshot.phase) {
-        (Some((loaded, loading)), _) => format!("loading {loaded} of {loading} samples"),
-        (None, Some(phase)) => progress(phase),
-        (None, None) => "about to begin".to_owned(),
+    let how_far = match picture.is_valid {
+        Some(is_valid) => format!("over: {}", if is_valid { "VALID" } else { "INVALID" }),
+        None => how_far(picture.snapshot),
     };
+    let title = &picture.title;
     let sut = format!("{} over {}", picture.about.sut_name, picture.about.transport);
     let first = fitted(&format!("{title} · {how_far}"), columns);
     vec![Line::styled(first, picture.paint.head()), Line::styled(fitted(&sut, columns), picture.paint.quiet())]
+}
+
+/// Returns the progress of a run that goes on.
+pub(super) fn how_far(snapshot: &Snapshot) -> String {
+    match (snapshot.loading, &snapshot.phase) {
+        (Some((loaded, loading)), _) => format!("loading {loaded} of {loading} samples"),
+        (None, Some(phase)) => progress(phase),
+        (None, None) => "about to begin".to_owned(),
+    }
 }
 
 /// Returns the progress of a phase: name, time, a bar.
@@ -81,18 +90,25 @@ fn row(found: Option<Percentiles>) -> String {
     values.map(|ns| format!("{:>10}", time(ns))).concat()
 }
 
-/// Returns the judgement so far: the verdict as it stands, then the rules in so many columns.
-pub(super) fn checks(picture: &Picture<'_>, width: u16, columns: usize) -> Vec<Line<'static>> {
-    let (standing, paint) = (&picture.snapshot.standing, picture.paint);
-    let width = usize::from(width);
+/// Returns the verdict as it stands, in words.
+pub(super) fn verdict(snapshot: &Snapshot) -> (State, String) {
+    let standing = &snapshot.standing;
     let state = standing.against().map_or(State::Open, |check| check.state);
-    let words = match &picture.snapshot.phase {
+    let words = match &snapshot.phase {
         Some(phase) if phase.is_accuracy && state < State::Fails => {
             "nothing against it so far; this phase is judged by its answers, after the run".to_owned()
         }
         Some(_) => standing.words(),
         None => "nothing is judged yet".to_owned(),
     };
+    (state, words)
+}
+
+/// Returns the judgement so far: the verdict as it stands, then the rules in so many columns.
+pub(super) fn checks(picture: &Picture<'_>, width: u16, columns: usize) -> Vec<Line<'static>> {
+    let (standing, paint) = (&picture.snapshot.standing, picture.paint);
+    let width = usize::from(width);
+    let (state, words) = verdict(picture.snapshot);
     let head = vec![
         Span::styled("verdict so far  ", paint.head()),
         Span::styled(fitted(&words, width - 16), paint.state(state)),

@@ -15,7 +15,7 @@ use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{self, EnterAlternateScreen, LeaveAlternateScreen};
 
 use super::draw;
-use super::picture::Picture;
+use super::picture::Scene;
 use super::size::too_small;
 
 /// Lines of the log that are shown at most.
@@ -80,13 +80,13 @@ impl Screen {
         lines.iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect()
     }
 
-    /// Draws the picture.
+    /// Draws the scene.
     ///
     /// # Errors
     /// The terminal is gone.
-    pub(super) fn draw(&mut self, picture: &Picture<'_>) -> io::Result<()> {
+    pub(super) fn draw(&mut self, scene: &Scene<'_>) -> io::Result<()> {
         if self.is_up() {
-            self.terminal.draw(|frame| draw::draw(frame, picture))?;
+            self.terminal.draw(|frame| draw::draw(frame, scene))?;
         }
         Ok(())
     }

@@ -9,13 +9,15 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+use super::super::viewer::Shown;
 use super::draw::draw;
-use super::history::History;
+use super::history::{Histories, History};
 use super::keys::Controls;
 use super::paint::Paint;
-use super::picture::Picture;
+use super::picture::Scene;
 use crate::live::about::About;
 use crate::live::about::tests::about;
+use crate::live::board::Newest;
 use crate::live::latencies::{Percentiles, Spread};
 use crate::live::phase::Phase;
 use crate::live::snapshot::{Node, Snapshot};
@@ -26,9 +28,9 @@ use lon_world::failures::Failed;
 const SIZES: [(u16, u16); 2] = [(80, 24), (200, 60)];
 
 /// Returns the text on a terminal of this size.
-fn shown(picture: &Picture<'_>, (columns, rows): (u16, u16)) -> String {
+fn shown(scene: &Scene<'_>, (columns, rows): (u16, u16)) -> String {
     let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
-    terminal.draw(|frame| draw(frame, picture)).unwrap();
+    terminal.draw(|frame| draw(frame, scene)).unwrap();
     let buffer = terminal.backend().buffer();
     let line = |row: u16| {
         let text: String = (0..columns).map(|column| buffer[(column, row)].symbol()).collect();
@@ -37,15 +39,27 @@ fn shown(picture: &Picture<'_>, (columns, rows): (u16, u16)) -> String {
     (0..rows).map(line).collect()
 }
 
-/// Compares the picture with the one that is kept, in both sizes.
+/// Compares the picture of one run with the one that is kept, in both sizes.
 fn compare(name: &str, about: &About, snapshot: &Snapshot, history: &History, controls: &Controls, log: &[String]) {
+    let histories = Histories::from([(None, history.clone())]);
+    compare_all(name, &[run(None, about, snapshot)], &histories, controls, log);
+}
+
+/// A run as it is shown while it goes on.
+fn run(tenant: Option<&str>, about: &About, snapshot: &Snapshot) -> Shown {
+    let (about, snapshot) = (Arc::new(about.clone()), Arc::new(snapshot.clone()));
+    Shown { tenant: tenant.map(str::to_owned), newest: Newest { about, snapshot, is_valid: None } }
+}
+
+/// Compares the picture of these runs with the one that is kept, in both sizes.
+fn compare_all(name: &str, runs: &[Shown], histories: &Histories, controls: &Controls, log: &[String]) {
     let paint = Paint { has_colours: true };
-    let picture = Picture { about, snapshot, history, controls, log, paint };
+    let scene = Scene { shown: runs, histories, controls, log, paint };
     for size in SIZES {
         let kept = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("src/display/dashboard/pictures")
             .join(PathBuf::from(format!("{name}-{}x{}.txt", size.0, size.1)));
-        let text = shown(&picture, size);
+        let text = shown(&scene, size);
         if std::env::var_os("LON_BLESS").is_some() {
             fs::write(&kept, &text).unwrap();
         }
@@ -202,12 +216,12 @@ fn long_names_are_cut_off_and_help_covers_the_middle() {
 
 #[test]
 fn charts_of_a_longer_time_show_more() {
-    let (about, snapshot, history, log) = (about(false), usual(), history(), log());
+    let (runs, log) = ([run(None, &about(false), &usual())], log());
+    let histories = Histories::from([(None, history())]);
     let mut controls = Controls::default();
     let picture = |controls: &Controls| {
         let paint = Paint { has_colours: false };
-        let (snapshot, log) = (&snapshot, log.as_slice());
-        shown(&Picture { about: &about, snapshot, history: &history, controls, log, paint }, SIZES[0])
+        shown(&Scene { shown: &runs, histories: &histories, controls, log: &log, paint }, SIZES[0])
     };
     let before = picture(&controls);
     controls.press(KeyEvent::new(KeyCode::Char('-'), KeyModifiers::NONE));
@@ -217,12 +231,43 @@ fn charts_of_a_longer_time_show_more() {
 
 #[test]
 fn a_terminal_that_has_become_too_small_is_told_so() {
-    let (about, snapshot, history) = (Arc::new(about(false)), usual(), history());
-    let (controls, paint) = (Controls::default(), Paint { has_colours: true });
-    let picture =
-        Picture { about: &about, snapshot: &snapshot, history: &history, controls: &controls, log: &[], paint };
+    let (runs, controls, paint) = ([run(None, &about(false), &usual())], Controls::default(), Paint { has_colours: true });
+    let scene = Scene { shown: &runs, histories: &Histories::default(), controls: &controls, log: &[], paint };
     for size in [(1, 1), (20, 5), (59, 40), (100, 15)] {
-        let text = shown(&picture, size);
+        let text = shown(&scene, size);
         assert!(size == (1, 1) || text.contains("the terminal has"), "{size:?}: {text}");
     }
+}
+
+/// Three tenants: one as it should be, one that answers too late, one that is over.
+fn tenants() -> Vec<Shown> {
+    let mut chat = About { benchmark: "tokens".to_owned(), ..about(true) };
+    chat.labels.clear();
+    let mut late = Snapshot { rate_per_s: 4.2, phase: Some(phase(100)), issued: 130, ended: 100, ..usual() };
+    late.standing.checks[2] = check("p99 TTFT", "3.2s", "2.0s at most", State::Fails);
+    let over = Snapshot { phase: Some(Phase { is_over: true, ..phase(60_000) }), issued: 60_000, ended: 60_000, ..usual() };
+    let mut backfill = run(Some("backfill"), &About { scenario: "Closed", ..about(false) }, &over);
+    backfill.newest.is_valid = Some(true);
+    vec![run(Some("vision"), &about(false), &usual()), run(Some("chat"), &chat, &late), backfill]
+}
+
+#[test]
+fn tenants_beside_each_other_and_one_of_them() {
+    let runs = tenants();
+    let histories = Histories::from([(Some("vision".to_owned()), history())]);
+    let mut controls = Controls { tenants: runs.len(), ..Controls::default() };
+    compare_all("tenants", &runs, &histories, &controls, &log());
+    controls.press(KeyEvent::new(KeyCode::Tab, KeyModifiers::NONE));
+    compare_all("tenant", &runs, &histories, &controls, &log());
+    controls.press(KeyEvent::new(KeyCode::Char('3'), KeyModifiers::NONE));
+    compare_all("tenant-over", &runs, &histories, &controls, &log());
+}
+
+#[test]
+fn tenants_that_have_not_begun_and_more_than_fit() {
+    compare_all("tenants-none", &[], &Histories::default(), &Controls::default(), &log());
+    let many: Vec<Shown> = (0..40).map(|i| run(Some(&format!("tenant-{i:02}")), &about(false), &usual())).collect();
+    let mut controls = Controls { tenants: many.len(), ..Controls::default() };
+    controls.press(KeyEvent::new(KeyCode::PageDown, KeyModifiers::NONE));
+    compare_all("tenants-many", &many, &Histories::default(), &controls, &log());
 }

@@ -115,13 +115,48 @@ impl NodeMetrics {
     }
 }
 
+impl NodeMetrics {
+    /// The sums over the runs of each model, and over all probes.
+    fn labelled(&self, sums: Sums) -> Vec<Labelled<'_>> {
+        let [run, probe] = PURPOSES.map(|purpose| [("purpose", purpose)]);
+        let runs = self.models.iter().zip(sums.runs);
+        let runs = runs.map(|(model, sum)| Labelled { labels: self.labels(MODEL, model, run), sum });
+        runs.chain([Labelled { labels: probe.to_vec(), sum: sums.probes }]).collect()
+    }
+
+    fn encode_sums(&self, teller: &mut Teller<'_>, sums: Sums) -> fmt::Result {
+        let sums = &self.labelled(sums)[..];
+        encode_each(families::RUNS_BEGUN, teller, sums, |sum| sum.begun)?;
+        encode_parts(families::RUNS_ENDED, teller, sums, |sum| {
+            vec![([("end", "client")], sum.ended), ([("end", "lapsed")], sum.lapsed)]
+        })?;
+        encode_each(families::RECEIVED, teller, sums, |sum| sum.received)?;
+        encode_each(families::ANSWERED, teller, sums, |sum| sum.answered)?;
+        encode_parts(families::FAILED, teller, sums, |sum| {
+            let kinds = FailureKind::ALL.into_iter().zip(sum.failed);
+            kinds.map(|(kind, number)| ([("reason", kind.name())], number)).collect()
+        })?;
+        encode_each(families::NAN, teller, sums, |sum| sum.nan)?;
+        encode_parts(families::NETWORK, teller, sums, |sum| {
+            let of_layer = |(layer, bytes)| {
+                directions(bytes).map(|(direction, number)| ([("layer", layer), ("direction", direction)], number))
+            };
+            layers(sum).into_iter().flat_map(of_layer).collect()
+        })?;
+        encode_each(families::RETRANSMITS, teller, sums, |sum| sum.retransmits)?;
+        encode_parts(families::HEARTBEATS, teller, sums, |sum| {
+            directions(sum.heartbeats).map(|(direction, number)| ([("direction", direction)], number)).to_vec()
+        })
+    }
+}
+
 impl Source for NodeMetrics {
     fn tell(&self, teller: &mut Teller<'_>) -> fmt::Result {
         self.encode_info(teller)?;
         self.encode_state(teller)?;
         let (sums, refused) = self.ledger.sums();
         families::REFUSED.encode_one(teller, Value::Number(refused))?;
-        encode_sums(teller, &sums)?;
+        self.encode_sums(teller, sums)?;
         self.encode_durations(teller)
     }
 }
@@ -138,41 +173,6 @@ const MODEL: &str = "model";
 /// Purposes that the node can be claimed for.
 const PURPOSES: [&str; 2] = ["run", "probe"];
 
-/// Encodes the sums over all runs and over all probes.
-fn encode_sums(teller: &mut Teller<'_>, sums: &Sums) -> fmt::Result {
-    let both = PURPOSES.into_iter().zip([sums.runs, sums.probes]);
-    let each = |number: fn(&Sum) -> u64| {
-        both.clone().map(move |(purpose, sum)| Series::new([("purpose", purpose)], number(&sum)))
-    };
-    encode_all(families::RUNS_BEGUN, teller, each(|sum| sum.begun))?;
-    let ended = both.clone().flat_map(|(purpose, sum)| {
-        let ends = [("client", sum.ended), ("lapsed", sum.lapsed)];
-        ends.map(|(end, number)| Series::new([("purpose", purpose), ("end", end)], number))
-    });
-    encode_all(families::RUNS_ENDED, teller, ended)?;
-    encode_all(families::RECEIVED, teller, each(|sum| sum.received))?;
-    encode_all(families::ANSWERED, teller, each(|sum| sum.answered))?;
-    let failed = both.clone().flat_map(|(purpose, sum)| {
-        let kinds = FailureKind::ALL.into_iter().zip(sum.failed);
-        kinds.map(move |(kind, number)| Series::new([("purpose", purpose), ("reason", kind.name())], number))
-    });
-    encode_all(families::FAILED, teller, failed)?;
-    encode_all(families::NAN, teller, each(|sum| sum.nan))?;
-    let bytes = both.clone().flat_map(|(purpose, sum)| {
-        layers(&sum).into_iter().flat_map(move |(layer, bytes)| {
-            directions(bytes).map(|(direction, number)| {
-                Series::new([("purpose", purpose), ("layer", layer), ("direction", direction)], number)
-            })
-        })
-    });
-    encode_all(families::NETWORK, teller, bytes)?;
-    encode_all(families::RETRANSMITS, teller, each(|sum| sum.retransmits))?;
-    let heartbeats = both.flat_map(|(purpose, sum)| {
-        directions(sum.heartbeats).map(|(way, number)| Series::new([("purpose", purpose), ("direction", way)], number))
-    });
-    encode_all(families::HEARTBEATS, teller, heartbeats)
-}
-
 /// The layers in which bytes are counted, by the names that `network_report.json` has for them.
 fn layers(sum: &Sum) -> [(&'static str, [u64; 2]); 4] {
     let Sum { tensor_bytes, encoded_bytes, message_bytes, socket_bytes, .. } = *sum;
@@ -186,25 +186,35 @@ fn directions(numbers: [u64; 2]) -> [(&'static str, u64); 2] {
     [(in_name, ingress), (out_name, egress)]
 }
 
-/// One number and its labels.
-struct Series<const N: usize> {
-    labels: [(&'static str, &'static str); N],
-    number: u64,
+/// A sum, and the labels of its numbers.
+struct Labelled<'a> {
+    labels: Vec<(&'a str, &'a str)>,
+    sum: Sum,
 }
 
-impl<const N: usize> Series<N> {
-    fn new(labels: [(&'static str, &'static str); N], number: u64) -> Series<N> {
-        Series { labels, number }
-    }
-}
-
-fn encode_all<const N: usize>(
+/// Encodes one number of each sum.
+fn encode_each(
     family: Family,
     teller: &mut Teller<'_>,
-    series: impl Iterator<Item = Series<N>>,
+    sums: &[Labelled<'_>],
+    number: fn(&Sum) -> u64,
 ) -> fmt::Result {
-    let series: Vec<Series<N>> = series.collect();
-    family.encode(teller, series.iter().map(|it| (&it.labels[..], Value::Number(it.number))))
+    family.encode(teller, sums.iter().map(|it| (&it.labels[..], Value::Number(number(&it.sum)))))
+}
+
+/// Encodes several numbers of each sum, each with more labels.
+fn encode_parts<'a, const L: usize>(
+    family: Family,
+    teller: &mut Teller<'_>,
+    sums: &[Labelled<'a>],
+    parts: fn(&Sum) -> Vec<([(&'static str, &'static str); L], u64)>,
+) -> fmt::Result {
+    let mut series: Vec<(Vec<(&'a str, &'a str)>, u64)> = Vec::new();
+    for it in sums {
+        let labelled = |(more, number)| (it.labels.iter().copied().chain(more).collect(), number);
+        series.extend(parts(&it.sum).into_iter().map(labelled));
+    }
+    family.encode(teller, series.iter().map(|(labels, number)| (&labels[..], Value::Number(*number))))
 }
 
 fn buckets(sizes: BatchSizes) -> Buckets {

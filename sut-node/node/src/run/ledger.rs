@@ -13,14 +13,13 @@ use super::failure::FailureCounts;
 use super::report;
 use super::state::Run;
 
-/// The sums over all runs, and apart from them over all probes.
+/// The sums over the runs of each model, and apart from them over all probes.
 pub(crate) struct Ledger {
     books: Mutex<Books>,
     /// Durations of the samples of runs, by the number of their model.
     pub(crate) durations: Vec<DurationShares>,
 }
 
-#[derive(Default)]
 struct Books {
     /// Of runs that are over, and of which nothing can come any more.
     settled: Sums,
@@ -29,9 +28,10 @@ struct Books {
 }
 
 /// Sums over the node's runs and probes until now.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Sums {
-    pub(crate) runs: Sum,
+    /// Of runs, by the number of their model.
+    pub(crate) runs: Vec<Sum>,
     pub(crate) probes: Sum,
 }
 
@@ -64,7 +64,8 @@ impl Ledger {
     /// An empty ledger of a node with so many models.
     pub(crate) fn new(models: usize) -> Ledger {
         let durations = std::iter::repeat_with(DurationShares::default).take(models).collect();
-        Ledger { books: Mutex::default(), durations }
+        let settled = Sums { runs: vec![Sum::default(); models], probes: Sum::default() };
+        Ledger { books: Mutex::new(Books { settled, open: Vec::new(), refused: 0 }), durations }
     }
 
     /// Where one stream of a run that asks this model counts durations: see [`DurationShares::lend`].
@@ -88,7 +89,7 @@ impl Ledger {
     pub(crate) fn sums(&self) -> (Sums, u64) {
         let mut books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
         books.settle();
-        let mut sums = books.settled;
+        let mut sums = books.settled.clone();
         books.open.iter().for_each(|run| sums.add(run));
         (sums, books.refused)
     }
@@ -110,8 +111,11 @@ impl Books {
 
 impl Sums {
     fn add(&mut self, run: &Run) {
-        let sum = if run.is_probe { &mut self.probes } else { &mut self.runs };
-        *sum += Sum::of(run);
+        let sum = if run.is_probe { Some(&mut self.probes) } else { self.runs.get_mut(run.model) };
+        // A run's model is one of the node's.
+        if let Some(sum) = sum {
+            *sum += Sum::of(run);
+        }
     }
 }
 
@@ -186,7 +190,7 @@ mod tests {
         first.count_received(5);
         first.counters.add_message_in(120, 100);
         assert_eq!(
-            ledger.sums().0.runs,
+            ledger.sums().0.runs[0],
             Sum {
                 begun: 1,
                 received: 5,
@@ -207,7 +211,7 @@ mod tests {
         drop((first, second));
         for _ in 0..2 {
             let (sums, refused) = ledger.sums();
-            let Sum { begun, ended, lapsed, received, answered, failed, .. } = sums.runs;
+            let Sum { begun, ended, lapsed, received, answered, failed, .. } = sums.runs[0];
             assert_eq!((begun, ended, lapsed, received, answered, refused), (2, 1, 1, 7, 7, 0));
             assert_eq!(failed, [1, 0, 0, 0, 0, 3]);
             assert_eq!(sums.probes, Sum::default());
@@ -223,6 +227,25 @@ mod tests {
         probe.count_received(9);
         ledger.refused();
         let (sums, refused) = ledger.sums();
-        assert_eq!((sums.runs, sums.probes.received, sums.probes.begun, refused), (Sum::default(), 9, 1, 1));
+        assert_eq!((sums.runs[0], sums.probes.received, sums.probes.begun, refused), (Sum::default(), 9, 1, 1));
+    }
+
+    #[test]
+    fn runs_are_counted_by_their_models() {
+        let ledger = Ledger::new(3);
+        let of = |model, samples| {
+            let pass = RunPass::new(Bytes::from_static(&[1; 16]), Bytes::from_static(&[2; 32]));
+            let run = Run::new(pass, "a test".to_owned(), Limits::default(), Purpose::Run(Codecs::NONE), None);
+            let run = Arc::new(run.of_tenant(model, None));
+            ledger.begun(&run);
+            run.count_received(samples);
+            run
+        };
+        let open = of(2, 7);
+        drop((of(0, 1), of(2, 10)));
+        let received = |ledger: &Ledger| ledger.sums().0.runs.iter().map(|sum| sum.received).collect::<Vec<_>>();
+        assert_eq!(received(&ledger), [1, 0, 17]);
+        drop(open);
+        assert_eq!(received(&ledger), [1, 0, 17]);
     }
 }
