@@ -60,7 +60,12 @@ impl Fleet {
         let mut shell = Command::new("sh");
         let done = shell.args(["-c", line]).current_dir(self.folder.path()).env("PATH", path).output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Finished { code: done.status.code(), stdout: text(&done.stdout), stderr: text(&done.stderr) }
+        Finished {
+            code: done.status.code(),
+            stdout: text(&done.stdout),
+            stderr: text(&done.stderr),
+            ..Finished::default()
+        }
     }
 }
 

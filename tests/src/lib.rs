@@ -32,5 +32,6 @@ pub mod secrets;
 pub mod servers;
 pub mod stats;
 pub mod test_run;
+pub mod threads;
 pub mod traffic;
 pub mod unusual_runs;

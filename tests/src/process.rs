@@ -13,7 +13,7 @@ use nix::unistd::Pid;
 use tokio::net::TcpSocket;
 
 use crate::fabric::Host;
-use crate::schemas;
+use crate::{schemas, threads};
 
 /// Where the tests' own build put a program.
 ///
@@ -111,7 +111,7 @@ impl SutNode {
 
     /// The same, and what it said on standard error.
     pub fn wait_with_log(mut self) -> (Option<i32>, String) {
-        let code = wait(&mut self.child, Duration::from_secs(300));
+        let code = wait(&mut self.child, Duration::from_secs(300), |_| {});
         let log = self.log.take().and_then(|log| log.join().ok());
         (code, log.unwrap_or_default())
     }
@@ -168,7 +168,7 @@ impl Drop for LoadGen {
 }
 
 /// Exit code and output of a program that has ended.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Finished {
     /// Its exit code; none when a signal ended it.
     pub code: Option<i32>,
@@ -176,7 +176,12 @@ pub struct Finished {
     pub stdout: String,
     /// Standard error.
     pub stderr: String,
+    /// Its threads after [`SLOW`], where it took so long to end.
+    pub slow: Option<String>,
 }
+
+/// From this time on it is of interest where a program is that is expected to end.
+const SLOW: Duration = Duration::from_secs(30);
 
 impl LoadGen {
     /// Starts `loadgen-node` with these arguments.
@@ -293,7 +298,8 @@ impl LoadGen {
     pub fn finish_within(mut self, patience: Duration) -> Finished {
         let stdout = collect(self.child.stdout.take());
         let stderr = collect(self.child.stderr.take());
-        let code = wait(&mut self.child, patience);
+        let mut slow = None;
+        let code = wait(&mut self.child, patience, |pid| slow = Some(threads::of(pid)));
         let before = String::from_utf8_lossy(&self.seen).into_owned();
         let stderr = before + &stderr.join().expect("read");
         let stdout = String::from_utf8_lossy(&self.printed).into_owned() + &stdout.join().expect("read");
@@ -301,7 +307,7 @@ impl LoadGen {
         if code.is_some() && !stdout.is_empty() && !self.prints.is_empty() {
             schemas::assert_fits(self.prints, &stdout);
         }
-        Finished { code, stdout, stderr }
+        Finished { code, stdout, stderr, slow }
     }
 }
 
@@ -320,11 +326,19 @@ fn send(child: &Child, signal: Signal) {
     kill(Pid::from_raw(child.id() as i32), signal).expect("the process takes signals");
 }
 
-fn wait(child: &mut Child, patience: Duration) -> Option<i32> {
-    let deadline = Instant::now() + patience;
+/// Waits for the end of a program; `is_slow` has its number, once, where that takes longer than [`SLOW`].
+fn wait(child: &mut Child, patience: Duration, is_slow: impl FnOnce(u32)) -> Option<i32> {
+    let begun = Instant::now();
+    let deadline = begun + patience;
+    let mut is_slow = Some(is_slow);
     loop {
         if let Some(status) = child.try_wait().expect("a child can be waited for") {
             return status.code();
+        }
+        if begun.elapsed() > SLOW
+            && let Some(is_slow) = is_slow.take()
+        {
+            is_slow(child.id());
         }
         if Instant::now() > deadline {
             let _ = child.kill();

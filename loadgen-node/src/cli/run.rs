@@ -201,7 +201,8 @@ pub(crate) struct RunArgs {
     pub(crate) no_report: bool,
     /// The display of the run meanwhile: line, dashboard or none.
     ///
-    /// The dashboard takes the whole terminal and has keys; h explains them.
+    /// The dashboard takes the whole terminal and has keys; h explains them. It shows the tenants of a mix beside each
+    /// other.
     #[arg(long, value_enum, default_value_t = UiArg::Line, env = "LON_UI", help_heading = OUTPUT,
           hide_possible_values = true, hide_default_value = true, value_name = "UI")]
     pub(crate) ui: UiArg,

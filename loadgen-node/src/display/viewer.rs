@@ -68,9 +68,8 @@ pub(crate) struct Tenants(pub(crate) Vec<(String, Board)>);
 
 impl Runs for Tenants {
     fn look(&mut self) -> Vec<Shown> {
-        let shown = |(name, board): &(String, Board)| {
-            board.newest().map(|newest| Shown { tenant: Some(name.clone()), newest })
-        };
+        let shown =
+            |(name, board): &(String, Board)| board.newest().map(|newest| Shown { tenant: Some(name.clone()), newest });
         self.0.iter().filter_map(shown).collect()
     }
 }

@@ -63,7 +63,12 @@ fn sut_node(backend: &str) -> Finished {
         .output()
         .unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    Finished { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    Finished {
+        code: output.status.code(),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+        ..Finished::default()
+    }
 }
 
 #[test]

@@ -65,6 +65,9 @@ fn judge(cell: &Cell) -> Line {
     fault(has_folder && expected.files == Files::None, "a run that never began left a folder".to_owned());
     fault(!has_folder && expected.files == Files::Kept, "there is no run folder".to_owned());
     fault(said.contains("panicked at"), format!("a panic: {said}"));
+    if let Some(threads) = finished.slow.as_ref().filter(|_| lasted > expected.within) {
+        println!("{cell} took {lasted:.1?}; its threads after 30 s:\n{threads}{said}");
+    }
     let within = expected.within * cell.patience();
     fault(lasted > within, format!("ended after {lasted:.1?}, {within:?} allowed: {said}"));
     faults.extend(scene.leave());

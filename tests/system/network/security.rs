@@ -44,7 +44,12 @@ fn serve(flags: &[&str]) -> Finished {
         .output()
         .unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    Finished { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    Finished {
+        code: output.status.code(),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+        ..Finished::default()
+    }
 }
 
 #[test]

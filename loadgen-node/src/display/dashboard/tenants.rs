@@ -71,7 +71,8 @@ fn tenant(frame: &mut Frame<'_>, scene: &Scene<'_>, run: &Shown, name_width: usi
     let parts = [Span::styled(short, scene.paint.head()), Span::raw(format!("{gap}{}", figures(run)))];
     frame.render_widget(Paragraph::new(Line::from_iter(parts)), numbers_row);
 
-    let [words_area, curve] = Layout::horizontal([Constraint::Fill(2), Constraint::Fill(1)]).spacing(2).areas(verdict_row);
+    let [words_area, curve] =
+        Layout::horizontal([Constraint::Fill(2), Constraint::Fill(1)]).spacing(2).areas(verdict_row);
     let (state, words) = verdict(run);
     let words = fitted(&words, usize::from(words_area.width.saturating_sub(4)));
     let line = Line::styled(format!("  {} {words}", sign(state)), scene.paint.state(state));

@@ -231,7 +231,8 @@ fn charts_of_a_longer_time_show_more() {
 
 #[test]
 fn a_terminal_that_has_become_too_small_is_told_so() {
-    let (runs, controls, paint) = ([run(None, &about(false), &usual())], Controls::default(), Paint { has_colours: true });
+    let (runs, controls, paint) =
+        ([run(None, &about(false), &usual())], Controls::default(), Paint { has_colours: true });
     let scene = Scene { shown: &runs, histories: &Histories::default(), controls: &controls, log: &[], paint };
     for size in [(1, 1), (20, 5), (59, 40), (100, 15)] {
         let text = shown(&scene, size);
@@ -245,7 +246,8 @@ fn tenants() -> Vec<Shown> {
     chat.labels.clear();
     let mut late = Snapshot { rate_per_s: 4.2, phase: Some(phase(100)), issued: 130, ended: 100, ..usual() };
     late.standing.checks[2] = check("p99 TTFT", "3.2s", "2.0s at most", State::Fails);
-    let over = Snapshot { phase: Some(Phase { is_over: true, ..phase(60_000) }), issued: 60_000, ended: 60_000, ..usual() };
+    let over =
+        Snapshot { phase: Some(Phase { is_over: true, ..phase(60_000) }), issued: 60_000, ended: 60_000, ..usual() };
     let mut backfill = run(Some("backfill"), &About { scenario: "Closed", ..about(false) }, &over);
     backfill.newest.is_valid = Some(true);
     vec![run(Some("vision"), &about(false), &usual()), run(Some("chat"), &chat, &late), backfill]

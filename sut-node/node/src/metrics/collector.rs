@@ -193,12 +193,7 @@ struct Labelled<'a> {
 }
 
 /// Encodes one number of each sum.
-fn encode_each(
-    family: Family,
-    teller: &mut Teller<'_>,
-    sums: &[Labelled<'_>],
-    number: fn(&Sum) -> u64,
-) -> fmt::Result {
+fn encode_each(family: Family, teller: &mut Teller<'_>, sums: &[Labelled<'_>], number: fn(&Sum) -> u64) -> fmt::Result {
     family.encode(teller, sums.iter().map(|it| (&it.labels[..], Value::Number(number(&it.sum)))))
 }
 
