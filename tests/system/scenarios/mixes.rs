@@ -340,9 +340,9 @@ fn a_node_counts_the_samples_of_each_model() {
 #[test]
 fn a_tenant_that_is_quicker_than_its_plan_goes_on_to_the_end() {
     let node = SutNode::start("a", "null=null", &["--backend", "slow=synthetic:constant=1ms"]);
-    // The plan expects one second for the first tenant, which takes some milliseconds.
-    let quick = "scenario = \"Closed\"\nsettings = { concurrency = 1, target_latency = 3600000, \
-                 min_query_count = 5, min_duration = 0 }";
+    // The plan expects 100 ms for each query of the first tenant, which takes less than one.
+    let quick = "scenario = \"SingleStream\"\nsettings = { target_latency = 100, min_query_count = 5, \
+                 min_duration = \"300ms\" }";
     let file = format!("{}{}", tenant("quick", "null", 10, quick), tenant("slow", "slow", 10, &server(50)));
     let mixed = Mixed::run(&[&node], &file, &[]);
     assert_eq!(mixed.finished.code, Some(0), "{:?}", mixed.finished);

@@ -48,6 +48,12 @@ pub(super) const HELP: [(&str, &str); 8] = [
 ];
 
 impl Controls {
+    /// The view of so many tenants before the first key.
+    #[cfg(test)]
+    pub(super) fn of_tenants(tenants: usize) -> Controls {
+        Controls { tenants, ..Controls::default() }
+    }
+
     /// Returns the span of time that the charts show, s. `usize::MAX` means all.
     pub(super) fn span_s(&self) -> usize {
         SPANS_S.get(self.span).copied().unwrap_or(usize::MAX)

@@ -257,7 +257,7 @@ fn tenants() -> Vec<Shown> {
 fn tenants_beside_each_other_and_one_of_them() {
     let runs = tenants();
     let histories = Histories::from([(Some("vision".to_owned()), history())]);
-    let mut controls = Controls { tenants: runs.len(), ..Controls::default() };
+    let mut controls = Controls::of_tenants(runs.len());
     compare_all("tenants", &runs, &histories, &controls, &log());
     controls.press(KeyEvent::new(KeyCode::Tab, KeyModifiers::NONE));
     compare_all("tenant", &runs, &histories, &controls, &log());
@@ -269,7 +269,7 @@ fn tenants_beside_each_other_and_one_of_them() {
 fn tenants_that_have_not_begun_and_more_than_fit() {
     compare_all("tenants-none", &[], &Histories::default(), &Controls::default(), &log());
     let many: Vec<Shown> = (0..40).map(|i| run(Some(&format!("tenant-{i:02}")), &about(false), &usual())).collect();
-    let mut controls = Controls { tenants: many.len(), ..Controls::default() };
+    let mut controls = Controls::of_tenants(many.len());
     controls.press(KeyEvent::new(KeyCode::PageDown, KeyModifiers::NONE));
     compare_all("tenants-many", &many, &Histories::default(), &controls, &log());
 }

@@ -197,12 +197,15 @@ fn encode_each(family: Family, teller: &mut Teller<'_>, sums: &[Labelled<'_>], n
     family.encode(teller, sums.iter().map(|it| (&it.labels[..], Value::Number(number(&it.sum)))))
 }
 
+/// Numbers of a sum, each with so many more labels.
+type Parts<const L: usize> = Vec<([(&'static str, &'static str); L], u64)>;
+
 /// Encodes several numbers of each sum, each with more labels.
 fn encode_parts<'a, const L: usize>(
     family: Family,
     teller: &mut Teller<'_>,
     sums: &[Labelled<'a>],
-    parts: fn(&Sum) -> Vec<([(&'static str, &'static str); L], u64)>,
+    parts: fn(&Sum) -> Parts<L>,
 ) -> fmt::Result {
     let mut series: Vec<(Vec<(&'a str, &'a str)>, u64)> = Vec::new();
     for it in sums {
