@@ -51,8 +51,8 @@ pub enum ConnectError {
     },
     /// Another run has a node.
     #[error(
-        "SUT node {address} refused {call}: {reason} (--wait-ready waits for it; it is free within 11 s where the \
-         program that has it died)"
+        "SUT node {address} refused {call}: {reason} (--wait-ready 60s waits until it is free; a node frees itself \
+         within 11 s where the program that has it died)"
     )]
     Busy {
         /// The node's address.

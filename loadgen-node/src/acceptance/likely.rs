@@ -90,7 +90,7 @@ fn starved_host(suffers: &Suffers<'_>, at: usize) -> Option<(String, String)> {
     let longer = waits.filter(|(_, was, is)| *is >= STARVED && was.is_none_or(|was| *is > was));
     let (name, was, is) = longer.max_by(|a, b| a.2.total_cmp(&b.2))?;
     let was = was.map(|was| format!("; it was {was:.2} s")).unwrap_or_default();
-    Some((name.to_owned(), format!("its threads waited {is:.2} s a second for a core that others had{was}")))
+    Some((name.to_owned(), format!("its threads had no core for {is:.2} s of each second{was}")))
 }
 
 /// The host of both ends, where they are one host.

@@ -35,7 +35,7 @@ pub(crate) fn starved(probe: &ProbeDocument) -> Vec<String> {
         for node in &fabric.nodes {
             for (name, end) in [("the LoadGen node", &node.loadgen), (node.name.as_str(), &node.sut)] {
                 let told = |wait: f64| {
-                    format!("over {}, threads of {name} waited {wait:.2} s a second for a core", fabric.transport)
+                    format!("over {}, threads of {name} had no core for {wait:.2} s of each second", fabric.transport)
                 };
                 starved.extend(wait(end).map(told).filter(|told| !starved.contains(told)));
             }

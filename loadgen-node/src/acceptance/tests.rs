@@ -201,7 +201,7 @@ fn an_end_that_waited_for_a_core_speaks_for_its_host() {
     let waiting = |up| EndDocument { core_wait_s_per_s: ByWay { up: Some(up), down: None, both: None }, ..end(0.1) };
     let found = one_node([end(0.1), waiting(0.1)], [waiting(0.3), waiting(0.79)]);
     assert_eq!((found.place, found.name.as_deref()), (Place::Host, Some("N1")));
-    assert_eq!(found.why, "its threads waited 0.79 s a second for a core that others had; it was 0.10 s");
+    assert_eq!(found.why, "its threads had no core for 0.79 s of each second; it was 0.10 s");
     let found = one_node([end(0.1), end(0.1)], [waiting(0.1), waiting(0.1)]);
     assert_eq!(found.place, Place::Link, "cores were there");
 }
@@ -212,7 +212,7 @@ fn a_baseline_of_a_busy_host_is_a_weak_one() {
     assert!(starved(&steady).is_empty() && saved(&steady, 0.05, "good.json").contains("a baseline for"));
     steady.fabric.nodes[0].sut =
         Some(EndDocument { core_wait_s_per_s: ByWay { up: Some(0.79), down: None, both: Some(0.1) }, ..end(0.1) });
-    let told = "over tcp, threads of N1 waited 0.79 s a second for a core";
+    let told = "over tcp, threads of N1 had no core for 0.79 s of each second";
     assert_eq!(starved(&steady), [told]);
     let told = format!("a weak baseline: {told}, and a later probe may find that core free");
     assert_eq!(saved(&steady, 0.05, "good.json"), format!("\nSaved good.json, {told}\n"));

@@ -75,7 +75,7 @@ pub(super) fn quantity_text(quantity: Option<&RepeatSpread>) -> String {
     let text = Unit::named(&quantity.unit).text(quantity.median);
     let repeats = quantity.values.iter().flatten().count();
     match quantity.spread_percent.filter(|_| repeats > 1) {
-        Some(percent) => format!("{text} ({percent:.1} % apart)"),
+        Some(percent) => format!("{text} (spread {percent:.1} %)"),
         None => text,
     }
 }
@@ -267,7 +267,7 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 1 + 4 + 1 + 1, "{text}");
         assert!(
-            lines[1].contains("VALID    99.500 %, reached  100.00/s (8.0 % apart)  2.0ms (50.0 % apart)"),
+            lines[1].contains("VALID    99.500 %, reached  100.00/s (spread 8.0 %)  2.0ms (spread 50.0 %)"),
             "{text}"
         );
         assert_eq!(lines[5], "transport=tcp+target_qps=200: a node is gone");

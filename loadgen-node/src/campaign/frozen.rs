@@ -57,7 +57,8 @@ impl Campaign {
             let is_known = |cell: &&PlannedCell| !frozen.cells.contains(cell);
             let cell = now.cells.iter().find(is_known).map_or("the order of the runs", |cell| &cell.name);
             bail!(
-                "{} was begun with another plan (first difference: {cell}): give another `out`, or move it away",
+                "the file has changed since {} was begun with another plan (first difference: {cell}): give another \
+                 `out`, or move that folder away",
                 self.out.display()
             );
         }

@@ -138,7 +138,7 @@ impl CampaignRun {
         let why = self.reason.as_deref().unwrap_or("it does not say why");
         let told = match self.outcome {
             RunOutcome::Result => "the accuracy run does not meet its target",
-            RunOutcome::Failed | RunOutcome::Skipped => "the accuracy run came to no result",
+            RunOutcome::Failed | RunOutcome::Skipped => "the accuracy run ended without a result",
         };
         (is_accuracy && !is_met).then(|| format!("{told}: {why}"))
     }
@@ -169,7 +169,7 @@ mod tests {
         keep(&jobs[0], &failed).unwrap();
         assert_eq!((failed.outcome, failed.exit_code, failed.wall_s), (RunOutcome::Failed, Some(4), 1.5));
         let why = failed.misses_target().unwrap();
-        assert_eq!(why, "the accuracy run came to no result: a node is gone");
+        assert_eq!(why, "the accuracy run ended without a result: a node is gone");
         assert_eq!(now(&jobs[0]), State::Ended(Box::new(failed)));
         let skipped = of_skipped(&jobs[1], &ended);
         std::fs::remove_dir_all(campaign.out.join("cell")).unwrap();

@@ -62,7 +62,7 @@ pub(crate) struct PlanArgs {
           env = "LON_PROBE_DURATION", help_heading = WHAT)]
     pub(crate) duration: Duration,
     /// Bytes of payload after which a measurement ends, whatever its duration.
-    #[arg(long, value_name = "BYTES", default_value = "8000000000", env = "LON_PROBE_MAX_BYTES",
+    #[arg(long, value_name = "BYTES", default_value_t = MAX_PEER_PROBE_BYTES, env = "LON_PROBE_MAX_BYTES",
           value_parser = clap::value_parser!(u64).range(1_000_000..), help_heading = WHAT,
           hide_short_help = true)]
     pub(crate) max_bytes: u64,

@@ -153,7 +153,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_enum, default_value_t = SpinArg::Auto, env = "LON_SPIN",
           help_heading = EXPERT, hide_short_help = true)]
     pub(crate) spin: SpinArg,
-    /// The issuing thread does the network's work and never sleeps: lowest latency, one core burnt. The SUT node has
+    /// The issuing thread does the network's work and never sleeps: lowest latency, one full core. The SUT node has
     /// the same flag.
     #[arg(long, conflicts_with = "io_threads", env = "LON_BUSY_POLL", help_heading = EXPERT, hide_short_help = true)]
     pub(crate) busy_poll: bool,

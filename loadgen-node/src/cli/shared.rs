@@ -167,9 +167,9 @@ pub(crate) struct ConfFiles {
     pub(crate) audit_conf: Option<PathBuf>,
     /// MLPerf round of the settings: v5.0 to v6.1, or v0.5.
     ///
-    /// Unless given, v6.1: all of it for benchmarks of MLPerf, its seeds for the others. With the flag
-    /// every benchmark has all of it, such as min_duration of 600 s. v0.5 has scenarios, keys and a
-    /// verdict of its own, without early stopping.
+    /// Unless given, v6.1. Benchmarks of MLPerf take all settings of the round. Other benchmarks take only its seeds;
+    /// with the flag they also take its settings, such as min_duration of 600 s. v0.5 has scenarios, keys and a verdict
+    /// of its own, without early stopping.
     #[arg(long, value_name = "ROUND", value_parser = rounds, env = "LON_RULES", help_heading = WHAT,
           alias = "round")]
     pub(crate) rules: Option<&'static Rules>,

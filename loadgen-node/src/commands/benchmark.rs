@@ -37,8 +37,8 @@ fn init(args: &BenchmarkInitArgs) -> Outcome {
         "{file} is written for the model of node {}: {}\n\
          {data} is written: {SAMPLES} samples of zeros, to be replaced by your own{sizes}\n\
          Speed: loadgen-node run {way} --benchmark {file} --dataset {data} --scenario Server --set target_qps=auto\n\
-         Accuracy: lay labels.txt or labels.npy beside the samples, and take the # before [accuracy] away in {file}; \
-         --mode SubmissionRun scores the answers, then measures the speed\n",
+         Accuracy: put labels.txt or labels.npy beside the samples, and remove the # from the last three lines of \
+         {file}; --mode SubmissionRun scores the answers, then measures the speed\n",
         node.name, node.inputs,
     ))
 }

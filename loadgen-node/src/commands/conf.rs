@@ -73,7 +73,7 @@ pub(super) fn view(test: &TestArgs, name: &str, scenario: Scenario) -> Outcome<V
     let qsl = samples.counts;
     if !has_samples {
         warnings.push(format!(
-            "{name} has no dataset here: its library is taken to have {} samples \
+            "{name} has no dataset here: a QSL of {} samples is assumed \
                  (performance_sample_count_override, or {} without), and \
                  predicted bytes leave the samples themselves out",
             qsl.total,

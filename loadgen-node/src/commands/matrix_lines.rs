@@ -53,7 +53,12 @@ fn table(text: &mut String, matrix: &MatrixDocument, head: &str, cell: impl Fn(&
 
 /// Of many nodes the slowest ways, and the longest round trips.
 fn slowest(text: &mut String, matrix: &MatrixDocument) {
-    let _ = writeln!(text, "  {} nodes; the {SLOWEST} slowest of {} ways:", matrix.nodes.len(), matrix.ways.len());
+    let _ = writeln!(
+        text,
+        "  {} nodes; the {SLOWEST} slowest of {} links, each direction by itself:",
+        matrix.nodes.len(),
+        matrix.ways.len()
+    );
     let mut ways: Vec<(&WayDocument, f64)> =
         matrix.ways.iter().filter_map(|way| Some((way, way.goodput_gbit_s?))).collect();
     ways.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -77,21 +82,27 @@ fn failures(text: &mut String, matrix: &MatrixDocument) {
         let _ = writeln!(text, "  NOT measured, {} <-> {}: {why}", way.from, way.to);
     }
     if failed.len() > 2 * MOST_FAILURES {
-        let _ = writeln!(text, "  and {} pairs more", failed.len() / 2 - MOST_FAILURES);
+        let more = failed.len() / 2 - MOST_FAILURES;
+        let _ = writeln!(text, "  and {more} more pair{}", if more == 1 { "" } else { "s" });
     }
 }
 
 fn judgement(text: &mut String, matrix: &MatrixDocument) {
     let judged = &matrix.judgement;
     let (Some(usual), Some(least)) = (judged.usual_gbit_s, judged.least_gbit_s) else {
-        text.push_str("  Not judged: no way between two addresses was measured\n");
+        text.push_str("  Not judged: no link between two hosts was measured\n");
         return;
     };
+    let below = (1.0 - least / usual) * 100.0;
     let [usual, least] = [usual, least].map(|gbit_s| rate(Some(gbit_s * 1e9)));
-    let _ = writeln!(text, "  Usual is {usual}; less than {least} is slow (--tolerance, or what ways scatter)");
+    let why = match below > judged.tolerance_percent + 0.05 {
+        true => format!("the links differ among themselves; --tolerance is {} %", judged.tolerance_percent),
+        false => "--tolerance".to_owned(),
+    };
+    let _ = writeln!(text, "  Median {usual}. A link below {least} is slow: {below:.0} % below the median ({why}).");
     if !judged.tells_hosts_from_links {
         text.push_str(
-            "  A bad host is not told from a bad link: that takes four nodes with all of their ways measured\n",
+            "  A bad host and a bad link look the same here: four nodes, all links measured, tell them apart\n",
         );
     }
     for suspect in &judged.suspects {
@@ -99,7 +110,7 @@ fn judgement(text: &mut String, matrix: &MatrixDocument) {
         let _ = writeln!(text, "  SLOW: {what}\n        {cause}");
     }
     if judged.suspects.is_empty() {
-        text.push_str("  Nothing is slow\n");
+        text.push_str("  No link and no host is slow. Round trips are shown, and not judged.\n");
     }
 }
 
@@ -144,7 +155,7 @@ mod tests {
     fn too_few_nodes_and_failures_are_said() {
         let mut two = matrix(&[vec![0.0, 1.0], vec![1.0, 0.0]]);
         let even = text(&judged(&two));
-        assert!(even.contains("takes four nodes") && even.contains("Nothing is slow"), "{even}");
+        assert!(even.contains("four nodes") && even.contains("No link and no host is slow"), "{even}");
         for way in two.ways.values_mut() {
             way.repeats_bits_per_s.clear();
             way.error = Some("no route".to_owned());

@@ -26,7 +26,8 @@ fn measured(table: &mut Table, fabric: &FabricDocument) {
     let transport = fabric.transport.as_str();
     for node in &fabric.nodes {
         let trips = node.rtt_ns.iter().map(|rtt| (format!("{} bytes", rtt.bytes), [rtt.p50, rtt.p90, rtt.p99]));
-        let loaded = node.loaded_rtt_ns.map(|at| ("64 bytes, link full".to_owned(), [at.p50, at.p90, at.p99]));
+        let loaded =
+            node.loaded_rtt_ns.map(|at| ("64 bytes, both directions full".to_owned(), [at.p50, at.p90, at.p99]));
         for (of, percentiles) in trips.chain(loaded) {
             for (quantity, ns) in ["round trip p50", "round trip p90", "round trip p99"].into_iter().zip(percentiles) {
                 table.row([transport, &node.name, quantity, &of, &ns.to_string(), "ns"]);

@@ -13,7 +13,7 @@ pub(super) fn line(interval: &WatchDocument) -> String {
     let loaded =
         |rtt: Option<Percentiles>| rtt.map_or("-".to_owned(), |rtt| format!("{:.1?}", Duration::from_nanos(rtt.p99)));
     let mut line = format!(
-        "{}  up {:>12}  down {:>12}  p99 under load {} up, {} down",
+        "{}  up {:>12}  down {:>12}  RTT p99 of 64 B: {} (up full), {} (down full)",
         interval.at,
         rate(interval.up_gbit_s),
         rate(interval.down_gbit_s),

@@ -16,10 +16,10 @@ pub(super) fn rate(per_s: f64) -> String {
     format!("{value:.*}{unit}", if whole_alone { 0 } else { digits(value) })
 }
 
-/// Bytes a second with three digits: `0 B/s`, `12.3 kB/s`, `3.70 GB/s`.
-pub(super) fn bytes_per_s(per_s: f64) -> String {
-    let (value, unit) = scaled(per_s, &["B/s", "kB/s", "MB/s", "GB/s", "TB/s"]);
-    format!("{value:.*} {unit}", if unit == "B/s" { 0 } else { digits(value) })
+/// Bytes a second as bits with three digits: `0 bit/s`, `12.3 kbit/s`, `3.70 Gbit/s`.
+pub(super) fn bandwidth(bytes_per_s: f64) -> String {
+    let (value, unit) = scaled(bytes_per_s * 8.0, &["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"]);
+    format!("{value:.*} {unit}", if unit == "bit/s" { 0 } else { digits(value) })
 }
 
 /// Hours, minutes and seconds: `01:05`, `2:00:05`.
@@ -62,7 +62,7 @@ mod tests {
     fn numbers_have_three_digits() {
         let rates = [0.0, 0.5, 9.34, 99.6, 250.4, 999.6, 12_345.0, 3_700_000.0].map(rate);
         assert_eq!(rates, ["0", "0.50", "9.34", "99.6", "250", "1.00k", "12.3k", "3.70M"]);
-        assert_eq!([0.0, 12.0, 12_340.0, 3.7e9].map(bytes_per_s), ["0 B/s", "12 B/s", "12.3 kB/s", "3.70 GB/s"]);
+        assert_eq!([0.0, 12.0, 1_542.5, 3.7e8].map(bandwidth), ["0 bit/s", "96 bit/s", "12.3 kbit/s", "2.96 Gbit/s"]);
         let clocks = [5, 65, 7_205].map(|s| clock(Duration::from_secs(s)));
         assert_eq!(clocks, ["00:05", "01:05", "2:00:05"]);
     }

@@ -30,7 +30,7 @@ pub(super) fn complete(facts: &Facts<'_>) -> Verdict {
         None => Verdict::not_seen(format!("round {} has no count for {}", planned.round, planned.benchmark.name)),
         Some(count) if data.total == count => Verdict::Kept,
         Some(count) => Verdict::broken(format!(
-            "the dataset has {} samples, the whole one {count} in round {}",
+            "the dataset has {} samples, the complete one {count} in round {}",
             data.total, planned.round
         )),
     }

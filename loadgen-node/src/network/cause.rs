@@ -52,6 +52,9 @@ const SURE: f64 = 0.8;
 /// The stage in which a node takes a sample apart, and decompresses it.
 const DECODE: &str = "decode";
 
+/// The stage in which a sample waits: for a decode thread where it has a codec, then for a worker.
+const QUEUE: &str = "queue";
+
 /// More than half of something.
 const HALF: f64 = 0.5;
 
@@ -181,11 +184,14 @@ impl Spent {
         Spent { before_sending_ns, outside_ns, sut_ns, longest: longest.map(|(name, _)| name).unwrap_or_default() }
     }
 
-    /// The longest stage, as the end of a sentence.
-    fn above_all(&self) -> String {
+    /// The longest stage, as the end of a sentence. `is_smaller` is true when samples have a codec.
+    fn above_all(&self, is_smaller: bool) -> String {
         match self.longest {
             "" => String::new(),
             DECODE => ", above all decode, which decompresses samples (sut-node serve --decode-threads)".to_owned(),
+            QUEUE if is_smaller => ", above all queue, in which samples wait to be decompressed (sut-node serve \
+                                    --decode-threads), then for a worker"
+                .to_owned(),
             stage => format!(", above all {stage}"),
         }
     }
@@ -277,6 +283,8 @@ impl Evidence {
     pub(crate) fn of_overload(&self) -> Cause {
         match () {
             () if self.mean(|way| way.full) >= HALF => self.socket(),
+            // Samples that wait to be sent keep their places, so that the next ones find none.
+            () if self.mean(|way| way.http2_window_full) >= SURE => Cause::Window,
             () if self.spent.sut_ns >= self.spent.outside_ns => Cause::Node,
             () if self.is_restless() => Cause::Host,
             () => Cause::Window,
@@ -321,7 +329,7 @@ impl Evidence {
         links.filter(|_| self.sample_bits > 0.0).map(|bits_per_s| (LINK_SHARE * bits_per_s / self.sample_bits).floor())
     }
 
-    /// Returns the rate of the link in words: `the link gives 94.0 Mbit/s to each of 2 nodes: 155/s`.
+    /// Returns the rate of the link in words: `it carries 94.0 Mbit/s to each of 2 nodes, which is 155 samples/s ...`.
     fn link(&self) -> Option<String> {
         let fits = self.fits_per_s()?;
         let links: Vec<f64> = self.ways.iter().filter_map(|way| way.link_bits_per_s).collect();
@@ -334,7 +342,7 @@ impl Evidence {
             }
             count => format!("{} to {count} nodes", rate(Some(sum))),
         };
-        Some(format!("the link gives {given}: {fits:.0}/s"))
+        Some(format!("it carries {given}, which is {fits:.0} samples/s with 1 % to spare"))
     }
 
     /// Returns the explanation of a cause. `wanted_per_s` is the rate that was asked for, where one was. `is_smaller`
@@ -349,30 +357,31 @@ impl Evidence {
                 let link = self.link().unwrap_or_else(|| {
                     format!("its sockets were full {} of the time", percent(self.mean(|way| way.full)))
                 });
-                let smaller = if is_smaller { "" } else { ", or more with --compression" };
+                let smaller = if is_smaller { "" } else { "; --compression gives more" };
                 format!("{}{link}{smaller}", needed.unwrap_or_default())
             }
             Cause::Node if self.mean(|way| way.receiver) >= HALF => {
                 "they did not take what was sent: their receive windows were full".to_owned()
             }
             Cause::Node if self.nodes_waited >= OFTEN => format!(
-                "most of a round trip is time in their own stages{}, and their threads waited {} of the time for a \
-                 core: other programs run on their hosts, or they have more threads than cores",
-                self.spent.above_all(),
+                "most of a round trip is time in their own stages{}; their threads were ready to run and had no \
+                 core {} of the time: other programs run on their hosts, or they have more threads than cores",
+                self.spent.above_all(is_smaller),
                 percent(self.nodes_waited)
             ),
-            Cause::Node => format!("most of a round trip is time in their own stages{}", self.spent.above_all()),
+            Cause::Node => {
+                format!("most of a round trip is time in their own stages{}", self.spent.above_all(is_smaller))
+            }
             Cause::Window if self.mean(|way| way.http2_window_full) >= LEAST => format!(
-                "over HTTP/2 no more bytes may be on the way at once, for {} of the time (--transport tcp has no such \
-                 limit)",
+                "the flow-control window of HTTP/2 was full {} of the time (--transport tcp has no such window)",
                 percent(self.mean(|way| way.http2_window_full))
             ),
             Cause::Window => "they held as many samples as they take, while most of a round trip was outside them \
                               (sut-node serve --memory raises it)"
                 .to_owned(),
             Cause::Host if self.waited() >= LEAST => format!(
-                "a thread of the LoadGen node waited {} of the time for a core that others had (--priority realtime, \
-                 or a core for itself)",
+                "a thread of the LoadGen node was ready to run and had no core {} of the time (--priority realtime, \
+                 or a core of its own)",
                 percent(self.waited())
             ),
             Cause::Host if self.is_restless() => {
@@ -445,7 +454,7 @@ mod tests {
             assert_eq!(evidence.of_throughput(), Cause::Node);
             evidence.explain(Cause::Node, None, false)
         };
-        assert!(of(0.45).contains("waited 45 % of the time for a core"), "{}", of(0.45));
+        assert!(of(0.45).contains("had no core 45 % of the time"), "{}", of(0.45));
         assert!(!of(0.05).contains("core"), "{}", of(0.05));
     }
 
@@ -497,8 +506,8 @@ mod tests {
     fn the_link_is_told_with_the_rate_that_fits() {
         let full = Way { link_bits_per_s: Some(94.3e6), ..way(0.97, 0.97) };
         let told = evidence(full, 0.0, 0.1).explain(Cause::Link, Some(200.0), false);
-        let expected =
-            "200/s needs 241 Mbit/s; the link gives 94.3 Mbit/s to each of 2 nodes: 155/s, or more with --compression";
+        let expected = "200/s needs 241 Mbit/s; it carries 94.3 Mbit/s to each of 2 nodes, which is 155 samples/s \
+        with 1 % to spare; --compression gives more";
         assert_eq!(told, expected);
         let unknown = evidence(way(0.97, 0.97), 0.0, 0.1).explain(Cause::Link, None, true);
         assert_eq!(unknown, "its sockets were full 97 % of the time");

@@ -22,7 +22,7 @@ pub(crate) struct ByWay<T> {
 pub(crate) struct Spent {
     /// Processor time of the end's process for 10^9 bytes of payload, s.
     pub(crate) cpu_s_per_gb: Option<f64>,
-    /// Time for which its threads waited for a core that others had, all threads together, s a second.
+    /// Time for which its threads were ready to run and had no core, all threads together, s a second.
     pub(crate) core_wait_s_per_s: Option<f64>,
 }
 
@@ -98,7 +98,11 @@ pub(crate) fn rows(text: &mut String, node: &str, loadgen: Option<&End>, sut: Op
             "  {node:<22}{who:<9}{up:>13}{down:>7}{both:>7}{mtu:>7}{segment:>7}{again:>13}  {control:<20}{interface}"
         );
         if let Some(wait) = end.starved() {
-            let _ = writeln!(text, "  {:<22}  its threads waited {wait:.2} s a second for a core that others had", "");
+            let _ = writeln!(
+                text,
+                "  {:<22}  its threads were ready to run and had no core for {wait:.2} s of each second",
+                ""
+            );
         }
         if let Some(moved) = end.moved() {
             let _ = writeln!(text, "  {:<22}  counters of the whole host that changed: {moved}", "");
@@ -137,7 +141,7 @@ mod tests {
             "1448",
             "cubic",
             "loopback",
-            "waited 0.79 s a second for a core",
+            "had no core for 0.79 s of each second",
             "counters of the whole host that changed: tcp.RetransSegs 20",
         ] {
             assert!(text.contains(word), "no '{word}' in {text}");

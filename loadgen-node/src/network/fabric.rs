@@ -183,23 +183,24 @@ impl Fabric {
     /// The measured fabric as text for people.
     pub(crate) fn text(&self) -> String {
         let mut text = format!("Round trip over {}, answered by 8 bytes\n", self.transport);
-        let _ = writeln!(text, "  {:<22}{:>12}{:>14}{:>12}{:>12}{:>10}", "node", "bytes", "p50", "p90", "p99", "trips");
+        let _ = writeln!(text, "  {:<18}{:>26}{:>12}{:>12}{:>12}{:>10}", "node", "bytes", "p50", "p90", "p99", "trips");
         let nodes = self.shown();
         for node in &nodes {
             for rtt in &node.rtt {
                 row(&mut text, &node.name, &rtt.bytes.to_string(), rtt);
             }
             if let Some(loaded) = &node.loaded {
-                row(&mut text, &node.name, &format!("{}, link full", loaded.bytes), loaded);
+                row(&mut text, &node.name, &format!("{}, both directions full", loaded.bytes), loaded);
             }
         }
         let _ = writeln!(text, "\nGoodput (payload)");
         let _ = writeln!(text, "  {:<22}{:>14}{:>14}{:>26}", "node", "up", "down", "both ways at once (sum)");
         for node in &nodes {
-            goodput_rows(&mut text, &node.name, &node.goodput, &node.repeats);
+            goodput_rows(&mut text, &node.name, &node.goodput, &node.repeats, node.chosen());
         }
         if self.nodes.len() > 1 {
-            goodput_rows(&mut text, "all at once", &self.together, &self.together_repeats);
+            let most = nodes.iter().filter_map(|node| node.chosen()).max();
+            goodput_rows(&mut text, "all at once", &self.together, &self.together_repeats, most);
         }
         for (name, reason) in self.missing() {
             let _ = writeln!(text, "  - {name}, {reason}");
@@ -246,6 +247,13 @@ impl Fabric {
     }
 }
 
+impl NodeFabric {
+    /// The number of connections that its goodput is of, where several were tried.
+    fn chosen(&self) -> Option<usize> {
+        self.fills_with.filter(|_| self.by_connections.len() > 1)
+    }
+}
+
 /// Writes the goodput of several numbers of connections, where several were tried.
 fn connections_text(text: &mut String, nodes: &[&NodeFabric]) {
     if nodes.iter().all(|node| node.by_connections.len() < 2) {
@@ -273,18 +281,20 @@ fn filled(node: &NodeFabric, chosen: &AtConnections) -> String {
     let fewer = node.by_connections.iter().rfind(|it| it.connections < chosen.connections);
     let why = match (lower(chosen), fewer.and_then(lower)) {
         (Some((way, share)), _) if share < 1.0 - WORTH_IT => {
-            format!("fills the link best ({way} is {:.0} % below its best)", (1.0 - share) * 100.0)
+            format!("nearest to the best goodput ({way} is {:.0} % below it)", (1.0 - share) * 100.0)
         }
-        (_, Some((way, _))) => format!("fills the link ({way} decides)"),
-        _ => "fills the link (up and down)".to_owned(),
+        (_, Some((way, _))) => format!("the fewest within 5 % of the best goodput (fewer lose some of {way})"),
+        _ => "the fewest within 5 % of the best goodput".to_owned(),
     };
     let p50 = |rtt: Rtt| Duration::from_nanos(rtt.percentiles.p50_ns);
-    let loaded = node.loaded.map(|rtt| format!(", 64 B with the link full p50 {:.1?}", p50(rtt)));
+    let loaded = node.loaded.map(|rtt| format!(", 64 B with both directions full p50 {:.1?}", p50(rtt)));
     why + &loaded.unwrap_or_default()
 }
 
-fn goodput_rows(text: &mut String, name: &str, goodput: &Goodput, repeats: &Repeats) {
-    let _ = writeln!(text, "  {name:<22}{}", goodput.columns());
+/// The goodput of a node, and its repeats. `connections`: where several numbers were tried, the one that it is of.
+fn goodput_rows(text: &mut String, name: &str, goodput: &Goodput, repeats: &Repeats, connections: Option<usize>) {
+    let over = connections.map(|count| format!("  connections {count}")).unwrap_or_default();
+    let _ = writeln!(text, "  {name:<22}{}{over}", goodput.columns());
     let (around, count) = (repeats.columns(), repeats.up.len().max(repeats.down.len()));
     if !around.trim().is_empty() {
         let _ = writeln!(text, "  {:<22}{around}  95 % confidence, {count} repeats", "");
@@ -298,7 +308,7 @@ fn row(text: &mut String, name: &str, bytes: &str, rtt: &Rtt) {
         true => format!("{:.1?}", Duration::from_nanos(ns)),
         false => "-".to_owned(),
     });
-    let _ = writeln!(text, "  {name:<22}{bytes:>12}{p50:>14}{p90:>12}{p99:>12}{trips:>10}");
+    let _ = writeln!(text, "  {name:<18}{bytes:>26}{p50:>12}{p90:>12}{p99:>12}{trips:>10}");
 }
 
 /// Decimal Gbit/s with six significant digits: enough for any link, and no noise.
@@ -374,22 +384,28 @@ mod tests {
             let fills = fills_with(tried).unwrap();
             filled(&node, tried.iter().find(|it| it.connections == fills).unwrap())
         };
-        let loaded = ", 64 B with the link full p50 1.5ms";
-        assert_eq!(of(&[at(1, 10.0, 5.0), at(2, 10.0, 10.0)]), format!("fills the link (down decides){loaded}"));
-        assert_eq!(of(&[at(1, 10.0, 9.9), at(2, 9.0, 10.0)]), format!("fills the link (up and down){loaded}"));
+        let loaded = ", 64 B with both directions full p50 1.5ms";
+        assert_eq!(
+            of(&[at(1, 10.0, 5.0), at(2, 10.0, 10.0)]),
+            format!("the fewest within 5 % of the best goodput (fewer lose some of down){loaded}")
+        );
+        assert_eq!(
+            of(&[at(1, 10.0, 9.9), at(2, 9.0, 10.0)]),
+            format!("the fewest within 5 % of the best goodput{loaded}")
+        );
         let torn = of(&[at(1, 6.0, 10.0), at(2, 10.0, 7.0)]);
-        assert_eq!(torn, format!("fills the link best (down is 30 % below its best){loaded}"));
+        assert_eq!(torn, format!("nearest to the best goodput (down is 30 % below it){loaded}"));
     }
 
     #[test]
     fn repeats_say_how_far_their_mean_may_be_off() {
         let repeats = Repeats { up: vec![99e6, 100e6, 101e6], ..Repeats::default() };
         let mut text = String::new();
-        goodput_rows(&mut text, "N1", &repeats.mean(), &repeats);
+        goodput_rows(&mut text, "N1", &repeats.mean(), &repeats, None);
         assert!(text.contains("100 Mbit/s") && text.contains("\u{b1}2.5 %") && text.contains("3 repeats"), "{text}");
         let once = Repeats { up: vec![1e6], ..Repeats::default() };
         text.clear();
-        goodput_rows(&mut text, "N1", &once.mean(), &once);
+        goodput_rows(&mut text, "N1", &once.mean(), &once, None);
         assert_eq!(text.lines().count(), 1, "{text}");
     }
 

@@ -109,8 +109,8 @@ impl Links {
             }
             None if self.all.is_empty() => "not known: nothing was answered".to_owned(),
             None if self.has_room => {
-                "the network is not the limit towards the SUT: sockets always had room (--probe measures how much \
-                 there is)"
+                "the link is not the limit towards the SUT: sockets always had room (--probe measures the rate of \
+                 the links)"
                     .to_owned()
             }
             None => "not known: sockets were full for some of the time (--probe measures what the links can carry)"

@@ -23,7 +23,7 @@ pub(crate) fn text(document: &ConfDocument) -> String {
         false => format!("rules of round {rules}"),
         true => format!("seeds of round {rules} (--rules {rules} also takes its other settings, such as min_duration)"),
     };
-    let mut text = format!("{benchmark} {scenario} {mode}, {round}, library of {total} samples\n");
+    let mut text = format!("{benchmark} {scenario} {mode}, {round}, QSL of {total} samples\n");
     if document.integers != IntegerRule::default() {
         let _ = writeln!(text, "integers are drawn by {}", document.integers.name());
     }

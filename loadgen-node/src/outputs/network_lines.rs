@@ -71,7 +71,7 @@ fn links_fit(finished: &Finished) -> Option<String> {
     let is_measured = network.fabric.is_some() || network.links.is_limit() != Some(false);
     let per_s = network.evidence.fits_per_s().filter(|_| is_measured)?;
     let by = if network.fabric.is_some() { "the probe found" } else { "the sockets took" };
-    Some(format!("would carry {per_s:.0} samples/s like these, by what {by}"))
+    Some(format!("would carry {per_s:.0} samples/s like these with 1 % to spare, by what {by}"))
 }
 
 /// The node whose round trips are the longest, beside the fastest; None where fewer than two nodes answered.

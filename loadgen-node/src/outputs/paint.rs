@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     const TEXT: &str =
-        "Result    INVALID (official rules alone: VALID)\n          - INVALID\nkept      flush\nbroken    x\n";
+        "Result    INVALID (LoadGen's own checks: VALID)\n          - INVALID\nkept      flush\nbroken    x\n";
 
     #[test]
     fn verdicts_alone_are_in_colour() {

@@ -188,6 +188,8 @@ pub(crate) fn text<'a>(
         let until = until(&outcome.end);
         lines.push(("Metric", format!("{} = {value}{percentile}{}{until}", metric.name, asked(finished))));
         let rate = scheduled_rate(summary, finished.setup.plan.effective());
+        // Where samples failed, the answered ones say nothing on the schedule.
+        let rate = rate.filter(|_| outcome.counts().failed == 0);
         lines.extend(rate.map(|rate| ("Scheduled", scheduled(rate))));
         let limits = LatencyLimit::all(summary, finished.setup.plan.effective());
         lines.push(("Latency", latency(&summary.judged_latency().into())));
@@ -251,14 +253,14 @@ pub(crate) fn text<'a>(
     }
     lines.push(("Samples", samples(finished)));
     if let Some(nan) = finished.nan().filter(|nan| *nan > 0) {
-        lines
-            .push(("NaN", format!("in the outputs behind {nan} answers: the model or what it was given is not right")));
+        lines.push(("NaN", format!("answers with NaN in their outputs: {nan}; check the model and the dataset")));
     }
     if let Some((_, tax)) = finished.tax() {
         lines.push(("Fabric", tax.text(human)));
     }
     lines.extend(lines::lines(finished));
-    lines.extend(marks(&finished.judgement, finished.setup.division, folder).into_iter().map(|mark| ("Mark", mark)));
+    lines
+        .extend(marks(&finished.judgement, finished.setup.division, folder).into_iter().map(|mark| ("Division", mark)));
     lines.extend(finished.judgement.notes.iter().map(|note| ("Note", note.clone())));
     lines.push(("Files", folder.display().to_string()));
     lines.extend(page.filter(|_| finished.setup.report).map(|page| ("Page", page.display().to_string())));
@@ -278,7 +280,10 @@ fn own_lines(summary: &Summary) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     if let Some(bursts) = summary.bursts.as_ref().map(BurstsDocument::from) {
         let BurstsDocument { bursts: count, size, backlog_max, starts_with_backlog, .. } = bursts;
-        lines.push(("Bursts", format!("{count} of {size} queries, done after {}", latency(&bursts.completion_ns))));
+        lines.push((
+            "Bursts",
+            format!("{count} of {size} queries each; time of a burst {}", latency(&bursts.completion_ns)),
+        ));
         let recovery = bursts.recovery_ns.map(|ns| format!(", recovery within {}", length_ns(ns)));
         let recovery = recovery.unwrap_or_default();
         let rate = |rate: Option<f64>| rate.map_or("unknown".to_owned(), |rate| format!("{}/s", number(rate)));
@@ -286,8 +291,8 @@ fn own_lines(summary: &Summary) -> Vec<(&'static str, String)> {
         lines.push((
             "",
             format!(
-                "{starts_with_backlog} began with unanswered queries, {backlog_max} at most{recovery}; offered \
-                 {offered}, worked off at {drained}"
+                "{starts_with_backlog} bursts were due while earlier queries had no answer ({backlog_max} queries at \
+                 most){recovery}; offered {offered}, answered at {drained}"
             ),
         ));
     }
@@ -349,11 +354,11 @@ fn verdict(finished: &Finished) -> String {
     format!("{}{unscored}{how}", verdict_words(&finished.outcome.verdict))
 }
 
-/// Both verdicts: this program's, and that of the official rules.
+/// Both verdicts: this program's, and that of LoadGen's own checks.
 pub(crate) fn verdict_words(verdict: &Verdict) -> String {
     let word = |valid: bool| if valid { "VALID" } else { "INVALID" };
     let official = match verdict.official() {
-        Some(official) => format!("official rules alone: {}", word(official)),
+        Some(official) => format!("LoadGen's own checks: {}", word(official)),
         None if verdict.is_valid() => "the accuracy run is complete; no performance was judged".to_owned(),
         None => "no performance was judged".to_owned(),
     };

@@ -212,11 +212,13 @@ fn measured_limit(fabric: &Fabric, way: Way, needed: f64, there: f64, share: f64
         _ if is_line_full => (LimitKind::Wire, "the interface is full".to_owned()),
         (Some((name, used)), _) if used >= FULL => (LimitKind::Cpu, format!("{name} uses {used:.1} processors for it")),
         (_, Some((name, wait))) => {
-            (LimitKind::Cpu, format!("threads of {name} waited {wait:.2} s a second for a core that others had"))
+            (LimitKind::Cpu, format!("threads of {name} had no core for {wait:.2} s of each second"))
         }
-        (Some((_, used)), None) if used < IDLE && !is_loopback => {
-            (LimitKind::Wire, "both ends have time to spare, so something on the way limits it".to_owned())
-        }
+        (Some((_, used)), None) if used < IDLE && !is_loopback => (
+            LimitKind::Wire,
+            "no processor of either end is full, so the network limits it: interface, cable, switch or shaper"
+                .to_owned(),
+        ),
         _ => (LimitKind::Kernel, "no processor and no interface is full".to_owned()),
     };
     limit(kind, &format!("goodput {} as measured", way.name()), there, needed, &format!("; {why}"))
@@ -352,7 +354,7 @@ mod tests {
         found.nodes[0].sut.as_mut().unwrap().spent.up.core_wait_s_per_s = Some(0.79);
         let first = need(demand(40e9), &found).limits.remove(0);
         assert_eq!(first.kind, LimitKind::Cpu);
-        assert!(first.what.ends_with("threads of N1 waited 0.79 s a second for a core that others had"), "{first:?}");
+        assert!(first.what.ends_with("threads of N1 had no core for 0.79 s of each second"), "{first:?}");
     }
 
     #[test]

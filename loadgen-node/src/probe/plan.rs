@@ -7,6 +7,8 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use lon_proto::limits::MAX_PEER_PROBE_BYTES;
+
 /// Sizes of the requests whose round trips are measured, unless told otherwise: a question, a few tokens, a piece of an
 /// image, an image.
 pub(crate) const USUAL_SIZES: [usize; 4] = [64, 4 << 10, 64 << 10, 1 << 20];
@@ -55,7 +57,7 @@ impl ProbePlan {
 
     /// Returns the plan of a probe without flags, over so many connections.
     pub(crate) fn usual(connections: NonZeroUsize) -> ProbePlan {
-        let (duration, max_bytes) = (Duration::from_secs(2), 8_000_000_000);
+        let (duration, max_bytes) = (Duration::from_secs(2), MAX_PEER_PROBE_BYTES);
         ProbePlan::new(duration, max_bytes, vec![connections], USUAL_SIZES.to_vec(), NonZeroUsize::MIN)
     }
 

@@ -76,7 +76,7 @@ pub(crate) fn result(to: Scenario, from: Scenario, detail: &Detail) -> Option<In
         }
         (OFFLINE, SINGLE) => {
             let rate = positive("result_qps_without_loadgen_overhead")?;
-            let formula = "1 through the mean latency".to_owned();
+            let formula = "1 divided by the mean latency".to_owned();
             Some(Inferred { value: rate.1, unit: "samples/s", formula, taken: vec![rate] })
         }
         (OFFLINE, MULTI) => {
@@ -108,7 +108,7 @@ mod tests {
         let told = |to, from| result(scenario(to), scenario(from), &detail).map(|found| found.to_string());
         let text = |found: &str| Some(found.to_owned());
         assert_eq!(told(MULTI, SINGLE), text("8 times the 99th percentile of early stopping, 16.000000 ms"));
-        assert_eq!(told(OFFLINE, SINGLE), text("1 through the mean latency, 812.50 samples/s"));
+        assert_eq!(told(OFFLINE, SINGLE), text("1 divided by the mean latency, 812.50 samples/s"));
         assert_eq!(told(OFFLINE, MULTI), text("8 samples through the mean latency of a query, 2000.00 samples/s"));
         assert_eq!(told("Server", OFFLINE), None);
         assert!(is_allowed(scenario(OFFLINE), scenario(MULTI)) && !is_allowed(scenario(MULTI), scenario(OFFLINE)));

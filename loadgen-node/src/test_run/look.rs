@@ -88,8 +88,8 @@ impl TestSpec {
                 let Looks { highest: rate, fastest: finished, .. } = self.looks(stop)?;
                 let set = format!("target_qps={}", three_digits(rate * OFFLINE_SHARE));
                 let how = format!(
-                    "the fastest of {} short trials answered {rate} samples/s, and {OFFLINE_SHARE} times as many fill \
-                     the shortest duration also where the run is faster{}",
+                    "{OFFLINE_SHARE} times the {rate} samples/s of the fastest of {} short trials, so that a faster \
+                     run still lasts min_duration{}",
                     FURTHER_LOOKS + 1,
                     bound_by(&finished)
                 );
@@ -98,8 +98,7 @@ impl TestSpec {
             Expected::QueryRate => self.rate_that_holds(stop)?,
             Expected::Bursts | Expected::MostQps => {
                 let scenario = self.scenario.name();
-                return Err(anyhow!("{scenario} has no setting that a look at the nodes could find"))
-                    .or_exit(Exit::Usage);
+                return Err(anyhow!("{scenario} has no setting that a short trial could find")).or_exit(Exit::Usage);
             }
             Expected::Latency => {
                 let set = format!("target_latency={}ms", self.latency_ms(stop)?);
@@ -107,7 +106,7 @@ impl TestSpec {
             }
         };
         let (setting, value) = set.split_once('=').unwrap_or_default();
-        tracing::info!(setting, value, how, "found by a look at the nodes");
+        tracing::info!(setting, value, how, "found by short trials");
         self.settings.found = Some(set.parse::<Assignment>().or_exit(Exit::Bug)?);
         self.settings.found_how = how;
         Ok(self)
@@ -122,18 +121,18 @@ impl TestSpec {
             let finished = self.trial(&format!("target_qps={rate}"), stop)?;
             if holds(&finished) {
                 let how = format!(
-                    "{:.0} % of {rate}/s, since hosts are slower at times (answered at once: {} to {} samples/s); {} \
-                     and has to stay 20 % below{bound}; --mode FindPeakPerformance finds the highest rate",
+                    "a safe rate, {:.0} % of {rate}/s: {}, at least 20 % below it as wanted; the nodes answered {} to \
+                     {} samples/s in short trials of Offline{bound}; --mode FindPeakPerformance finds the highest rate",
                     part * 100.0,
+                    kept(&finished, rate),
                     looks.lowest,
                     looks.highest,
-                    kept(&finished, rate)
                 );
                 return Ok(Value { set: format!("target_qps={}", three_digits(rate * part)), how });
             }
             bound = Some(bound_by(&finished)).filter(|bound| !bound.is_empty()).unwrap_or(bound);
             can_hold(&finished, &bound).or_exit(Exit::Invalid)?;
-            let why = bound.trim_start_matches("; a higher rate is bound by ");
+            let why = bound.trim_start_matches("; the limit of higher rates is ");
             tracing::info!(rate, missed = missed(&finished), why, "a rate that does not hold");
             rate = three_digits(rate * STEP_BACK);
         }
@@ -346,7 +345,7 @@ fn can_hold(finished: &Finished, bound: &str) -> anyhow::Result<()> {
     let (least_ns, limit_ns) = (summary.judged_latency().min_ns.max(0) as u64, effective.target_latency_ns);
     anyhow::ensure!(
         least_ns <= limit_ns,
-        "no rate keeps the limit of the latency: the quickest answer of {}/s took {}, {} are allowed{bound}",
+        "no rate keeps the limit of the latency: the fastest of {} answers/s took {}, {} are allowed{bound}",
         effective.target_qps,
         length_ns(least_ns),
         length_ns(limit_ns)
@@ -368,11 +367,11 @@ fn assignments(set: &[&str]) -> Outcome<Vec<Assignment>> {
 /// Returns the bound of a rate, as the end of a sentence; empty where nothing bounds it, or the bound is not known.
 fn bound_by(finished: &Finished) -> String {
     let known = finished.judgement.bound.as_ref().filter(|bound| bound.cause != Cause::Unknown);
-    known.map_or_else(String::new, |bound| format!("; a higher rate is bound by {}", bound.words()))
+    known.map_or_else(String::new, |bound| format!("; the limit of higher rates is {}", bound.words()))
 }
 
 /// The error of a look that gave no number.
-const NOTHING: &str = "the look at the nodes found no rate: too little was answered";
+const NOTHING: &str = "the short trials found no rate: too little was answered";
 
 /// A number with three digits: more would look as if it were measured that well.
 fn three_digits(number: f64) -> f64 {

@@ -78,10 +78,16 @@ const OF_V0_5: &str = "--rules v0.5 is not for tenants: the engine of that round
 fn may_go_on(plan: &Plan) -> Result<(), &'static str> {
     let effective = plan.effective();
     Err(match plan.phases() {
-        _ if effective.mode != Mode::PerformanceOnly => "a tenant runs in mode PerformanceOnly: run the others alone",
+        _ if effective.mode != Mode::PerformanceOnly => {
+            "a tenant runs in mode PerformanceOnly: for accuracy, run its model without --mix (--model NAME --mode \
+             AccuracyOnly)"
+        }
         _ if effective.coalesce_queries => "a tenant cannot merge queries (coalesce_queries)",
         [phase] if phase.unit().is_some() => return Ok(()),
-        _ if effective.shape.is_pulled() => "Offline is one query with all samples: it cannot go on beside others",
+        _ if effective.shape.is_pulled() => {
+            "Offline is one query with all samples, so it cannot be part of a mix: use Server, Closed, Burst, \
+             SingleStream or MultiStream"
+        }
         _ => {
             "its traffic ends by itself (performance_issue_unique, or a trace), and a tenant goes on until all are done"
         }

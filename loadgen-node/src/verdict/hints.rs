@@ -5,6 +5,7 @@ use loadgen::judge::Summary;
 use loadgen::plan::Effective;
 use loadgen::settings::Mode;
 use loadgen::traffic::Expected;
+use lon_shell::figures::length_ns;
 
 /// Factor by which a hint exceeds the measured value, so that the next run is not too short again.
 const MORE: f64 = 1.2;
@@ -96,6 +97,12 @@ pub(crate) fn more_queries(summary: &Summary, effective: &Effective) -> Option<S
     } else {
         String::new()
     };
+    if effective.max_duration_ms > 0 && summary.queries < effective.min_query_count {
+        let queries = summary.queries;
+        return Some(format!(
+            "--set max_duration=0 (it ended the run after {queries} queries; early stopping takes {least})"
+        ));
+    }
     Some(format!("--set min_query_count={least}{limit} (early stopping takes as many)"))
 }
 
@@ -108,6 +115,17 @@ pub(crate) fn lower_rate(summary: &Summary, effective: &Effective) -> Option<Str
     let missed = summary.checks.performance_constraints == Some(false);
     if !is_scheduled || !missed || effective.mode == Mode::FindPeakPerformance {
         return None;
+    }
+    let fastest_ns = summary.judged_latency().min_ns;
+    if let Ok(limit_ns) = i64::try_from(effective.target_latency_ns)
+        && !effective.use_token_latencies
+        && fastest_ns > limit_ns
+    {
+        let [fastest, limit] = [fastest_ns, limit_ns].map(|ns| length_ns(ns.unsigned_abs()));
+        return Some(format!(
+            "a faster SUT, or a higher target_latency (no lower rate helps: the fastest answer took {fastest}, the \
+             limit is {limit})"
+        ));
     }
     let answered = summary.rates.completed_samples_per_s / effective.samples_per_query.max(1) as f64;
     let lower = downwards(answered / MORE)?;

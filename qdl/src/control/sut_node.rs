@@ -83,9 +83,10 @@ impl Peer for SutNode {
                 let reason = format!("what answers there does not speak HTTP/2, so it is no SUT node ({reason})");
                 ConnectError::Unreachable { address, reason }
             }
-            ConnectError::Unreachable { address, reason } => {
-                ConnectError::Unreachable { address, reason: format!("it hung up ({reason}); perhaps {perhaps}") }
-            }
+            ConnectError::Unreachable { address, reason } => ConnectError::Unreachable {
+                address,
+                reason: format!("the node closed the connection ({reason}); perhaps {perhaps}"),
+            },
             error => error,
         })
     }

@@ -57,7 +57,7 @@ pub(super) struct ServeArgs {
     #[arg(long, default_value = "1", value_parser = up_to::<256>, env = "LON_IO_THREADS",
           help_heading = SPEED, hide_short_help = true)]
     pub(super) io_threads: NonZeroUsize,
-    /// Never sleep while a run has the node: lowest latency, one core burnt for each I/O thread. The LoadGen node has
+    /// Never sleep while a run has the node: lowest latency, one full core for each I/O thread. The LoadGen node has
     /// the same flag.
     #[arg(long, env = "LON_BUSY_POLL", help_heading = SPEED, hide_short_help = true)]
     pub(super) busy_poll: bool,
@@ -299,7 +299,7 @@ pub(super) struct BenchArgs {
     ///
     /// Workers and threads go up to the cores, batches up to --max-batch. A table has the rate and the latencies of
     /// each; below it are the lines that serve at the highest rate and at the shortest latency. Rows within 3 % of the
-    /// best count as equal: the first of them is taken, which asks for the least.
+    /// best count as equal: of these, the row with the fewest workers, threads and batches is taken.
     #[arg(long, conflicts_with_all = ["out", "json", "workers", "threads", "max_delay"], env = "LON_TUNE")]
     pub(super) tune: bool,
     /// A dataset to ask with; random samples unless given.

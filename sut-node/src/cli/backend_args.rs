@@ -23,7 +23,7 @@ pub(super) const SPEED: &str = "Speed and memory";
 #[derive(Args, Clone, Debug)]
 pub(super) struct BackendArgs {
     /// Backend that answers samples: onnx:MODEL.onnx, openai:http://HOST:PORT/MODEL, null, or synthetic:SPEC
-    /// (constant=2ms; the whole grammar: `--help`).
+    /// (constant=2ms; the grammar is at the end of `sut-node serve --help`).
     ///
     /// null answers at once and needs no model. NAME=BACKEND, given several times, serves several models. A name has
     /// letters, digits, '.', '_' and '-'. A LoadGen node that names no model asks the first. --workers, --threads,

@@ -82,8 +82,8 @@ pub(super) fn run(args: &BenchArgs, node: &NodeName, backends: &Backends) -> Res
 fn plan(rows: usize, phase: Duration) -> String {
     let all = phase.saturating_mul(2).saturating_mul(u32::try_from(rows).unwrap_or(u32::MAX));
     format!(
-        "Plan      {rows} rows at most, twice {phase:.1?} each (--seconds): about {all:.0?}, and the time to open the \
-         model for each row"
+        "Plan      {rows} rows at most, two phases of {phase:.1?} each (--seconds): about {all:.0?}, and the time to \
+         open the model for each row"
     )
 }
 
@@ -163,9 +163,29 @@ fn setups(cores: NonZeroUsize, heeds_threads: bool, max_batch: NonZeroUsize) -> 
     splits.into_iter().flat_map(of_split).collect()
 }
 
-/// The first trial whose rate is as good as the highest. Trials with failed samples do not count.
+impl Trial {
+    /// All samples were answered.
+    fn is_good(&self) -> bool {
+        self.failed == 0 && self.samples_per_s > 0.0
+    }
+}
+
+/// The gain of a delay of batches over the rate of `best`, in words, where it is more than chance.
+fn delay(trials: &[Trial], best: &Trial) -> String {
+    let delayed = trials.iter().filter(|trial| !trial.setup.max_delay.is_zero() && trial.is_good());
+    let most = delayed.max_by(|a, b| a.samples_per_s.total_cmp(&b.samples_per_s));
+    let better = most.filter(|trial| trial.samples_per_s * SAME > best.samples_per_s);
+    better.map_or_else(String::new, |trial| {
+        let (delay, rate) = (trial.setup.max_delay, trial.samples_per_s);
+        format!(
+            "With --max-delay {delay:?} the rate is {rate:.1} samples/s; each latency is then up to {delay:?} longer.\n"
+        )
+    })
+}
+
+/// The first trial without a delay whose rate is as good as the highest. Trials with failed samples do not count.
 fn most_samples(trials: &[Trial]) -> Option<&Trial> {
-    let good = || trials.iter().filter(|trial| trial.failed == 0 && trial.samples_per_s > 0.0);
+    let good = || trials.iter().filter(|trial| trial.setup.max_delay.is_zero() && trial.is_good());
     let most = good().map(|trial| trial.samples_per_s).fold(0.0, f64::max);
     good().find(|trial| trial.samples_per_s >= SAME * most)
 }
@@ -211,14 +231,16 @@ fn advice(trials: &[Trial], args: &BenchArgs, largest_batch: NonZeroUsize) -> St
     format!(
         "\nMost samples per second (Offline, Server), {:.1} samples/s:\n  {}\n\
          Shortest latency of a sample alone (SingleStream), p50 {:.1?}:\n  {}\n\
-         Rows within {:.0} % of the best count as equal: each line has the first of them, which asks for the least.\n\
+         Rows within {:.0} % of the best count as equal: each line has the one with the fewest workers, threads and \
+         batches.\n\
          The lines serve clients of this host. For other hosts: --listen 0.0.0.0:8000 with --tls-cert and --tls-key, \
-         or with --insecure.\n{edges}{note}",
+         or with --insecure.\n{}{edges}{note}",
         rate.samples_per_s,
         line(&rate.setup, args),
         latency.p50,
         line(&latency.setup, args),
         100.0 * (1.0 - SAME),
+        delay(trials, rate),
     )
 }
 

@@ -27,8 +27,8 @@ fn the_demo_does_the_main_job() {
     let samples = "Samples   accuracy 450 issued, 450 answered, 0 failed; performance ";
     assert!(line("Samples").starts_with(samples), "{words}");
     assert_eq!(line("Settings"), "Settings  min_duration 10s, min_query_count 1000, performance_sample_count 450");
-    let mark = "Mark      not a Network division result: 3 of 38 rules broken (run_duration, suite, separate_hosts), ";
-    assert!(line("Mark").starts_with(mark) && line("Mark").lines().count() == 1, "{words}");
+    let mark = "Division  not a Network division result: 3 of 38 rules broken (run_duration, suite, separate_hosts), ";
+    assert!(line("Division").starts_with(mark) && line("Division").lines().count() == 1, "{words}");
     // The folder can be scored again by itself.
     let scored = LoadGen::run(&["accuracy", "--json", folder.arg()]);
     assert_eq!(scored.code, Some(0), "{scored:?}");

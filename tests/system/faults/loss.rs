@@ -62,7 +62,7 @@ fn a_run_that_lost_its_node_says_that_its_numbers_are_of_a_part() {
         ("SUT", "Network SUT: a "),
         ("Metric", ", until the SUT failed"),
         ("Limit", ", until the SUT failed"),
-        ("Mark", &format!("loadgen-node show --division {}", folder.arg())),
+        ("Division", &format!("loadgen-node show --division {}", folder.arg())),
     ] {
         assert!(line(name).contains(part), "no '{part}' in {finished:?}");
     }

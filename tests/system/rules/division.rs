@@ -55,7 +55,7 @@ fn a_run_for_no_division_is_made_and_every_output_says_so() {
         let text = std::fs::read_to_string(folder.path.join(file)).unwrap();
         assert!(text.contains("not a Network result") && text.contains("(seeds, section 5.1 of the"), "{file}");
     }
-    let shown: Vec<&str> = finished.stdout.lines().filter(|line| line.starts_with("Mark")).collect();
+    let shown: Vec<&str> = finished.stdout.lines().filter(|line| line.starts_with("Division")).collect();
     let [mark] = shown[..] else { panic!("{finished:?}") };
     for part in ["not a Network division result: ", " broken (", "not checked; the verdict above does not depend"] {
         assert!(mark.contains(part), "{part} in: {mark}");

@@ -144,7 +144,7 @@ fn nan_in_the_outputs_is_counted_and_told() {
     let (nan, completed) = (counts["nan"].as_u64().unwrap(), counts["completed"].as_u64().unwrap());
     // One sample of four, drawn as often as any other, give or take.
     assert!(nan > 0 && nan < completed, "{counts}");
-    assert!(finished.stdout.contains(&format!("in the outputs behind {nan} answers")), "{finished:?}");
+    assert!(finished.stdout.contains(&format!("answers with NaN in their outputs: {nan}")), "{finished:?}");
 }
 
 /// Rows become columns: as many samples as they have numbers would get each other's numbers.

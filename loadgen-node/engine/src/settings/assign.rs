@@ -261,6 +261,7 @@ fn listed(hint: &str, valid: &[&str]) -> String {
 /// Of a value that `conf` shows and that follows from settings: from which. Of an option of a SUT node: that it is one.
 fn worked_out(name: &str) -> Option<&'static str> {
     match name {
+        "qps" | "rate" => Some(" (did you mean 'target_qps'?)"),
         "min_sample_count" => Some(" (it follows from min_query_count and the samples of a query)"),
         "max_batch" | "batch" | "batch_size" => Some(" (batches are set at the node: sut-node serve --max-batch)"),
         "max_delay" | "workers" | "threads" => Some(" (it is set at the node: a flag of sut-node serve)"),

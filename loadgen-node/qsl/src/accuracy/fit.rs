@@ -105,11 +105,19 @@ impl Target {
                  (accuracy.classes)",
                 classes.unwrap_or_default()
             )),
+            (Some(Naming::Scores), _) if self.metric == Metric::Top5 && count <= MOST_IN_TOP5 => {
+                Err(format!("top5 is 100 % for any model of five classes or fewer, and this one has {count}: use top1"))
+            }
             (Some(Naming::Scores), _) => match beyond(count) {
                 Some((index, class)) => Err(format!(
-                    "the label of sample {index} is {class}, the model has the classes 0 to {} (its answers are \
-                     {rows}): give the node the benchmark's model, or the dataset the labels of that model",
-                    count.saturating_sub(1)
+                    "the label of sample {index} is {class}, and the model has {count} classes, numbered 0 to {} (its \
+                     answers are {rows}): {}",
+                    count.saturating_sub(1),
+                    if class.try_into() == Ok(count) {
+                        "number the labels from 0"
+                    } else {
+                        "give the node the benchmark's model, or the dataset the labels of that model"
+                    }
                 )),
                 None => Ok(()),
             },
@@ -128,6 +136,9 @@ fn fits_boxes(rows: Rows) -> Result<(), String> {
         _ => Ok(()),
     }
 }
+
+/// Classes among which the right one is looked for by top5.
+const MOST_IN_TOP5: u64 = 5;
 
 /// True where all numbers of this type are numbers of f32.
 fn is_exact_in_f32(dtype: DType) -> bool {

@@ -77,7 +77,7 @@ struct Variant {
 struct DatasetLine {
     /// The kind of dataset that `--dataset` takes.
     kind: KindName,
-    /// A description of synthetic samples with the same shapes. Needed but with digits.
+    /// A description of synthetic samples with the same shapes. Required, except with digits.
     example: Option<Text>,
     /// The inputs of the model, `NAME[?] DTYPE[|DTYPE...][DIMS]` each. `?` stands for an input that a sample may lack,
     /// `|` for other types that may be sent. A letter in DIMS stands for a size that may be any, `N` as the first one

@@ -160,10 +160,7 @@ impl Benchmark {
             Ok(tokens) if tokens.len() > 1 && tensors.len() == 1 && tensors[0].dtype() != DType::U8 => {
                 "JSON lines or a .npz have several inputs".to_owned()
             }
-            _ => format!(
-                "{}; --benchmark synthetic takes any samples that the model of the node takes",
-                remedy(inputs.specs(), tensors)
-            ),
+            _ => remedy(inputs.specs(), tensors),
         };
         Err(DatasetError::Unfit {
             dataset: dataset.name().to_owned(),

@@ -91,9 +91,9 @@ the others take what their models do (`loadgen-node conf` shows it), or syntheti
 a benchmark of one's own, with an accuracy target, is a file (--benchmark NAME.toml).
 
 Settings have LoadGen's config keys and units: target_qps, target_latency (ms), min_duration (ms), min_query_count, \
-samples_per_query, target_latency_percentile (percent), and the rest of them; a wrong key lists the right ones. Flags \
-count before --user-conf, that before --mlperf-conf, these before the benchmark's own values, and these before the \
-round's (--rules). A key that none of them sets has LoadGen's default: target_qps 1, min_duration 10000, \
+samples_per_query, target_latency_percentile (percent), and the rest of them; a wrong key lists the right ones. \
+Highest first: --audit-conf, --set and other flags, --user-conf, --mlperf-conf, the benchmark, the round (--rules), \
+LoadGen's default. A key that none of them sets has LoadGen's default: target_qps 1, min_duration 10000, \
 min_query_count 100 (Offline counts samples). `loadgen-node conf` prints each setting with its origin, and the time, \
 memory and bytes of the run.";
 
@@ -119,7 +119,7 @@ Examples, with s.json being
 
 pub(crate) const REPLAY: &str = "--timeline takes the timeline.bin of a run folder, which has all that is needed, and \
 prints the summary file: by the run's own settings, unless --settings or --set change them. Both verdicts follow on \
-standard error, this program's and that of the official rules.
+standard error, this program's and that of LoadGen's own checks.
 
 --official takes the folder (OFFICIAL below) in which the official LoadGen left mlperf_log_detail.txt and \
 mlperf_log_summary.txt. It judges the run again and compares the settings in force, every result and the lines of the \
@@ -266,8 +266,8 @@ Exit code 2 when the folder has no timeline, or the file is there already.";
 pub(crate) const INFER: &str =
     "The rules for edge systems (MLPerf inference rules, section 4.1.1) let results follow from a run:
   MultiStream from SingleStream  8 times the 99th percentile of the latency
-  Offline from SingleStream      1 through the mean latency
-  Offline from MultiStream       samples of a query through its mean latency
+  Offline from SingleStream      1 divided by the mean latency
+  Offline from MultiStream       samples per query divided by the mean latency
 
 Each result is marked as inferred, with its formula and the values that it takes from the detail log, by the keys of \
 the official submission checker. Where a result does not follow, the reason stands in its place. The Network division \

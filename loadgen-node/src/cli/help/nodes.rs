@@ -2,14 +2,14 @@
 
 pub(crate) const PROBE: &str = "Measures each node alone, then all of them at once: round trips of requests of \
 several sizes, goodput towards the SUT, back, and both at once, and round trips while both are full. Samples travel as \
-in a run, over the same transport and connections; only the backend is left out. Beside that: what both ends spent and \
-counted. Then: how many samples per second of each MLPerf benchmark that would carry.
+in a run, over the same transport and connections; only the backend is left out. The probe also \
+prints CPU time and counters of both ends, and the samples per second of each MLPerf benchmark that this goodput carries.
 
 --save keeps a probe as a baseline, --against compares a later one with it, --watch goes on without end.
 
 --matrix has the SUT nodes measure each other as well, in pairs, no host in two at a time: sut-node serve --token-file \
-(or --tls-ca) and --probe-peers allow it. A host that is slow towards nearly all others is told from a link that is \
-slow between two, against the median of all, with --tolerance. This comparison takes four nodes.
+(or --tls-ca) and --probe-peers allow it. Each link is compared with the median of all, with \
+--tolerance. If nearly all links of a host are slow, the host is named; otherwise the link is. This takes four nodes.
 
 A node that is busy with a run is not probed (--wait-ready waits for it).
 

@@ -97,7 +97,7 @@ impl Maker<'_> {
                 return Err(anyhow!(told)).or_exit(Exit::Invalid);
             }
             let Some(run) = self.make(job)? else {
-                let told = anyhow!("stopped; `campaign run` goes on here");
+                let told = anyhow!("stopped; the next `campaign run` continues here");
                 return Err(told).or_exit(Exit::Interrupted);
             };
             record::keep(job, &run).or_exit(Exit::Bug)?;

@@ -144,11 +144,13 @@ impl Maker {
         match exit_of(status) {
             // Programs with the official LoadGen end by the signal itself.
             Some(Exit::Ok) | None if self.commands.is_stopped() => {
-                Err(anyhow!("{step}: stopped; `submission run` goes on here")).or_exit(Exit::Interrupted)
+                Err(anyhow!("{step}: stopped; the next `submission run` continues here")).or_exit(Exit::Interrupted)
             }
             Some(Exit::Ok) => Ok(()),
-            other => Err(anyhow!("`{command}` ended with {status}; `submission run` goes on here"))
-                .or_exit(other.unwrap_or(Exit::Bug)),
+            other => Err(anyhow!(
+                "{step}: `{command}` ended with {status}; stopped, and the next `submission run` repeats this step"
+            ))
+            .or_exit(other.unwrap_or(Exit::Bug)),
         }
     }
 }

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::super::units::{bytes_per_s, rate};
+use super::super::units::{bandwidth, rate};
 use super::paint::Paint;
 use super::picture::{Picture, fitted};
 use crate::live::snapshot::Node;
@@ -81,7 +81,7 @@ impl Table {
         let bar = if *bar > 0 { format!(" {:bar$}", "") } else { String::new() };
         let text = format!(
             "{:name$} {:>7}{bar} {:>8} {:>9} {:>11} {:>11}",
-            "node", "share", "rate/s", "in flight", "to it", "from it"
+            "node", "share", "rate/s", "in flight", "to node", "from node"
         );
         Line::styled(text, paint.quiet())
     }
@@ -103,8 +103,8 @@ impl Table {
             " {:>8} {:>9} {:>11} {:>11}",
             rate(node.samples_per_s),
             node.now.outstanding,
-            bytes_per_s(node.ingress_per_s),
-            bytes_per_s(node.egress_per_s)
+            bandwidth(node.ingress_per_s),
+            bandwidth(node.egress_per_s)
         );
         let share = Span::raw(format!("{:>6.1}%", node.share * 100.0));
         Line::from(vec![name, share, Span::styled(bar, self.paint.bar()), Span::raw(numbers)])

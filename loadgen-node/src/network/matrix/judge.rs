@@ -41,8 +41,10 @@ pub(crate) struct Judgement {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Suspect {
     pub(crate) place: Suspected,
-    /// The rate that it carries, bit/s: of a host the median of its slow directions, of a link the slower direction.
+    /// The rate that it carries, bit/s: that of the slower direction.
     pub(crate) bits_per_s: f64,
+    /// Of a host: the slow rates of what it sends, and of what it receives, bit/s.
+    pub(crate) host_bits_per_s: [Option<f64>; 2],
 }
 
 /// Where it is slow.
@@ -136,7 +138,7 @@ impl Host {
     fn suspect(&self, node: usize) -> Option<Suspect> {
         let bits_per_s = self.sends.into_iter().chain(self.receives).reduce(f64::min)?;
         let place = Suspected::Host { node, sends: self.sends.is_some(), receives: self.receives.is_some() };
-        Some(Suspect { place, bits_per_s })
+        Some(Suspect { place, bits_per_s, host_bits_per_s: [self.sends, self.receives] })
     }
 }
 
@@ -157,7 +159,7 @@ fn links(rates: &Rates, hosts: &[Host], least: f64) -> Vec<Suspect> {
         let (both, bits_per_s) = (back.is_some(), back.map_or(rate, |back| back.min(rate)));
         let is_clear = hosts[from].knows[0] && hosts[to].knows[1];
         let place = if is_clear { Suspected::Link { from, to, both } } else { Suspected::Unclear { from, to, both } };
-        Some(Suspect { place, bits_per_s })
+        Some(Suspect { place, bits_per_s, host_bits_per_s: [None, None] })
     };
     rates.known().filter(is_slow).filter_map(link).collect()
 }

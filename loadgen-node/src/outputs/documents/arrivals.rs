@@ -44,12 +44,14 @@ impl ArrivalsDocument {
         if let Some(cv) = self.drawn.gap_cv {
             parts.push(format!("CV of gaps {}{}", number(cv), self.asked_gap_cv.map(asked).unwrap_or_default()));
         }
-        parts.extend(self.drawn.dispersion.map(|index| format!("dispersion of seconds {}", number(index))));
+        parts.extend(
+            self.drawn.dispersion.map(|index| format!("variance/mean of queries per second {}", number(index))),
+        );
         let peaks = [("100 ms", self.drawn.peak_100ms), ("1 s", self.drawn.peak_1s), ("10 s", self.drawn.peak_10s)];
         let peaks = peaks.into_iter().filter_map(|(window, peak)| Some(format!("{} in {window}", number(peak?))));
         let peaks: Vec<String> = peaks.collect();
         if !peaks.is_empty() {
-            parts.push(format!("peak over mean {}", peaks.join(", ")));
+            parts.push(format!("busiest window over the mean {}", peaks.join(", ")));
         }
         format!("{}: {}", self.process, parts.join("; "))
     }

@@ -87,7 +87,7 @@ impl DatasetVerified {
         let DatasetVerified { path, benchmark, samples, first_sample, files, .. } = self;
         let samples = samples.map_or_else(|| "cannot be opened".to_owned(), |samples| format!("{samples} samples"));
         let first = first_sample.as_ref().map(|first| format!(" of {first}")).unwrap_or_default();
-        let mut text = format!("{path} for {benchmark}: {samples}{first}, files compared with a sum: {files}\n");
+        let mut text = format!("{path} for {benchmark}: {samples}{first}, checksums compared: {files}\n");
         // Writing to a String cannot fail.
         for DatasetFault { about, what } in &self.faults {
             let _ = writeln!(text, "WRONG      {about:<7} {what}");
@@ -120,13 +120,13 @@ mod tests {
             unchecked: vec!["sums: none".to_owned()],
         };
         let of = |found: &Verified| DatasetVerified::new("D", "mine", "v6.0", found);
-        let text = "D for mine: 3 samples of u8[4], files compared with a sum: 2\nunchecked  sums: none\n\
+        let text = "D for mine: 3 samples of u8[4], checksums compared: 2\nunchecked  sums: none\n\
                     Nothing is wrong with what was looked at.\n";
         assert_eq!((of(&good).text().as_str(), of(&good).is_good()), (text, true));
         let fault = |about, what: &str| Fault { about, what: what.to_owned() };
         let faults = vec![fault(About::Count, "3 samples"), fault(About::Sample, "sample 1: it is short")];
         let bad = of(&Verified { samples: None, first_sample: None, files: 0, faults, ..good });
-        let text = "D for mine: cannot be opened, files compared with a sum: 0\nWRONG      count   3 samples\n\
+        let text = "D for mine: cannot be opened, checksums compared: 0\nWRONG      count   3 samples\n\
                     WRONG      sample  sample 1: it is short\nunchecked  sums: none\n2 things are wrong.\n";
         assert_eq!((bad.text().as_str(), bad.is_good()), (text, false));
         let rows =

@@ -129,16 +129,19 @@ impl SuspectDocument {
         let name = |node: usize| names.get(node).cloned().unwrap_or_default();
         let slow = rate(Some(suspect.bits_per_s));
         let (place, nodes, direction, why) = match suspect.place {
-            Suspected::Host { node, sends, receives } => {
-                let (direction, does) = match (sends, receives) {
-                    (true, true) => ("both", "sends to and receives from nearly all others"),
-                    (true, false) => ("sends", "sends to nearly all others, and receives as usual,"),
-                    _ => ("receives", "receives from nearly all others, and sends as usual,"),
+            Suspected::Host { node, .. } => {
+                let (direction, does) = match suspect.host_bits_per_s {
+                    [Some(sends), Some(receives)] => {
+                        let [sends, receives] = [sends, receives].map(|bits_per_s| rate(Some(bits_per_s)));
+                        ("both", format!("sends at {sends} and receives at {receives}"))
+                    }
+                    [Some(_), None] => ("sends", format!("sends at {slow}, and receives as usual,")),
+                    [None, _] => ("receives", format!("receives at {slow}, and sends as usual,")),
                 };
                 let name = name(node);
                 let why = format!(
-                    "host {name} {does} at {slow} instead of {usual}: its processors, network card, or own cable and \
-                     port"
+                    "host {name} {does} with nearly all others, instead of {usual}: its processors, network card, or \
+                     own cable and port"
                 );
                 (Place::Host, vec![name], direction, why)
             }

@@ -238,7 +238,7 @@ impl LatencySplit {
             ("decode", self.decode),
             ("preprocess", self.preprocess),
             ("queue", self.queue),
-            ("waiting for the batch", self.batch),
+            ("waiting for the batch or its worker", self.batch),
             ("inference", self.inference),
             ("postprocess", self.postprocess),
             ("encode", self.encode),

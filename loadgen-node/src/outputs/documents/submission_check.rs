@@ -115,9 +115,9 @@ impl SubmissionCheck {
             let _ = writeln!(text, "unchecked: {what}");
         }
         let ours = match self.findings.len() {
-            0 => "nothing is wrong with what was looked at".to_owned(),
-            1 => "1 thing is wrong".to_owned(),
-            count => format!("{count} things are wrong"),
+            0 => "no fault found".to_owned(),
+            1 => "1 fault".to_owned(),
+            count => format!("{count} faults"),
         };
         let _ = writeln!(text, "\nThis check        {ours}");
         let Some(official) = &self.official else {
@@ -125,7 +125,7 @@ impl SubmissionCheck {
             let _ = writeln!(text, "Official checker  not asked: {why}");
             return text;
         };
-        let verdict = if official.accepted { "submission looks OK" } else { "does not take it" };
+        let verdict = if official.accepted { "submission looks OK" } else { "refuses it" };
         let results = official.results.map(|count| format!(", results: {count}")).unwrap_or_default();
         let _ = writeln!(text, "Official checker  {verdict}{results}");
         for line in official.said.iter().filter(|_| !official.accepted) {
@@ -167,10 +167,7 @@ mod tests {
         let bad = SubmissionCheck { findings: vec![finding], official: Some(official), ..good };
         assert_eq!(reads_back(&bad)["official"]["results"], 1);
         let text = bad.text();
-        assert!(
-            text.contains("WRONG a\n      is empty\n") && text.contains("This check        1 thing is wrong\n"),
-            "{text}"
-        );
-        assert!(text.ends_with("does not take it, results: 1\n  ERROR x\n") && !bad.is_good(), "{text}");
+        assert!(text.contains("WRONG a\n      is empty\n") && text.contains("This check        1 fault\n"), "{text}");
+        assert!(text.ends_with("refuses it, results: 1\n  ERROR x\n") && !bad.is_good(), "{text}");
     }
 }

@@ -127,7 +127,7 @@ impl SubmissionPlan {
             let (state, time) = (self.state(run), minutes(run.duration_s));
             let _ = writeln!(text, "  {state:<7} {time:>11} {:>9} samples  {}", run.samples, run.name);
             if let Some(why) = &run.why {
-                let _ = writeln!(text, "          not as it is: {why}");
+                let _ = writeln!(text, "          to be repeated: {why}");
             }
         }
         if !self.runs.is_empty() {

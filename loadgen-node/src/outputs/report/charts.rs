@@ -212,8 +212,8 @@ fn lag(source: &Source) -> Option<Chart> {
     Some(Chart {
         id: "lag",
         title: "Schedule lag over time",
-        about: "The largest time between when a sample was due and when it was sent, in each step of time. The p99 of \
-                all is held to the line."
+        about: "The largest time between when a sample was due and when it was sent, in each step of time. The \
+                line is the limit of the p99 of the whole run."
             .to_owned(),
         x: seconds("time since the first sample", step_s),
         y: Axis { title: "lag".into(), ..latency() },
@@ -261,10 +261,10 @@ fn bytes(source: &Source) -> Option<Chart> {
     Some(Chart {
         id: "bytes",
         title: "Bits on the sockets over time",
-        about: "Bits per second on the sockets of all nodes, headers of this program's messages included. Lines that \
-                are far from it are not drawn; the table of the network has them."
+        about: "Bits per second on the sockets of all nodes, headers of this program's messages included. Rates \
+                far beyond these are left out; the table Network has them."
             .to_owned(),
-        x: seconds("time since the first look", shortest_s),
+        x: seconds("time since the start", shortest_s),
         y: Axis { title: "bits per second".into(), is_log: false, is_whole: false, text: bits_text },
         places: ends,
         curves,

@@ -132,7 +132,7 @@ fn answer(source: &Source) -> Markup {
             @if source.by_another.is_some() { "led by another engine, whose logs have the verdict," }
             @else { (result.mode) }
             " by the rules of round " (result.rules)
-            @if let Some(official) = official { "; the official rules alone say " (official) }
+            @if let Some(official) = official { "; LoadGen's own checks say " (official) }
         }
         @if !result.reasons.is_empty() {
             ul class="reasons" {
@@ -208,7 +208,7 @@ fn slow(source: &Source) -> Option<String> {
     };
     let as_asked = || {
         let is_scheduled = source.result.scheduled_samples_per_s.is_some();
-        is_scheduled.then(|| "the rate is that of target_qps, which a shorter latency does not raise".to_owned())
+        is_scheduled.then(|| "target_qps set the rate: a higher target_qps measures a higher one".to_owned())
     };
     let bound = source.result.bound.as_ref().and_then(BoundDocument::words).or_else(as_asked);
     Some(bound.map_or_else(|| parts.clone(), |bound| format!("{bound}. {parts}")))
@@ -239,7 +239,7 @@ fn is_limit(source: &Source) -> Option<String> {
     // Sockets that always had room show what was sent, and not what would fit.
     let bound = source.result.bound.as_ref().filter(|bound| has_probe || bound.sockets_full >= SOMETIMES);
     let fits = bound.and_then(|bound| bound.links_fit_per_s);
-    let fits = fits.map(|per_s| format!("; the links would carry {per_s:.0} samples/s like these"));
+    let fits = fits.map(|per_s| format!("; the links would carry {per_s:.0} samples/s like these with 1 % to spare"));
     (!limit.is_empty()).then(|| format!("{limit}{}", fits.unwrap_or_default()))
 }
 

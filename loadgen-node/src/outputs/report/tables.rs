@@ -140,7 +140,7 @@ pub(super) fn nodes(source: &Source) -> Markup {
         (node.name.clone(), cells)
     };
     let head =
-        ["node", "address", "samples", "round trip p50", "p99", "inference p50", "sent", "received", "sent again"];
+        ["node", "address", "samples", "round trip p50", "p99", "inference p50", "sent", "received", "retransmits"];
     let count = network.nodes.len();
     let mut rows: Vec<(String, Vec<Markup>)> = shown(&network.nodes).into_iter().map(row).collect();
     if count > NODES {
@@ -259,13 +259,15 @@ pub(super) fn latencies(source: &Source) -> Markup {
             (table("latencies", "Latencies", &LATENCIES, &rows))
             @if source.result.counts.unanswered() > 0 {
                 p {
-                    "Samples without an answer are among them, as the slowest ones: the official rules want it so."
+                    "Samples without an answer count as the slowest ones, as LoadGen counts them."
                 }
             }
         }
         p {
             @if let Some(lag) = source.result.schedule_lag_ns.filter(|lag| lag.max > 0) {
-                "Samples were sent late by " (ns(lag.p50)) " (p50), " (ns(lag.p99)) " (p99), " (ns(lag.max)) " at most."
+                @if source.result.scenario == "Offline" { "Samples waited for their turn by " }
+                @else { "Samples were sent late by " }
+                 (ns(lag.p50)) " (p50), " (ns(lag.p99)) " (p99), " (ns(lag.max)) " at most."
             }
             @for stall in &source.result.stalls {
                 " " (stall.end) " stood still for " (ns(stall.duration_ns)) ", " (ns(stall.start_ns))
