@@ -300,6 +300,6 @@ mod tests {
     #[test]
     fn the_plan_has_the_rows_and_their_time() {
         let plan = plan(16, Duration::from_secs(2));
-        assert!(plan.contains("16 rows at most, twice 2.0s each (--seconds): about 64s,"), "{plan}");
+        assert!(plan.contains("16 rows at most, two phases of 2.0s each (--seconds): about 64s,"), "{plan}");
     }
 }

@@ -49,8 +49,14 @@ pub fn percent(fraction: f64) -> f64 {
 /// Steps in which the number of queries is found; each goes on from what the one before asked for.
 const MOST_STEPS: u32 = 1_000;
 
-/// Queries beyond which no run goes on for early stopping.
-const FAR: u64 = 1 << 40;
+/// Queries beyond which no run goes on for early stopping. A bound on as many more takes seconds to find.
+const FAR: u64 = 1 << 33;
+
+/// The estimate is good from here on; of fewer queries each number is looked at.
+const MANY: f64 = 100_000.0;
+
+/// The share of the estimated number of queries at which the search for the true one begins.
+const FROM_ESTIMATE: f64 = 0.9;
 
 /// The percentiles of the official table.
 pub const USUAL: [f64; 4] = [0.90, 0.95, 0.97, 0.99];
@@ -74,8 +80,18 @@ impl Rule {
         if self != Rule::Limit {
             return Some(queries);
         }
+        // By the normal distribution. Near the percentile itself there is no end.
+        let spare = 1.0 - percentile - late_share;
+        let z = Normal::standard().inverse_cdf(CONFIDENCE);
+        let estimate = z * z * percentile * (1.0 - percentile) / (spare * spare);
+        if spare <= 0.0 || estimate > FAR as f64 {
+            return None;
+        }
         let bound = Bound::new(percentile, 0.0, CONFIDENCE);
-        // A number of queries asks for some more, and those for more again. Near the percentile itself there is no end.
+        if estimate > MANY {
+            queries = (estimate * FROM_ESTIMATE) as u64;
+        }
+        // A number of queries asks for some more, and those for more again.
         for _ in 0..MOST_STEPS {
             let late = (late_share * queries as f64).ceil() as u64;
             let needed = bound.min_passing(late).saturating_add(late);
@@ -125,6 +141,11 @@ mod tests {
         assert!(Bound::new(0.99, 0.0, CONFIDENCE).min_passing(late) + late <= some && some > 459, "{some}");
         assert!(needed(0.009).unwrap() > some);
         assert_eq!([needed(0.01), needed(0.5)], [None; 2], "as many as the percentile leaves out");
+        // These took minutes once: each step asked for a few more, and each cost more.
+        for near in 1..200 {
+            assert_eq!(Rule::Limit.queries_for(0.9, 0.1 + f64::from(near) * 1e-5), None);
+            assert!(Rule::Limit.queries_for(0.9, 0.1 - f64::from(near) * 1e-4).is_some());
+        }
         assert_eq!(Rule::Estimate { with_99th: false }.queries_for(0.9, 0.5), Some(64));
     }
 }
