@@ -205,8 +205,9 @@ impl Plan {
             requested.min_query_count = ((requested.min_query_count as f64 * share) as u64).max(1);
         }
         let mut plan = Self { profile: self.profile, ..Self::for_judging(requested, self.qsl)? };
+        let padding = plan.padding();
         for phase in &self.phases {
-            let (set, integers) = (phase.set.clone(), self.profile.integers);
+            let (set, integers) = (phase.set.with_padding(padding), self.profile.integers);
             plan.phases.push(PhasePlan::new(&plan.effective, phase.mode, set, integers, query, sample)?);
         }
         Ok(plan)
@@ -240,13 +241,17 @@ impl Plan {
         Ok(())
     }
 
+    /// Entries by which each set is longer than its samples.
+    fn padding(&self) -> u64 {
+        self.effective.shape.layout.set_padding(self.effective.samples_per_query)
+    }
+
     fn sets(&self, count: u64) -> Vec<LoadableSet> {
-        let padding = self.effective.shape.layout.set_padding(self.effective.samples_per_query);
         loadable_sets(Cut {
             count,
             total: self.qsl.total as u32,
             per_set: self.effective.performance_sample_count,
-            padding,
+            padding: self.padding(),
             seed: self.effective.qsl_rng_seed,
             profile: self.profile,
         })

@@ -355,3 +355,15 @@ fn a_goal_makes_the_users_of_a_closed_loop_a_load_to_search_for() {
     assert!((16.0..=18.0).contains(&peak), "{peak}: {:?}", search_of(&outcome).trials);
     assert!(outcome.verdict.is_valid(), "{:?}", outcome.verdict);
 }
+
+#[test]
+fn a_goal_makes_the_samples_of_a_multi_stream_query_a_load_to_search_for() {
+    // One sample after the other: as many of a query as fit into the limit.
+    let sut = SimOptions { service: Service::Constant { ns: 1_000_000 }, servers: 1, ..SimOptions::default() };
+    let settings = TestSettings { scenario: Scenario::MULTI_STREAM, multi_stream_samples_per_query: 4, ..settings() };
+    let find_peak = FindPeakOptions { goals: vec!["p99<=20500us".parse().unwrap()], ..FindPeakOptions::default() };
+    let outcome = searched(&plan(settings), sut, find_peak);
+    let search = search_of(&outcome);
+    assert_eq!((search.end.clone(), search.bracket.low), (SearchEnd::Found, Some(20.0)));
+    assert_eq!(search.reported.as_ref().unwrap().effective().samples_per_query, 20);
+}

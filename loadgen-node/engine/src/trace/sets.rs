@@ -16,6 +16,13 @@ pub struct LoadableSet {
     pub end: usize,
 }
 
+impl LoadableSet {
+    /// The same set with this padding.
+    pub(crate) fn with_padding(&self, padding: u64) -> LoadableSet {
+        padded(&self.indices[..self.end], padding)
+    }
+}
+
 /// Rule by which the library is cut into sets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cut {

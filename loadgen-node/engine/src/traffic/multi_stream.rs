@@ -13,7 +13,7 @@ pub(crate) struct MultiStream;
 /// Most samples in a query. Every loaded set is padded by this number, and a query is issued in one piece.
 const MAX_SAMPLES_PER_QUERY: u64 = 1 << 24;
 
-impl<S> Traffic<S> for MultiStream {
+impl<S: Clone> Traffic<S> for MultiStream {
     fn shape(&self, _request: &Request<'_, S>) -> Result<Shape, PlanError> {
         Ok(Shape {
             layout: Layout::Window,
@@ -59,5 +59,9 @@ impl<S> Traffic<S> for MultiStream {
         let value = settings.multi_stream_samples_per_query as f64;
         // Without a limit no number of samples is too many.
         Some(Load { setting: "samples_per_query", value, unit: "samples", is_whole: true, has_limit: false })
+    }
+
+    fn at_load(&self, settings: &Requested<S>, value: f64) -> Requested<S> {
+        Requested { multi_stream_samples_per_query: value as u64, ..settings.clone() }
     }
 }

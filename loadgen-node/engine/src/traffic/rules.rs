@@ -52,8 +52,8 @@ pub trait Traffic<S>: Sync {
         None
     }
 
-    /// The same settings with another load, for a trial of a search for the peak. Only scenarios with a
-    /// [`Traffic::load`] that has a limit are asked.
+    /// The same settings with another load, for a trial of a search for the peak. Every scenario with a
+    /// [`Traffic::load`] has this, too.
     fn at_load(&self, settings: &Requested<S>, _value: f64) -> Requested<S>
     where
         S: Clone,

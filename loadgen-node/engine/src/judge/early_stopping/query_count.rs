@@ -58,6 +58,9 @@ const MANY: f64 = 100_000.0;
 /// The share of the estimated number of queries at which the search for the true one begins.
 const FROM_ESTIMATE: f64 = 0.9;
 
+/// The search goes on in steps of one in so many.
+const ESTIMATE_STEPS: u64 = 50;
+
 /// The percentiles of the official table.
 pub const USUAL: [f64; 4] = [0.90, 0.95, 0.97, 0.99];
 
@@ -88,18 +91,22 @@ impl Rule {
             return None;
         }
         let bound = Bound::new(percentile, 0.0, CONFIDENCE);
+        let needed = |queries: u64| {
+            let late = (late_share * queries as f64).ceil() as u64;
+            bound.min_passing(late).saturating_add(late)
+        };
         if estimate > MANY {
-            queries = (estimate * FROM_ESTIMATE) as u64;
+            let mut queries = (estimate * FROM_ESTIMATE) as u64;
+            while needed(queries) > queries {
+                queries += queries / ESTIMATE_STEPS;
+            }
+            return Some(queries);
         }
         // A number of queries asks for some more, and those for more again.
         for _ in 0..MOST_STEPS {
-            let late = (late_share * queries as f64).ceil() as u64;
-            let needed = bound.min_passing(late).saturating_add(late);
+            let needed = needed(queries);
             if needed <= queries {
                 return Some(queries);
-            }
-            if needed > FAR {
-                return None;
             }
             queries = needed;
         }
