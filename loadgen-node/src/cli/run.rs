@@ -92,9 +92,10 @@ pub(crate) struct RunArgs {
           help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) results: PathBuf,
     /// Number of runs of the same test, each in a folder of its own: NAME-1, NAME-2 and so on. The table has median,
-    /// min, max and spread of the metric, NAME-repeats.json beside the folders has all values. The exit code is that of
-    /// the worst run; one that fails (1, 4, 5) is the last.
-    #[arg(long, value_name = "COUNT", env = "LON_REPEAT", help_heading = OUTPUT, hide_short_help = true,
+    /// min, max, spread and mean of the metric; NAME-repeats.json beside the folders has all values. The exit code is
+    /// that of the worst run; one that fails (1, 4, 5) is the last.
+    #[arg(long, value_name = "COUNT", alias = "repeats", env = "LON_REPEAT", help_heading = OUTPUT,
+          hide_short_help = true,
           value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) repeat: Option<u64>,
     /// The run of --repeat that counts: min, the one with the lowest rate or the longest latency, as for Server in

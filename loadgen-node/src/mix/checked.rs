@@ -17,6 +17,8 @@ use crate::keys::given::{Given, Keys};
 use crate::keys::key::{Key, text};
 use crate::keys::test::spec;
 use crate::nodes::target::Target;
+use crate::outputs::documents::mix_result;
+use crate::outputs::report;
 use crate::test_run::{FindPeakSpec, Test, TestSpec};
 use loadgen::settings::Mode;
 
@@ -115,6 +117,9 @@ impl CheckedMix {
 fn checked(file: MixFile, words: &[String]) -> Outcome<CheckedMix> {
     let alone_first = file.alone_first.map(|text| parse_duration(text.get_ref()).map_err(|error| anyhow!(error)));
     let alone_first = alone_first.transpose().context("alone_first").or_exit(Exit::Usage)?;
+    if alone_first.is_some_and(|time| time.is_zero()) {
+        return Err(anyhow!("alone_first is 0: leave it out for no run alone")).or_exit(Exit::Usage);
+    }
     if !(1..=MOST_TENANTS).contains(&file.tenant.len()) {
         let wrong = format!("a mix has 1 to {MOST_TENANTS} tenants ([[tenant]]), this one has {}", file.tenant.len());
         return Err(anyhow!(wrong)).or_exit(Exit::Usage);
@@ -156,6 +161,13 @@ fn tenant(place: usize, keys: Keys, words: &[String]) -> Outcome<Read> {
         let remedy = "a setting is auto: run the tenant alone to find its value, and write it down";
         return Err(named(anyhow!(remedy), &name)).or_exit(Exit::Usage);
     }
+    let mut keys = BTreeSet::new();
+    if let Some(twice) =
+        spec.settings.set.iter().find(|it| !keys.insert((it.scenario.map(|scenario| scenario.name()), it.key.as_str())))
+    {
+        let why = format!("setting '{}' is given twice: in the file, and on the command line or before", twice.key);
+        return Err(named(anyhow!(why), &name)).or_exit(Exit::Usage);
+    }
     spec.settings.seed_offset = place as u64;
     let find_peak = std::mem::take(&mut spec.find_peak);
     let searches = spec.settings.mode == Some(Mode::FindPeakPerformance);
@@ -189,11 +201,17 @@ impl OwnKeys {
         }
         let name = name.context("it has no name")?;
         let is_usual = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
-        if name.is_empty() || name.len() > 64 || !name.chars().all(is_usual) || name.starts_with('.') || name == ALONE {
+        if name.is_empty() || name.len() > 64 || !name.chars().all(is_usual) || name.starts_with('.') {
             bail!(
-                "its name '{name}' cannot be that of a folder: letters, digits, '.', '_' and '-', 64 at most, and not \
-                 '{ALONE}'"
+                "its name '{name}' cannot be that of a folder: letters, digits, '.', '_' and '-', 64 at most, and the \
+                 first no '.'"
             );
+        }
+        if TAKEN.contains(&name.as_str()) {
+            bail!("its name '{name}' is taken: the folder of the mix has something of that name");
+        }
+        if nodes.as_ref().is_some_and(Vec::is_empty) {
+            bail!("nodes is empty: leave it out for all nodes of the run");
         }
         Ok(OwnKeys { name, start, nodes, flags })
     }
@@ -201,6 +219,12 @@ impl OwnKeys {
 
 /// Folder of the runs of tenants alone.
 pub(crate) const ALONE: &str = "alone";
+
+/// Folder of the runs of a search.
+pub(crate) const TRIALS: &str = "trials";
+
+/// Names in the folder of a mix, which no tenant can have.
+const TAKEN: [&str; 4] = [ALONE, TRIALS, mix_result::FILE, report::FILE];
 
 fn list(value: &Value) -> Vec<String> {
     match value {
@@ -225,6 +249,9 @@ fn flag_words(flags: &[Given]) -> Result<Vec<String>> {
     for Given { key, value, .. } in flags {
         let key = Key::read(key)?;
         match &key {
+            Key::Run(flag) if flag == "warm-up" => {
+                bail!("a mix has no warm-up: alone_first measures each tenant before")
+            }
             Key::Run(flag) if OF_THE_RUN.contains(&flag.as_str()) || flag.starts_with(OF_THE_SEARCH) => {
                 bail!("'{flag}' is of the whole run: give --{flag} on the command line")
             }

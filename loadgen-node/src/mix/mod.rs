@@ -14,6 +14,6 @@ mod page;
 mod search;
 mod wanted;
 
-pub(crate) use self::checked::{ALONE, CheckedMix, CheckedTenant};
+pub(crate) use self::checked::{ALONE, CheckedMix, CheckedTenant, TRIALS};
 pub(crate) use self::page::page;
 pub(crate) use self::search::MixSearch;

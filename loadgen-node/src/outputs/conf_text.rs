@@ -49,6 +49,10 @@ pub(crate) fn text(document: &ConfDocument) -> String {
             let _ = writeln!(text, "  {name:<42} {value}");
         }
     }
+    if let Some(arrivals) = &document.arrivals {
+        heading(&mut text, "Arrivals");
+        let _ = writeln!(text, "  {}", arrivals.text());
+    }
     query_counts(&mut text, document);
     if !document.division.rules.is_empty() {
         text.push('\n');

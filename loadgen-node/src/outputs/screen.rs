@@ -17,6 +17,7 @@ use super::documents::result_summary::{MetricDocument, ResultSummary, scheduled_
 use super::documents::within::WithinDocument;
 use super::documents::{accuracy, find_peak};
 use super::keep::{NotWritten, Saved};
+use super::labels::labels_text;
 use super::{latencies, network_lines as lines, paint, report, search_lines, settings_line, tokens};
 use crate::division::Division;
 use crate::test_run::finished::{Finished, Judgement};
@@ -180,6 +181,8 @@ pub(crate) fn text<'a>(
     lines.push(("SUT", format!("{} ({})", sut_name(finished), engines(finished))));
     lines.push(("Test", test(finished)));
     lines.extend(settings_line::text(finished).map(|settings| ("Settings", settings)));
+    let labels = labels_text(finished.setup.call.labels.by_key());
+    lines.extend((!labels.is_empty()).then_some(("Labels", labels)));
     if let Some(summary) = &outcome.summary {
         let metric = summary.metric;
         let value = metric.value.map(|value| of_unit(value, metric.unit));

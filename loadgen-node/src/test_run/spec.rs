@@ -126,7 +126,7 @@ pub struct Call {
 }
 
 /// A warm-up that has ended, which nothing judges.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WarmUp {
     /// The duration that was asked for.
     pub wanted: Duration,
@@ -134,11 +134,11 @@ pub struct WarmUp {
     pub answered: u64,
     /// Samples that failed.
     pub failed: u64,
-    /// Rate of answers from the first issue to the last answer, samples per second.
+    /// Rate of answers over all runs of the warm-up, samples per second.
     pub samples_per_s: Option<f64>,
-    /// The median latency, ns; `None` where that sample was not answered.
+    /// The median latency in the last of these runs, ns; `None` where that sample was not answered.
     pub p50_ns: Option<i64>,
-    /// The 99th percentile of the latency, ns; `None` where that sample was not answered.
+    /// The 99th percentile of the latency in the last of these runs, ns; `None` where that sample was not answered.
     pub p99_ns: Option<i64>,
 }
 

@@ -29,16 +29,7 @@ pub(crate) fn longer(summary: &Summary, effective: &Effective, offers_auto: bool
     if let Some(set) = higher_limit(summary, effective) {
         return Some(format!("--set {set} (the run ended there, before min_duration)"));
     }
-    let set = match effective.scenario.traffic().expected() {
-        Expected::SampleRate => format!("target_qps={}", upwards(summary.rates.samples_per_s * MORE)?),
-        Expected::Latency => {
-            let latency_ms = summary.judged_latency().mean_ns as f64 / 1e6;
-            format!("target_latency={}ms", downwards(latency_ms / MORE)?)
-        }
-        Expected::MostQps => format!("most_qps={}", upwards(summary.rates.completed_samples_per_s * MORE)?),
-        // A schedule is as long as it was made.
-        Expected::QueryRate | Expected::Bursts => return None,
-    };
+    let set = long_enough(summary, effective)?;
     let key = set.split('=').next().unwrap_or_default();
     let can_be_found = offers_auto && effective.scenario.traffic().expected() != Expected::MostQps;
     let is_of_rate = effective.scenario.traffic().expected() == Expected::SampleRate;
@@ -47,6 +38,19 @@ pub(crate) fn longer(summary: &Summary, effective: &Effective, offers_auto: bool
     }
     let or_auto = if can_be_found { format!(", or --set {key}=auto") } else { String::new() };
     Some(format!("--set {set} (the next run is then long enough at this speed){or_auto}"))
+}
+
+/// The setting by which a run at this speed is long enough; none where the schedule gives its length.
+pub(crate) fn long_enough(summary: &Summary, effective: &Effective) -> Option<String> {
+    Some(match effective.scenario.traffic().expected() {
+        Expected::SampleRate => format!("target_qps={}", upwards(summary.rates.samples_per_s * MORE)?),
+        Expected::Latency => {
+            let latency_ms = summary.judged_latency().mean_ns as f64 / 1e6;
+            format!("target_latency={}ms", downwards(latency_ms / MORE)?)
+        }
+        Expected::MostQps => format!("most_qps={}", upwards(summary.rates.completed_samples_per_s * MORE)?),
+        Expected::QueryRate | Expected::Bursts => return None,
+    })
 }
 
 /// The limit that the run ended at before `min_duration`, raised; none where it ended at none.

@@ -28,6 +28,8 @@ enum Origin<'a> {
     Due(Box<dyn Iterator<Item = u64> + 'a>),
     /// The end of the queries before.
     Issue { end_ns: u64 },
+    /// Ticks of a fixed interval; one at which `below` queries have no answer is skipped.
+    Ticks { interval_ns: u64, next_ns: u64, below: u64, ends_ns: BinaryHeap<Reverse<u64>>, end_ns: Option<u64> },
     /// The moments at which users are free, the earliest on top.
     Users { free_ns: BinaryHeap<Reverse<u64>>, think_ns: u64 },
 }
@@ -39,6 +41,11 @@ impl<'a> Starts<'a> {
         let from = match (shape.latency_start, shape.trigger) {
             (LatencyStart::Issue, Trigger::Users { count, think_ns }) => {
                 Origin::Users { free_ns: (0..count).map(|_| Reverse(0)).collect(), think_ns }
+            }
+            (LatencyStart::Due, Trigger::Reply { below }) => {
+                let interval_ns = Trace::of(phase, 2).last().map_or(0, |query| query.due_ns);
+                let below = below / samples_per_query.max(1);
+                Origin::Ticks { interval_ns, next_ns: 0, below, ends_ns: BinaryHeap::new(), end_ns: None }
             }
             (LatencyStart::Phase, _) => Origin::Phase,
             (LatencyStart::Due, _) => Origin::Due(Box::new(Trace::of(phase, queries).map(|query| query.due_ns))),
@@ -63,6 +70,16 @@ impl<'a> Starts<'a> {
                     *end_ns = (*end_ns).max(self.start_ns + latency_ns);
                 }
             }
+            Origin::Ticks { interval_ns, next_ns, below, ends_ns, end_ns } => {
+                if begins_a_query {
+                    ends_ns.extend(end_ns.take().map(Reverse));
+                    self.start_ns = free_tick(*next_ns, *interval_ns, *below, ends_ns);
+                    *next_ns = self.start_ns + *interval_ns;
+                }
+                if let SampleEnd::Done { latency_ns } = end {
+                    *end_ns = (*end_ns).max(Some(self.start_ns + latency_ns));
+                }
+            }
             Origin::Users { free_ns, think_ns } => {
                 self.start_ns = free_ns.pop().map_or(self.start_ns, |Reverse(free_ns)| free_ns);
                 let latency_ns = if let SampleEnd::Done { latency_ns } = end { latency_ns } else { 0 };
@@ -73,10 +90,37 @@ impl<'a> Starts<'a> {
     }
 }
 
+/// The first tick from `next_ns` on at which fewer queries than `below` are under way. `ends_ns` has the ends of those
+/// before, the earliest on top.
+fn free_tick(next_ns: u64, interval_ns: u64, below: u64, ends_ns: &mut BinaryHeap<Reverse<u64>>) -> u64 {
+    let mut tick_ns = next_ns;
+    while ends_ns.len() as u64 >= below.max(1) {
+        let Some(Reverse(end_ns)) = ends_ns.pop() else { break };
+        let waits_ns = end_ns.saturating_sub(tick_ns);
+        tick_ns += waits_ns.checked_next_multiple_of(interval_ns).unwrap_or(waits_ns);
+    }
+    tick_ns
+}
+
 impl Timeline {
     /// When the latency of each sample started, ns from the start of the phase, in issue order: see [`Starts`].
     pub fn starts<'a>(&'a self, phase: &'a PhasePlan, shape: Shape) -> impl Iterator<Item = u64> + 'a {
         let mut starts = Starts::new(phase, shape, self.queries, self.samples_per_query);
         self.samples().map(move |end| starts.next(end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_at_which_answers_are_missing_are_skipped() {
+        let tick = |next_ns, below, ends: &[u64]| {
+            free_tick(next_ns, 20, below, &mut ends.iter().copied().map(Reverse).collect())
+        };
+        assert_eq!([tick(20, 1, &[]), tick(20, 1, &[19]), tick(20, 1, &[20])], [20; 3], "it came in time");
+        assert_eq!([tick(20, 1, &[21]), tick(20, 1, &[70])], [40, 80]);
+        assert_eq!([tick(20, 2, &[70]), tick(40, 2, &[70, 55])], [20, 60], "two may be under way");
     }
 }

@@ -160,7 +160,7 @@ fn in_force(e: &Effective, today: &plan::Effective) -> plan::Effective {
 /// The percentile that is shown where none is judged.
 const USUAL_PERCENTILE: f64 = 0.9;
 
-/// The traffic as later rounds describe it. Ticks are shown as due times, those that were skipped left out.
+/// The traffic as later rounds describe it. The plan shows every tick as a due time.
 fn shape(e: &Effective) -> traffic::Shape {
     let below = e.max_async_queries.saturating_mul(e.samples_per_query);
     let (trigger, latency_start) = match e.shape.pacing {

@@ -240,7 +240,12 @@ fn answers_that_cannot_be_scored_are_refused_before_a_run() {
     refused(top1(None), &samples, "y i64[N,5]", "accuracy.classes");
     refused(top1(None), &samples, "y i8[N,?]", "accuracy.classes");
     refused(top1(Some(4)), &samples, "text u8[N,?]", "answers with texts (u8), and labels are classes");
-    refused(top1(None), &samples, "y f64[N,2]", "the label of sample 0 is 3, and the model has 2 classes, numbered 0 to 1");
+    refused(
+        top1(None),
+        &samples,
+        "y f64[N,2]",
+        "the label of sample 0 is 3, and the model has 2 classes, numbered 0 to 1",
+    );
     refused(top1(None), &samples, "y f32[N,?], z f32[N,?]", "where the first ends");
     // More labels than elements: they can only be classes.
     assert_eq!(top1(None).fits(&samples, Rows::from_text("y i64[N,3]").unwrap()), Ok(()));

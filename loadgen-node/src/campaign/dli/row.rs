@@ -11,7 +11,7 @@ use super::planned::Planned;
 use super::times::Times;
 use crate::exit::Exit;
 use crate::outputs::documents::campaign_run::{CampaignRun, RunOutcome};
-use crate::outputs::documents::result_summary::ResultSummary;
+use crate::outputs::documents::result_summary::{MetricDocument, ResultSummary};
 use crate::outputs::documents::sut_setup::{SutNode, SutSetup};
 use crate::outputs::own_result;
 use lon_shell::dli::facts::Facts;
@@ -57,7 +57,8 @@ fn with_result(result: &ResultSummary, times: &Times, facts: &Facts) -> Row {
     let mode = Mode::of(result.settings.scenario.traffic().expected() == Expected::Latency);
     let node_batch = setting(&setup.settings, "max_batch").and_then(|text| text.parse().ok()).unwrap_or(1);
     let batch = if mode == Mode::Latency { times.query_samples } else { node_batch }.max(1);
-    let measured = measured(times, mode, batch);
+    let measured = measured(times, total_s(result, times), mode, batch);
+    let requests = result.users.as_ref().map(|users| users.users.div_ceil(batch));
     let is_whole = times.unanswered == 0 && !times.samples_s.is_empty();
     Row {
         is_whole,
@@ -72,7 +73,7 @@ fn with_result(result: &ResultSummary, times: &Times, facts: &Facts) -> Row {
         batch: Some(batch),
         mode: Some(mode),
         device: device(&setup.settings),
-        parameters: parameters(&setup, result.sut.len(), measured.iterations, mode),
+        parameters: parameters(&setup, result.sut.len(), measured.iterations, mode, requests),
         infrastructure: infrastructure(&host),
         measured,
         error: if is_whole { NO_ERROR } else { INFERENCE_FAILURE },
@@ -112,21 +113,31 @@ fn failed(run: &CampaignRun, facts: &Facts, planned: &Planned) -> Row {
     }
 }
 
-fn measured(times: &Times, mode: Mode, batch: u64) -> Measured {
+/// The time of a pass, s. The starts of a closed loop are not recorded, so there the measured rate gives the time.
+fn total_s(result: &ResultSummary, times: &Times) -> f64 {
+    let is_closed = result.settings.scenario.traffic().expected() == Expected::MostQps;
+    let rate = match &result.metric {
+        Some(MetricDocument::Performance(metric)) if is_closed => metric.value,
+        _ => None,
+    };
+    rate.filter(|rate| *rate > 0.0).map_or(times.total_s, |rate| times.samples_s.len() as f64 / rate)
+}
+
+fn measured(times: &Times, total_s: f64, mode: Mode, batch: u64) -> Measured {
     let measured = match mode {
         Mode::Latency => Measured::of_latency_mode(&times.queries_s, batch),
-        Mode::Throughput => Measured::of_throughput_mode(times.samples_s.len() as u64, times.total_s, batch),
+        Mode::Throughput => Measured::of_throughput_mode(times.samples_s.len() as u64, total_s, batch),
     };
     measured.with_tokens(&times.samples_s, &times.tokens)
 }
 
-/// The parameters of the test in DLI's words. Asynchronous requests in flight are no setting here: the nodes decide by
-/// what they take.
-fn parameters(setup: &SutSetup, nodes: usize, iterations: u64, mode: Mode) -> String {
+/// The parameters of the test in DLI's words. A closed loop has so many asynchronous requests in flight. In other
+/// scenarios their number is no setting: the nodes decide by what they take.
+fn parameters(setup: &SutSetup, nodes: usize, iterations: u64, mode: Mode, requests: Option<u64>) -> String {
     let workers = setting(&setup.settings, "workers").and_then(|workers| workers.parse::<u64>().ok());
     let workers = workers.filter(|_| mode == Mode::Throughput);
     let streams = workers.map(|workers| workers.saturating_mul(nodes as u64));
-    Parameters { settings: &setup.settings, iterations, requests: None, streams }.to_string()
+    Parameters { settings: &setup.settings, iterations, requests, streams }.to_string()
 }
 
 /// A row of latency mode without a fault, for tests.

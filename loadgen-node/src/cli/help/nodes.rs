@@ -3,7 +3,8 @@
 pub(crate) const PROBE: &str = "Measures each node alone, then all of them at once: round trips of requests of \
 several sizes, goodput towards the SUT, back, and both at once, and round trips while both are full. Samples travel as \
 in a run, over the same transport and connections; only the backend is left out. The probe also \
-prints CPU time and counters of both ends, and the samples per second of each MLPerf benchmark that this goodput carries.
+prints CPU time and counters of both ends, and the samples per second of each MLPerf benchmark that this goodput \
+carries.
 
 --save keeps a probe as a baseline, --against compares a later one with it, --watch goes on without end.
 

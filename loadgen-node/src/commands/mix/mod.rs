@@ -5,6 +5,7 @@ mod together;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use qdl::Qdl;
@@ -27,6 +28,9 @@ use crate::outputs::report;
 use crate::signals::{Leaves, Signals, StopRequests as _};
 use crate::test_run::{Connected, Test};
 
+/// Time within which nodes are free after a run that they were lost to.
+const FREED_WITHIN: Duration = Duration::from_secs(15);
+
 /// Runs the tenants of a mix, or searches for their highest load, and shows how they did together.
 pub(crate) fn mix(mix: &CheckedMix, folder: &Path, form: Format, live: LiveOutput) -> Outcome {
     Place::At(folder.to_owned()).check().or_exit(Exit::Usage)?;
@@ -46,9 +50,6 @@ pub(crate) fn mix(mix: &CheckedMix, folder: &Path, form: Format, live: LiveOutpu
         None => {
             let connected = connected(&mix.tenants, &qdl, tests)?;
             let alone = running.alone(mix)?;
-            if let Some(exit) = alone.broken {
-                return Ok(exit);
-            }
             running.together(&mix.tenants, connected, "", &alone)?
         }
         Some(search) => {
@@ -80,7 +81,10 @@ fn connected(tenants: &[CheckedTenant], qdl: &Qdl, tests: Vec<Test>) -> Outcome<
 impl CheckedMix {
     /// Reaches the nodes of all tenants.
     fn connect(&self) -> Outcome<Qdl> {
-        let target = self.target()?;
+        let mut target = self.target()?.clone();
+        if self.alone_first.is_some() {
+            target.wait_ready = target.wait_ready.max(FREED_WITHIN);
+        }
         if target.kind().no_counters.is_some() {
             let reason = "--mix is for SUT nodes: servers of --transport kserve have no claims, tenants or counters";
             return Err(anyhow!(reason)).or_exit(Exit::Usage);

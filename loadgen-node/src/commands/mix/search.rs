@@ -6,15 +6,12 @@ use loadgen::run::SearchEnd;
 use super::connected;
 use super::together::{Alone, Ended, Running};
 use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::mix::MixSearch;
+use crate::mix::{MixSearch, TRIALS};
 use crate::outputs::documents;
 use crate::outputs::documents::mix_result::{FILE, MixResult};
 use crate::outputs::documents::mix_search::{MixSearched, MixTrial};
 use crate::outputs::documents::result_summary::Validity;
 use crate::outputs::folder::write_file;
-
-/// Folder of the runs of a search, below that of the mix.
-const TRIALS: &str = "trials";
 
 impl Running<'_> {
     /// Runs the mix at one load after the other. Reported is the run at the load that was found, else the last one that

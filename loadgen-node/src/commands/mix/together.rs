@@ -4,7 +4,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use loadgen::settings::Assignment;
 use lon_world::mix::Mix;
 use qdl::{NodeTraffic, Qdl};
@@ -37,8 +37,6 @@ pub(super) struct Alone {
     /// Duration of each; `None`: none was wanted.
     time: Option<Duration>,
     runs: Vec<Finished>,
-    /// Exit code of one that was interrupted, or has lost a node: no further run makes sense.
-    pub(super) broken: Option<Exit>,
 }
 
 /// Tenants that have run together.
@@ -62,10 +60,12 @@ impl Running<'_> {
             let place = Place::At(self.folder.join(ALONE).join(&tenant.name));
             let Recorded { finished, written, .. } = record::record_shown(claimed, &place, Ui::None, board)?;
             written.context(INCOMPLETE).or_exit(Exit::Bug)?;
-            match finished.exit() {
-                Exit::Ok | Exit::Invalid => alone.runs.push(finished),
-                exit => return Ok(Alone { broken: Some(exit), ..alone }),
+            if finished.exit() == Exit::Interrupted {
+                return Err(anyhow!("interrupted while tenant '{}' ran alone: the mix has no result", tenant.name))
+                    .or_exit(Exit::Interrupted);
             }
+            // The run alone is a measure for the one beside others, and has a verdict of its own.
+            alone.runs.push(finished);
         }
         Ok(alone)
     }

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::arrivals::ArrivalsDocument;
 use super::division::DivisionDocument;
 use super::in_order;
 use crate::division::{Division, Findings};
@@ -15,6 +16,9 @@ use loadgen::settings::{IntegerRule, Mode, Qsl};
 
 /// The version of [`ConfDocument`].
 const SCHEMA: u32 = 1;
+
+/// The field of the settings beside the official ones.
+const FURTHER: &str = "further";
 
 /// Data that the document is made of.
 pub(crate) struct View {
@@ -72,6 +76,10 @@ pub struct ConfDocument {
     pub effective: Option<EffectiveDocument>,
     /// Prediction of the queries, time, memory and bytes of a run.
     pub predicted: PredictedDocument,
+    /// The arrival process of the performance phase, as asked for and as drawn; null in scenarios without a schedule,
+    /// where the settings cannot be run, and in documents of earlier versions.
+    #[serde(default)]
+    pub arrivals: Option<ArrivalsDocument>,
     /// Numbers of queries that the usual percentiles need, and that the percentile of these settings needs; the lowest
     /// percentile first.
     pub query_counts: Vec<QueryCountDocument>,
@@ -179,6 +187,7 @@ impl From<&View> for ConfDocument {
             settings: sourced_settings(view),
             effective: plan.map(|plan| EffectiveDocument::from(plan.effective())),
             predicted: view.prediction.as_ref().map_or_else(PredictedDocument::default, PredictedDocument::from),
+            arrivals: view.prediction.as_ref().and(plan).and_then(ArrivalsDocument::of),
             query_counts: query_counts(view),
             warnings: view.warnings.clone(),
             division: match &view.findings {
@@ -206,7 +215,12 @@ fn sourced_settings(view: &View) -> Vec<(String, SettingDocument)> {
         let (origin, auto) = (origin(&name).to_string(), found == Some(name.as_str()));
         (name, SettingDocument { value, origin, auto })
     };
-    fields.into_iter().map(setting).collect()
+    // Settings beside the official ones stand in one field, and are settings like all others here.
+    let each = |(name, value): (String, Value)| match value {
+        Value::Object(further) if name == FURTHER => further.into_iter().collect(),
+        value => vec![(name, value)],
+    };
+    fields.into_iter().flat_map(each).map(setting).collect()
 }
 
 impl From<&Effective> for EffectiveDocument {

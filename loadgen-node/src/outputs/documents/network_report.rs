@@ -4,6 +4,8 @@
 //! messages, without prefix), `socket` (what was handed to the kernel or taken from it, below TLS; over QUIC the
 //! payload of UDP). The last two are counted at both ends.
 
+use std::collections::BTreeMap;
+
 use qdl::{NodeCounts, NodeDescription, NodeReport, Payload, SutCounts};
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +33,9 @@ pub struct NetworkReport {
     /// Version of this form: 1.
     #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: u32,
+    /// Labels of the user (`--label`): each value by its key.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
     /// Transport of samples and answers: `grpc`, `tcp`, `quic` or `kserve`.
     pub transport: String,
     /// True when the nodes were verified by their certificates and the connections were encrypted.
@@ -166,6 +171,7 @@ impl From<&Finished> for NetworkReport {
         let splits = finished.nodes.tally.by_node().into_iter().chain(std::iter::repeat(None));
         NetworkReport {
             schema: SCHEMA,
+            labels: setup.call.labels.by_key().clone(),
             transport: setup.link.transport.name().to_owned(),
             tls: setup.link.has_tls,
             connections: setup.link.connections.get() as u64,

@@ -1,5 +1,6 @@
 //! Document that `run --repeat` prints, and leaves beside its run folders: the runs, and how far they differ.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use lon_proto::text::on_one_line;
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::result_summary::{MetricDocument, PerformanceMetric, ResultSummary, Validity};
 use crate::exit::Exit;
+use crate::network::spread;
 use crate::outputs::table::Table;
 
 /// The end of the file's name, behind what the names of the folders begin with.
@@ -19,7 +21,7 @@ const SCHEMA: u32 = 1;
 /// The unit of durations.
 const NS: &str = "ns";
 
-const HEADS: [&str; 6] = ["quantity", "median", "min", "max", "spread", "runs"];
+const HEADS: [&str; 8] = ["quantity", "median", "min", "max", "spread", "mean", "95 % confidence of the mean", "runs"];
 
 /// The whole document.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -38,6 +40,9 @@ pub struct Repeats {
     pub mode: String,
     /// The dataset of the runs.
     pub dataset: String,
+    /// Labels of the user (`--label`): each value by its key.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
     /// Number of runs that were asked for.
     pub asked: u64,
     /// The runs that were made, in order. A run that fails (exit codes 1, 4 and 5) is the last one.
@@ -116,6 +121,10 @@ pub struct RepeatSpread {
     pub max: f64,
     /// `max` - `min`, percent of the median; null where the median is 0.
     pub spread_percent: Option<f64>,
+    /// The mean of the values, and the lower and the upper end of its 95 % confidence interval by Student's t; null for
+    /// fewer than two values, and in documents of earlier versions.
+    #[serde(default)]
+    pub mean: Option<[f64; 3]>,
 }
 
 impl Repeats {
@@ -136,6 +145,7 @@ impl Repeats {
         ] {
             to.clone_from(from);
         }
+        self.labels.clone_from(&run.made.labels);
         let before = self.runs.len();
         self.runs.push(RepeatedRun {
             folder,
@@ -197,11 +207,14 @@ impl Repeats {
     /// A row for each quantity.
     pub(crate) fn table(&self) -> Table {
         let mut table = Table::new(HEADS);
-        for RepeatSpread { name, unit, values, median, min, max, spread_percent } in &self.spreads {
+        for RepeatSpread { name, unit, values, median, min, max, spread_percent, mean } in &self.spreads {
             let text = |value| of_unit(value, unit);
             let spread = spread_percent.map_or_else(|| "not known".to_owned(), |percent| format!("{percent:.2} %"));
             let runs = values.iter().flatten().count().to_string();
-            table.row([name, &text(*median), &text(*min), &text(*max), &spread, &runs]);
+            let middle = mean.map_or_else(|| "not known".to_owned(), |[mean, ..]| text(mean));
+            let around = mean.map(|[_, low, high]| format!("{} to {}", text(low), text(high)));
+            let around = around.unwrap_or_else(|| "not known".to_owned());
+            table.row([name, &text(*median), &text(*min), &text(*max), &spread, &middle, &around, &runs]);
         }
         table
     }
@@ -275,6 +288,7 @@ impl RepeatSpread {
         let middle = known.len() / 2;
         (self.min, self.max) = (*min, *max);
         self.median = if known.len() % 2 == 1 { known[middle] } else { (known[middle - 1] + known[middle]) / 2.0 };
+        self.mean = spread::mean(&known).zip(spread::interval(&known)).map(|(mean, [low, high])| [mean, low, high]);
         self.spread_percent = (self.median != 0.0).then(|| 100.0 * (self.max - self.min) / self.median.abs());
     }
 }
@@ -328,13 +342,17 @@ mod tests {
         assert_eq!((metric.median, metric.min, metric.max, metric.spread_percent), (100.0, 96.0, 104.0, Some(8.0)));
         assert_eq!(p99.values, [Some(3e6), Some(2e6), None, Some(4e6)]);
         assert_eq!((p99.median, p99.spread_percent), (3e6, Some(200.0 / 3.0)));
+        // Three values with a deviation of 4, and Student's t of 4.303 for two degrees of freedom.
+        let [mean, low, high] = metric.mean.unwrap();
+        let half = 4.303 * 4.0 / 3.0_f64.sqrt();
+        assert!(mean == 100.0 && (low - (100.0 - half)).abs() < 0.01 && (high - (100.0 + half)).abs() < 0.01);
         let text = repeats.text();
         assert!(text.starts_with("Repeats   Offline PerformanceOnly on digits: 3 of 5 runs VALID\n"), "{text}");
         for line in [
             "          INVALID r-1\n                  - too few\n          VALID   r-2\n",
             "          not made: 1, since a run failed or was interrupted\n",
-            "  latency_p99                3.0ms             2.0ms            4.0ms             66.67 %  3\n",
-            "  result_samples_per_second  100.00 samples/s  96.00 samples/s  104.00 samples/s  8.00 %   3\n",
+            "  latency_p99                3.0ms             2.0ms            4.0ms             66.67 %  3.0ms",
+            "  result_samples_per_second  100.00 samples/s  96.00 samples/s  104.00 samples/s  8.00 %   100.00 samples/s",
         ] {
             assert!(text.contains(line), "{line:?} in {text}");
         }

@@ -7,7 +7,7 @@
 //!
 //! Source of the keys: the official submission checker's constants for rounds v5.0 to v6.1.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use lon_shell::documents::HostDocument;
@@ -38,6 +38,9 @@ pub struct SystemDesc {
     #[serde(with = "in_order")]
     #[cfg_attr(test, schemars(with = "std::collections::BTreeMap<String, String>"))]
     pub to_be_stated: Vec<(String, String)>,
+    /// Labels of the user (`--label`): each value by its key.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
     /// Why the run is no result of the Network division, in words; empty where it is one.
     pub marks: Vec<String>,
     /// Says that this is no official description.
@@ -88,7 +91,9 @@ pub struct SutSystem {
 
 impl From<&Finished> for SystemDesc {
     fn from(finished: &Finished) -> SystemDesc {
-        Facts::of(finished).document(finished.setup.stated.iter(), finished.judgement.marks())
+        let labels = finished.setup.call.labels.by_key().clone();
+        let document = Facts::of(finished).document(finished.setup.stated.iter(), finished.judgement.marks());
+        SystemDesc { labels, ..document }
     }
 }
 
@@ -152,6 +157,7 @@ impl<'a> Facts<'a> {
         SystemDesc {
             to_be_stated: missing.map(|key| (key.to_owned(), wanted(key).to_owned())).collect(),
             official,
+            labels: BTreeMap::new(),
             marks,
             unofficial: "written by lon; not an official MLPerf system description".to_owned(),
             data_path: self.data_path(),

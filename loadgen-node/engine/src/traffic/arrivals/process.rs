@@ -116,7 +116,7 @@ impl Arrivals {
             Self::Rated { profile: Profile::Sine { .. }, .. } => 0,
             Self::Rated { profile, .. } => profile.span_ns(),
             // One more, so that all queries that are due last belong to it.
-            Self::Listed(listed) => listed.last_ns() + 1,
+            Self::Listed(listed) => listed.last_ns().saturating_add(1),
             _ => 0,
         }
     }

@@ -14,6 +14,10 @@ use super::{accuracy_log, config, intervals, judging, official, search, traffic}
 /// The text is no such case, or its settings cannot be run.
 pub fn check(text: &str) -> Result<Option<Difference>, VectorError> {
     let (input, stated) = parts(text)?;
+    let is_empty = |value: &Value| value.as_object().is_none_or(serde_json::Map::is_empty);
+    if stated.iter().all(|(part, value)| *part != "expected" || is_empty(value)) {
+        return Err(VectorError::Nothing);
+    }
     let facts = facts(&input)?;
     let difference = |(part, stated): &(&str, Value)| match facts.iter().find(|(name, _)| name == part) {
         Some((_, fact)) => fact.difference(stated, part),

@@ -19,6 +19,9 @@ pub enum VectorError {
     /// The text is not JSON of the expected form; unknown keys are named.
     #[error("the vector cannot be read: {0}")]
     Form(#[from] serde_json::Error),
+    /// There is nothing to hold the case against.
+    #[error("the vector states nothing: `expected` is missing or empty")]
+    Nothing,
     /// A setting is none, or has no number.
     #[error("settings.{key}: {why}")]
     Setting {
@@ -133,7 +136,8 @@ pub(super) fn parts(text: &str) -> Result<(Input, Stated), VectorError> {
     {
         document.insert("logged_settings".to_owned(), logged);
     }
-    let stated = STATED.into_iter().filter_map(|part| document.remove(part).map(|value| (part, value))).collect();
+    let stated: Stated =
+        STATED.into_iter().filter_map(|part| document.remove(part).map(|value| (part, value))).collect();
     Ok((serde_json::from_value(Value::Object(document))?, stated))
 }
 
