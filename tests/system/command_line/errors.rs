@@ -48,7 +48,11 @@ const LOADGEN: [(&str, i32, &[&str]); 42] = [
     ("RUN --dataset {in}/missing", 2, &["{in}/missing", "images.npy"]),
     ("RUN --dataset synthetic:u8[64]", 2, &["synthetic:u8[64]", "xCOUNT"]),
     ("RUN --dataset synthetic:u8[64]x5", 2, &["the sample is u8[64]", "the model takes image u8[N,1,8,8]"]),
-    ("RUN --mode AccuracyOnly --dataset {in}/labels", 2, &["the label of sample 1 is 12", "classes 0 to 9"]),
+    (
+        "RUN --mode AccuracyOnly --dataset {in}/labels",
+        2,
+        &["the label of sample 1 is 12", "10 classes, numbered 0 to 9"],
+    ),
     ("RUN --compression original", 2, &["--compression original", "a folder of JPEGs is"]),
     ("RUN --compression zstd:99", 2, &["99", "1 to 19"]),
     // Settings.

@@ -14,7 +14,7 @@ fn a_good_dataset_ends_with_0_one_at_fault_with_3_and_none_with_2() {
     let digits = repository("loadgen-node/qsl/digits");
     let good = verify(digits.to_str().unwrap(), "digits", &[]);
     assert_eq!(good.code, Some(0), "{good:?}");
-    assert!(good.stdout.contains("450 samples of u8[1,8,8]") && good.stdout.contains("Nothing is wrong"), "{good:?}");
+    assert!(good.stdout.contains("450 samples of u8[1,8,8]") && good.stdout.contains("No fault found"), "{good:?}");
     let folder = tempfile::tempdir().unwrap();
     let lines = folder.path().join("lines.jsonl");
     fs::write(&lines, "{\"input_ids\": [1, 2]}\n").unwrap();

@@ -63,7 +63,10 @@ fn the_exit_code_is_that_of_the_worst_run() {
     assert_eq!(finished.code, Some(3), "{finished:?}");
     let made = repeats(&folder);
     assert!(made.runs.len() == 2 && made.runs.iter().all(|run| run.exit_code == 3 && !run.reasons.is_empty()));
-    assert!(finished.stdout.starts_with("quantity,median,min,max,spread,runs\n"), "{finished:?}");
+    assert!(
+        finished.stdout.starts_with("quantity,median,min,max,spread,mean,95 % confidence of the mean,runs\n"),
+        "{finished:?}"
+    );
 }
 
 #[test]

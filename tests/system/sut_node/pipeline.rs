@@ -271,7 +271,7 @@ fn a_bench_tunes_and_shows_the_line_to_copy() {
     let rows = text.lines().filter(|line| line.starts_with("      1        1      ")).count();
     assert!(rows >= 2 && text.contains("workers  threads  batch  delay   samples/s"), "{text}");
     let all = text.lines().filter(|line| line.starts_with("    ")).count();
-    let plan = |rows: usize| format!("Plan      {rows} rows at most, twice 20.0ms each");
+    let plan = |rows: usize| format!("Plan      {rows} rows at most, two phases of 20.0ms each");
     // The two delays are tried where a batch of several samples is the fastest.
     assert!([all, all + 2].iter().any(|rows| text.contains(&plan(*rows))), "{text}");
     let line = format!("sut-node serve --backend {} --postprocess argmax --workers ", digits());

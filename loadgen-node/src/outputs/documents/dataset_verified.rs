@@ -96,7 +96,7 @@ impl DatasetVerified {
             let _ = writeln!(text, "unchecked  {what}");
         }
         text + &match self.faults.len() {
-            0 => "Nothing is wrong with what was looked at.\n".to_owned(),
+            0 => "No fault found.\n".to_owned(),
             1 => "1 thing is wrong.\n".to_owned(),
             count => format!("{count} things are wrong.\n"),
         }
@@ -121,7 +121,7 @@ mod tests {
         };
         let of = |found: &Verified| DatasetVerified::new("D", "mine", "v6.0", found);
         let text = "D for mine: 3 samples of u8[4], checksums compared: 2\nunchecked  sums: none\n\
-                    Nothing is wrong with what was looked at.\n";
+                    No fault found.\n";
         assert_eq!((of(&good).text().as_str(), of(&good).is_good()), (text, true));
         let fault = |about, what: &str| Fault { about, what: what.to_owned() };
         let faults = vec![fault(About::Count, "3 samples"), fault(About::Sample, "sample 1: it is short")];
