@@ -12,6 +12,7 @@
 #   lab.sh run NAME [FLAGS]           loadgen-node run in host 0 over the nodes that serve, with these flags
 #   lab.sh exec NAME HOST COMMAND...  any command in a host
 #   lab.sh rate NAME HOST R           another rate; `none` lets the link carry what the machine can
+#   lab.sh rates NAME R               the same for the links of all hosts but 0
 #   lab.sh pair NAME HOST OTHER R     a rate of its own for what HOST sends to OTHER, until the next `rate` of HOST
 #   lab.sh cut NAME HOST              pulls a host's cable, at the switch
 #   lab.sh heal NAME HOST             puts it back
@@ -261,6 +262,9 @@ case $verb in
   run) named "${1:-}"; shift; in_host 0 "$(program loadgen-node)" run --sut "$(addresses)" --insecure "$@" ;;
   exec) named "${1:-}"; hosted "${2:-}"; in_host "$2" "${@:3}" ;;
   rate) named "${1:-}"; hosted "${2:-}"; link "$host" "${3:?lab.sh: which rate? for example 100mbit, or none}" ;;
+  rates)
+    named "${1:-}"
+    for ((host = 1; host < hosts; host++)); do link "$host" "${2:?lab.sh: which rate? for example 100mbit, or none}"; done ;;
   pair) named "${1:-}"; hosted "${2:-}"; hosted "${3:-}"; pair "$2" "$3" "${4:?lab.sh: which rate?}" ;;
   cut) named "${1:-}"; hosted "${2:-}"; ip -n "$(switch)" link set dev "port$host" down ;;
   heal) named "${1:-}"; hosted "${2:-}"; ip -n "$(switch)" link set dev "port$host" up ;;

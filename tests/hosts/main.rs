@@ -3,6 +3,7 @@
 //! They take root, iproute2 and iperf3, so each is ignored by `cargo test` and names what runs it.
 //!
 //! - `byte_counts`: bytes of sockets against the counters of interfaces
+//! - `campaign`: many runs over nodes on other hosts, killed in the middle
 //! - `causes`: what held a run back: link, nodes, their windows, this host
 //! - `codecs`: what codecs gain on a link
 //! - `fleet`: the nodes of several hosts, started and ended by one file
@@ -14,6 +15,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 mod byte_counts;
+mod campaign;
 mod causes;
 mod codecs;
 mod fleet;

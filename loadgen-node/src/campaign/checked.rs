@@ -77,6 +77,8 @@ pub(crate) struct Cell {
     pub(crate) nodes: Option<NodeSetup>,
     /// Facts for the table of the DLI benchmark.
     pub(crate) dli: Facts,
+    /// The command that sets the rate of its links, word by word. None: they stay as they are.
+    pub(crate) link: Option<Vec<String>>,
 }
 
 /// Nodes that a cell is started with.
@@ -115,6 +117,7 @@ impl Campaign {
         let starts_nodes = file.node.is_some();
         for combination in &combinations {
             check(combination, has_accuracy, starts_nodes, lines)?;
+            check_link(combination, file.link.as_ref(), lines)?;
         }
         let names = name::names(combinations.iter().map(|one| (one.case.as_deref(), one.varied.as_slice())));
         let cells = combinations.iter().zip(names).map(|(one, name)| cell(one, name, &file, lines));
@@ -181,7 +184,7 @@ fn typed(key: &Key) -> String {
     match key {
         Key::Run(flag) | Key::Node(flag) => format!("--{flag}"),
         Key::Setting(key) => key.rsplit('.').next().unwrap_or(key).to_owned(),
-        Key::Nodes | Key::Dli(_) => key.to_string(),
+        Key::Nodes | Key::Dli(_) | Key::LinkRate => key.to_string(),
     }
 }
 
@@ -227,8 +230,27 @@ fn check(one: &Combination, has_accuracy: bool, starts_nodes: bool, lines: Lines
     Ok(())
 }
 
+/// Refuses a rate of links without a command, and a command without a rate.
+fn check_link(one: &Combination, command: Option<&Spanned<Vec<String>>>, lines: Lines<'_>) -> Result<()> {
+    let rate = one.values.get(&Key::LinkRate);
+    match (rate, command) {
+        (Some(chosen), None) => bail!(
+            "{}: 'link.rate' takes the command that sets it: link = [\"deploy/lab.sh\", \"rates\", \"NAME\"]",
+            lines.place(chosen.at)
+        ),
+        (None, Some(command)) => {
+            bail!("{}: 'link' has no rate: give link.rate in [axes] or [run]", lines.place(command.span().start))
+        }
+        (_, Some(command)) if command.get_ref().is_empty() => {
+            bail!("{}: 'link' has no words", lines.place(command.span().start))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn cell(one: &Combination, name: String, file: &CampaignFile, lines: Lines<'_>) -> Result<Cell> {
     let (mut run, mut flags, mut count, mut dli) = (Vec::new(), Vec::new(), 1, file.dli.clone());
+    let mut link = None;
     for (key, chosen) in &one.values {
         let place = || lines.place(chosen.at);
         let words = key.words(&chosen.value).with_context(place)?;
@@ -239,6 +261,10 @@ fn cell(one: &Combination, name: String, file: &CampaignFile, lines: Lines<'_>) 
                 let number = chosen.value.as_integer().filter(|number| (1..=MOST_NODES).contains(number));
                 let Some(number) = number else { bail!("{}: '{key}' is a number from 1 to {MOST_NODES}", place()) };
                 count = number as u32;
+            }
+            Key::LinkRate => {
+                let words = file.link.as_ref().map(|link| link.get_ref().clone()).unwrap_or_default();
+                link = Some(words.into_iter().chain([text(&chosen.value)]).collect());
             }
             Key::Dli(fact) => {
                 let text = chosen.value.as_str().map(str::to_owned);
@@ -252,7 +278,7 @@ fn cell(one: &Combination, name: String, file: &CampaignFile, lines: Lines<'_>) 
     let case = one.case.iter().map(|name| (axes::CASE.to_owned(), name.clone()));
     let values = case.chain(one.varied.iter().map(|(key, value)| (key.to_string(), text(value)))).collect();
     let nodes = file.node.is_some().then_some(NodeSetup { count, flags });
-    Ok(Cell { name, values, run, nodes, dli })
+    Ok(Cell { name, values, run, nodes, dli, link })
 }
 
 fn order(given: Option<&Spanned<String>>, lines: Lines<'_>) -> Result<Order> {

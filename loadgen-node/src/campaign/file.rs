@@ -30,8 +30,11 @@ pub(crate) struct CampaignFile {
     pub(crate) run: Keys,
     /// Flags of `sut-node serve`, where the campaign starts the nodes; `count` is their number, 1 unless given.
     pub(crate) node: Option<Keys>,
-    /// Lists or ranges of values: every combination of them is a cell. Keys are those of `run`, `node.FLAG` and
-    /// `dli.FACT`.
+    /// Command that sets the rate of the links between the hosts, word by word; `link.rate` is its last word. It runs
+    /// before each run whose rate is another one than before.
+    pub(crate) link: Option<Spanned<Vec<String>>>,
+    /// Lists or ranges of values: every combination of them is a cell. Keys are those of `run`, `node.FLAG`,
+    /// `dli.FACT` and `link.rate`.
     #[serde(default)]
     pub(crate) axes: Keys,
     /// Lists of the same length whose values move together, as one axis.

@@ -96,6 +96,7 @@ fn planned(cell: &Cell) -> PlannedCell {
         values: cell.values.clone(),
         run: cell.run.clone(),
         nodes: nodes.map(|nodes| PlannedNodes { count: nodes.count, flags: nodes.flags.clone() }),
+        link: cell.link.clone(),
     }
 }
 

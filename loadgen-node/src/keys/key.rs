@@ -23,6 +23,9 @@ const COUNT: &str = "count";
 /// Least similarity of a word that is offered in place of an unknown one.
 const SIMILAR: f64 = 0.8;
 
+/// The key of the rate of links.
+const LINK_RATE: &str = "link.rate";
+
 /// A key of the file, checked.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Key {
@@ -36,11 +39,16 @@ pub(crate) enum Key {
     Nodes,
     /// A fact for the table of the DLI benchmark, which no run takes.
     Dli(String),
+    /// The rate of the links between the hosts, which a command of the file sets.
+    LinkRate,
 }
 
 impl Key {
     /// Of the table `run`, or of axes, zips, cases and exclusions.
     pub(crate) fn read(text: &str) -> Result<Key> {
+        if text == LINK_RATE {
+            return Ok(Key::LinkRate);
+        }
         match (text.strip_prefix(SETTINGS), text.strip_prefix(NODE), text.strip_prefix(DLI)) {
             (Some(setting), _, _) => Ok(Key::Setting(setting.to_owned())),
             (_, Some(flag), _) => Key::of_node(flag),
@@ -97,15 +105,17 @@ impl Key {
         match self {
             Key::Run(name) | Key::Setting(name) | Key::Node(name) | Key::Dli(name) => name,
             Key::Nodes => "nodes",
+            Key::LinkRate => "rate",
         }
     }
 
-    /// The words that give the key this value; none for the number of nodes and for facts, which are no flags.
+    /// The words that give the key this value; none for the number of nodes, rates of links and facts, which are no
+    /// flags.
     pub(crate) fn words(&self, value: &Value) -> Result<Vec<String>> {
         match self {
             Key::Run(flag) | Key::Node(flag) => flags::words(flag, value),
             Key::Setting(key) => flags::words("set", &Value::String(format!("{key}={}", text(value)))),
-            Key::Nodes | Key::Dli(_) => Ok(Vec::new()),
+            Key::Nodes | Key::Dli(_) | Key::LinkRate => Ok(Vec::new()),
         }
     }
 }
@@ -118,6 +128,7 @@ impl fmt::Display for Key {
             Key::Node(flag) => write!(f, "{NODE}{flag}"),
             Key::Nodes => write!(f, "{NODE}{COUNT}"),
             Key::Dli(fact) => write!(f, "{DLI}{fact}"),
+            Key::LinkRate => f.write_str(LINK_RATE),
         }
     }
 }

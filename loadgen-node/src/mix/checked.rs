@@ -256,7 +256,7 @@ fn flag_words(flags: &[Given]) -> Result<Vec<String>> {
                 bail!("'{flag}' is of the whole run: give --{flag} on the command line")
             }
             Key::Run(_) | Key::Setting(_) => words.extend(key.words(value)?),
-            Key::Node(_) | Key::Nodes | Key::Dli(_) => bail!("'{key}' is a key of campaigns"),
+            Key::Node(_) | Key::Nodes | Key::Dli(_) | Key::LinkRate => bail!("'{key}' is a key of campaigns"),
         }
     }
     Ok(words)

@@ -38,7 +38,21 @@ pub(crate) fn peak(settings: &TestSettings, bracket: Bracket, trials: &[Trial]) 
         Some(high) => format!("{} does not", number(high)),
         None => "no load failed yet (--find-peak-resume continues)".to_owned(),
     };
-    format!("{setting} {highest}, {above}; trials: {}", trials.len())
+    let spread = bracket.low.or(in_trials).and_then(|load| spread(load, trials)).unwrap_or_default();
+    format!("{setting} {highest}, {above}; trials: {}{spread}", trials.len())
+}
+
+/// Runs with a load this near to the one that was found show how far their latencies differ.
+const NEAR: f64 = 0.05;
+
+/// The spread of the judged latency over the runs near this load; none for fewer than two.
+fn spread(load: f64, trials: &[Trial]) -> Option<String> {
+    let near = trials.iter().filter(|trial| (trial.load - load).abs() <= NEAR * load);
+    let mut latencies_ns: Vec<i64> = near.map(|trial| trial.target_percentile_ns).filter(|ns| *ns > 0).collect();
+    latencies_ns.sort_unstable();
+    let [least, .., most] = latencies_ns[..] else { return None };
+    let (count, least, most) = (latencies_ns.len(), human(least), human(most));
+    Some(format!("; judged latency of the {count} runs within 5 % of it: {least} to {most}"))
 }
 
 /// The lowest load that was tried, which is the one to begin below.
@@ -75,6 +89,8 @@ mod tests {
         assert!(text.starts_with("target_qps 2859 "), "{text}");
         assert!(text.contains(" in a trial, which no whole run verified, 2883 does not"), "{text}");
         assert!(peak(Some(2_859.0), &trials).contains(" keeps the limit, 2883 does not; trials: 3"));
+        let spread = "; judged latency of the 2 runs within 5 % of it: 1.0ms to 1.0ms";
+        assert!(peak(Some(2_859.0), &trials).ends_with(spread));
         let none = peak(None, &trials[2..]);
         assert_eq!(none, "no target_qps tried keeps the limit: 2883 does not, so begin with a lower one; trials: 1");
         let refuted = [trials[0].clone(), trials[1].clone(), of(2_859.0, false, true)];

@@ -176,4 +176,11 @@ mod tests {
         assert_eq!(quoted("onnx:/m/a-b_1.onnx"), "onnx:/m/a-b_1.onnx");
         assert_eq!(quoted("onnx:my model's.onnx"), r"'onnx:my model'\''s.onnx'");
     }
+    /// As a variable has several, which is given once.
+    #[test]
+    fn backends_are_parted_by_semicolons() {
+        let Serve { args } = Serve::try_parse_from(["serve", "--backend", "a=null;b=onnx:/m/b.onnx"]).unwrap();
+        let texts: Vec<&str> = args.backend.backend.iter().map(|named| named.text.as_str()).collect();
+        assert_eq!(texts, ["null", "onnx:/m/b.onnx"]);
+    }
 }

@@ -358,6 +358,37 @@ fn a_folder_that_was_begun_with_another_plan_is_refused() {
     assert!(refused.stderr.contains("was begun with another plan"), "{refused:?}");
 }
 
+/// A command in place of one that shapes links: it writes its last word down, and refuses one of them.
+#[test]
+fn the_rate_of_links_is_set_before_the_runs_of_a_cell() {
+    let files = tempfile::tempdir().unwrap();
+    let written = files.path().join("rates");
+    let script = format!("echo $0 >>{}; echo rate $0; test $0 != none", written.display());
+    let campaign = Campaign::new(&format!(
+        "repeats = 2\nlink = [\"sh\", \"-c\", {script:?}]\n[run]\nbenchmark = \"digits\"\n\
+         scenario = \"SingleStream\"\n{SHORT}[node]\nbackend = \"null\"\n[axes]\n\
+         link.rate = [\"100mbit\", \"none\", \"1gbit\"]\n"
+    ));
+    let planned = campaign.call("plan", &[]);
+    assert_eq!(planned.code, Some(0), "{planned:?}");
+    let made = campaign.start().finish();
+    assert_eq!(made.code, Some(3), "{made:?}");
+    // Once for both repeats; a command that fails is tried again.
+    assert_eq!(fs::read_to_string(&written).unwrap(), "100mbit\nnone\nnone\n1gbit\n");
+    let table = campaign.table();
+    let verdict = |rate: &str| {
+        let row = rows(&table).iter().find(|row| row["values"]["link.rate"] == rate).unwrap();
+        row["verdict"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(verdict("none"), "failed", "{table}");
+    assert!(["100mbit", "1gbit"].iter().all(|rate| verdict(rate) != "failed"), "{table}");
+    let failed = campaign.records().into_iter().find(|(folder, _)| folder.contains("none")).unwrap();
+    assert!(failed.1.contains("link: `sh -c") && failed.1.contains("rate none"), "{failed:?}");
+    let refused = Campaign::new("[run]\nbenchmark = \"digits\"\nlink.rate = \"1gbit\"\nsut = \"h:1\"\n");
+    let refused = refused.call("plan", &[]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("takes the command that sets it"), "{refused:?}");
+}
+
 #[test]
 fn a_doctor_names_what_is_not_known_and_nodes_that_do_not_answer() {
     let node = SutNode::start("a", "null", &[]);

@@ -28,7 +28,7 @@ enum Origin<'a> {
     Due(Box<dyn Iterator<Item = u64> + 'a>),
     /// The end of the queries before.
     Issue { end_ns: u64 },
-    /// Ticks of a fixed interval; one at which `below` queries have no answer is skipped.
+    /// Ticks of a fixed interval, the first one interval after the start; one at which `below` queries have no answer is skipped.
     Ticks { interval_ns: u64, next_ns: u64, below: u64, ends_ns: BinaryHeap<Reverse<u64>>, end_ns: Option<u64> },
     /// The moments at which users are free, the earliest on top.
     Users { free_ns: BinaryHeap<Reverse<u64>>, think_ns: u64 },
@@ -45,7 +45,7 @@ impl<'a> Starts<'a> {
             (LatencyStart::Due, Trigger::Reply { below }) => {
                 let interval_ns = Trace::of(phase, 2).last().map_or(0, |query| query.due_ns);
                 let below = below / samples_per_query.max(1);
-                Origin::Ticks { interval_ns, next_ns: 0, below, ends_ns: BinaryHeap::new(), end_ns: None }
+                Origin::Ticks { interval_ns, next_ns: interval_ns, below, ends_ns: BinaryHeap::new(), end_ns: None }
             }
             (LatencyStart::Phase, _) => Origin::Phase,
             (LatencyStart::Due, _) => Origin::Due(Box::new(Trace::of(phase, queries).map(|query| query.due_ns))),

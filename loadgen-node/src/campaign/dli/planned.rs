@@ -85,7 +85,7 @@ mod tests {
     fn planned(run: &[&str], flags: Option<&[&str]>) -> Planned {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         let nodes = flags.map(|flags| PlannedNodes { count: 1, flags: words(flags) });
-        Planned::of(&PlannedCell { name: "a".to_owned(), values: Vec::new(), run: words(run), nodes })
+        Planned::of(&PlannedCell { name: "a".to_owned(), values: Vec::new(), run: words(run), nodes, link: None })
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, anyhow};
 
 use super::fleet_nodes::FleetNodes;
+use super::links::{LINKS_LOG, Links};
 use super::nodes::{Hosts, Nodes, Place};
 use super::progress::Progress;
 use crate::campaign::checked::Campaign;
@@ -54,6 +55,7 @@ pub(super) fn run(campaign: &Campaign, args: &CampaignRunArgs, fleet: Option<&Pa
         lock: &lock,
         nodes: Nodes::new(&commands, &lock, place),
         progress: Progress::new(jobs.iter().map(|(_, planned)| *planned), args.json),
+        links: Links::new(&commands, out.join(LINKS_LOG)),
         retry_failed: args.retry_failed,
         failures: 0,
         not_valid: 0,
@@ -68,6 +70,7 @@ struct Maker<'a> {
     lock: &'a Lock,
     nodes: Nodes<'a>,
     progress: Progress,
+    links: Links<'a>,
     retry_failed: bool,
     /// Runs that came to no result, since this command began.
     failures: u32,
@@ -158,6 +161,11 @@ impl Maker<'_> {
         if let Some(why) = self.skips(job)? {
             let none = Duration::ZERO;
             return Ok(Some(record::of_skipped(job, &Ended { wall: none, ..ended(None, why) })));
+        }
+        match job.cell.link.as_deref().map(|words| self.links.set(words)).transpose() {
+            Ok(_) => {}
+            Err(_) if self.commands.is_stopped() => return Ok(None),
+            Err(why) => return Ok(Some(record::of_command(job, &ended(None, format!("{why:#}"))))),
         }
         let logs = self.campaign.out.join(&job.cell.name);
         let sut = job.cell.nodes.as_ref().map(|setup| self.nodes.with(setup, &logs)).transpose();

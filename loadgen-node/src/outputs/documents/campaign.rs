@@ -49,6 +49,9 @@ pub struct PlannedCell {
     pub run: Vec<String>,
     /// Nodes that are started for it; null where nodes are up.
     pub nodes: Option<PlannedNodes>,
+    /// The command that sets the rate of its links, word by word; null where they stay as they are.
+    #[serde(default)]
+    pub link: Option<Vec<String>>,
 }
 
 /// Nodes that a campaign starts on this machine.
@@ -155,6 +158,7 @@ mod tests {
             values: vec![("transport".to_owned(), name.to_owned())],
             run: Vec::new(),
             nodes: Some(PlannedNodes { count: 2, flags: Vec::new() }),
+            link: None,
         };
         let plan = CampaignPlan {
             schema: SCHEMA,

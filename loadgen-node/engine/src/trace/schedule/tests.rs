@@ -96,13 +96,29 @@ fn dispersion_tells_processes_of_one_rate_apart() {
     let mean = share * high + (1.0 - share) * low;
     let variance = share * (1.0 - share) * (high - low).powi(2);
     let wanted = 1.0 + 2.0 * variance / mean / (leave_high + leave_low);
-    assert_near(
+    for text in [
         "onoff:high=3000,low=500,mean-high=20ms,mean-low=10ms",
-        12,
-        |drawn| drawn.dispersion.unwrap(),
-        wanted,
-        0.1,
-    );
+        r#"mmpp:{"rates": [3000, 500], "generator": [[-50, 50], [100, -100]]}"#,
+    ] {
+        assert_near(text, 12, |drawn| drawn.dispersion.unwrap(), wanted, 0.1);
+    }
+    assert_near("weibull:cv=2", 12, |drawn| drawn.dispersion.unwrap(), 4.0, 0.1);
+    assert_near("burst:size=20,every=25ms", 12, |drawn| drawn.dispersion.unwrap(), 0.0, 0.0);
+}
+
+/// Of a rate that changes: 1, and the variance of the rates of the seconds over their mean.
+#[test]
+fn dispersion_of_a_changing_rate_is_that_of_its_seconds() {
+    let of = |rates: [f64; 12]| {
+        let mean = rates.iter().sum::<f64>() / 12.0;
+        1.0 + rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / 12.0 / mean
+    };
+    let stages = std::array::from_fn(|second| if second < 6 { 500.0 } else { 2_000.0 });
+    assert_near("stages:500x6s,2000x6s", 12, |drawn| drawn.dispersion.unwrap(), of(stages), 0.01);
+    let ramp = std::array::from_fn(|second| 100.0 + 150.0 * (second as f64 + 0.5));
+    assert_near("ramp:from=100,to=1900,over=12s", 12, |drawn| drawn.dispersion.unwrap(), of(ramp), 0.01);
+    // Whole periods in each second.
+    assert_near("sine:mean=800,amplitude=700,period=500ms", 12, |drawn| drawn.dispersion.unwrap(), 1.0, 0.1);
 }
 
 #[test]
