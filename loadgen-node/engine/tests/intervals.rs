@@ -1,5 +1,5 @@
-//! Ten thousand seeded runs of round v0.5's MultiStream at a fixed interval, against a second count of the ticks that is
-//! worked out here from scratch.
+//! Ten thousand seeded runs of round v0.5's MultiStream at a fixed interval, against a second count of the ticks, which
+//! is worked out here from scratch.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
 use loadgen::run::{End, RunOptions};
@@ -25,7 +25,7 @@ impl Dice {
 struct Case {
     interval_ns: u64,
     samples_per_query: u64,
-    /// Queries that may be under way.
+    /// A query waits for the one so many places before.
     most: u64,
     queries: u64,
     /// Latency of the first sample, query after query, over and over.
@@ -38,7 +38,8 @@ impl Case {
     fn new(seed: u64) -> Case {
         let mut dice = Dice(seed);
         (0..4).for_each(|_| _ = dice.below(2));
-        let interval_ns = [100, 50, 40, 20, 10][dice.below(5) as usize] * 1_000_000;
+        // Parts of a second that binary fractions hold, so that both counts are exact.
+        let interval_ns = 1_000_000_000 / [8, 16, 32, 64, 128][dice.below(5) as usize];
         // Ends near ticks, on ticks, and anywhere; most within the interval.
         let latency = |dice: &mut Dice| match dice.below(6) {
             0 => interval_ns * (1 + dice.below(4)),
@@ -82,8 +83,9 @@ impl Case {
         while issued.len() < queries {
             tick += 1;
             let now_ns = tick * self.interval_ns;
-            let under_way = issued.iter().filter(|(_, end_ns)| *end_ns > now_ns).count() as u64;
-            if under_way < self.most {
+            // The query so many places before has to be answered, whatever the others are.
+            let before = issued.len().checked_sub(self.most as usize).map(|place| issued[place].1);
+            if before.is_none_or(|end_ns| end_ns <= now_ns) {
                 let latency_ns = self.latencies_ns[issued.len() % self.latencies_ns.len()];
                 issued.push((tick, now_ns + latency_ns + self.step_ns * (self.samples_per_query - 1)));
             }

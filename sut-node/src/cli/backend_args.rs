@@ -26,9 +26,9 @@ pub(super) struct BackendArgs {
     /// (constant=2ms; the grammar is at the end of `sut-node serve --help`).
     ///
     /// null answers at once and needs no model. NAME=BACKEND, given several times or separated by semicolons, serves
-    /// several models. A name has letters, digits, '.', '_' and '-'. A LoadGen node that names no model asks the first. --workers, --threads,
-    /// --max-batch, --max-delay, --ep, --preprocess and --postprocess hold for every model, and with NAME=VALUE for
-    /// one: --workers chat=8.
+    /// several models. A name has letters, digits, '.', '_' and '-'. A LoadGen node that names no model asks the first.
+    /// --workers, --threads, --max-batch, --max-delay, --ep, --preprocess and --postprocess hold for every model, and
+    /// with NAME=VALUE for one: --workers chat=8.
     #[arg(long, value_name = "BACKEND", required = true, value_delimiter = ';', env = "LON_BACKEND",
           help_heading = ANSWERS)]
     pub(super) backend: Vec<NamedBackend>,

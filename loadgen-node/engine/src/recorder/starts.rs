@@ -1,7 +1,7 @@
 //! When the latencies of a timeline started. It is not stored: it follows from the traffic and the latencies.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use super::cell::SampleEnd;
 use super::timeline::Timeline;
@@ -28,8 +28,9 @@ enum Origin<'a> {
     Due(Box<dyn Iterator<Item = u64> + 'a>),
     /// The end of the queries before.
     Issue { end_ns: u64 },
-    /// Ticks of a fixed interval, the first one interval after the start; one at which `below` queries have no answer is skipped.
-    Ticks { interval_ns: u64, next_ns: u64, below: u64, ends_ns: BinaryHeap<Reverse<u64>>, end_ns: Option<u64> },
+    /// Ticks of a fixed interval, the first one interval after the start. One at which the query `below` places before
+    /// has no answer is skipped.
+    Ticks { interval_ns: u64, next_ns: u64, below: usize, ends_ns: VecDeque<u64>, end_ns: Option<u64> },
     /// The moments at which users are free, the earliest on top.
     Users { free_ns: BinaryHeap<Reverse<u64>>, think_ns: u64 },
 }
@@ -44,8 +45,8 @@ impl<'a> Starts<'a> {
             }
             (LatencyStart::Due, Trigger::Reply { below }) => {
                 let interval_ns = Trace::of(phase, 2).last().map_or(0, |query| query.due_ns);
-                let below = below / samples_per_query.max(1);
-                Origin::Ticks { interval_ns, next_ns: interval_ns, below, ends_ns: BinaryHeap::new(), end_ns: None }
+                let below = usize::try_from(below / samples_per_query.max(1)).unwrap_or(usize::MAX);
+                Origin::Ticks { interval_ns, next_ns: interval_ns, below, ends_ns: VecDeque::new(), end_ns: None }
             }
             (LatencyStart::Phase, _) => Origin::Phase,
             (LatencyStart::Due, _) => Origin::Due(Box::new(Trace::of(phase, queries).map(|query| query.due_ns))),
@@ -72,7 +73,7 @@ impl<'a> Starts<'a> {
             }
             Origin::Ticks { interval_ns, next_ns, below, ends_ns, end_ns } => {
                 if begins_a_query {
-                    ends_ns.extend(end_ns.take().map(Reverse));
+                    ends_ns.extend(end_ns.take());
                     self.start_ns = free_tick(*next_ns, *interval_ns, *below, ends_ns);
                     *next_ns = self.start_ns + *interval_ns;
                 }
@@ -90,12 +91,12 @@ impl<'a> Starts<'a> {
     }
 }
 
-/// The first tick from `next_ns` on at which fewer queries than `below` are under way. `ends_ns` has the ends of those
-/// before, the earliest on top.
-fn free_tick(next_ns: u64, interval_ns: u64, below: u64, ends_ns: &mut BinaryHeap<Reverse<u64>>) -> u64 {
+/// The first tick from `next_ns` on at which the query `below` places before is answered. `ends_ns` has the ends of the
+/// queries before, in their order.
+fn free_tick(next_ns: u64, interval_ns: u64, below: usize, ends_ns: &mut VecDeque<u64>) -> u64 {
     let mut tick_ns = next_ns;
-    while ends_ns.len() as u64 >= below.max(1) {
-        let Some(Reverse(end_ns)) = ends_ns.pop() else { break };
+    while ends_ns.len() >= below.max(1) {
+        let Some(end_ns) = ends_ns.pop_front() else { break };
         let waits_ns = end_ns.saturating_sub(tick_ns);
         tick_ns += waits_ns.checked_next_multiple_of(interval_ns).unwrap_or(waits_ns);
     }
@@ -116,11 +117,9 @@ mod tests {
 
     #[test]
     fn ticks_at_which_answers_are_missing_are_skipped() {
-        let tick = |next_ns, below, ends: &[u64]| {
-            free_tick(next_ns, 20, below, &mut ends.iter().copied().map(Reverse).collect())
-        };
+        let tick = |next_ns, below, ends: &[u64]| free_tick(next_ns, 20, below, &mut ends.iter().copied().collect());
         assert_eq!([tick(20, 1, &[]), tick(20, 1, &[19]), tick(20, 1, &[20])], [20; 3], "it came in time");
         assert_eq!([tick(20, 1, &[21]), tick(20, 1, &[70])], [40, 80]);
-        assert_eq!([tick(20, 2, &[70]), tick(40, 2, &[70, 55])], [20, 60], "two may be under way");
+        assert_eq!([tick(20, 2, &[70]), tick(40, 2, &[70, 55])], [20, 80], "the one two places before counts");
     }
 }

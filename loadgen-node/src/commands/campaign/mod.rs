@@ -1,8 +1,8 @@
 //! The command `campaign`: from one file to many runs, and to one table of them.
 //!
 //! - `run`: the runs, each a command of its own; `nodes`, `fleet_nodes`: the nodes that are started for them;
-//!   `links`: the rates of links; `progress`: the lines meanwhile; `doctor`: the machines before the start; `import`: the file, made of DLI's
-//!   configuration; here: the file, the plan and the table.
+//!   `links`: the rates of links; `progress`: the lines meanwhile; `doctor`: the machines before the start; `import`:
+//!   the file, made of DLI's configuration; here: the file, the plan and the table.
 
 mod doctor;
 mod fleet_nodes;
