@@ -40,7 +40,8 @@ fn twelve_cells_over_a_shaped_link_are_made_once_each_though_the_campaign_is_kil
     fs::set_permissions(&launcher, fs::Permissions::from_mode(0o755)).unwrap();
     let file = above.path().join("c.toml");
     let text = "out = \"out\"\n[run]\nbenchmark = \"digits\"\nscenario = \"Server\"\nmax-lag = \"3600s\"\n\
-                insecure = true\nsettings = { target_qps = 100, min_duration = \"300ms\", min_query_count = 30 }\n[node]\n\
+                insecure = true\n\
+                settings = { target_qps = 100, min_duration = \"300ms\", min_query_count = 30 }\n[node]\n\
                 backend = \"synthetic:constant=1ms\"\ninsecure = true\ncount = 2\n[axes]\n\
                 transport = [\"grpc\", \"tcp\"]\ncompression = [\"none\", \"lz4\", \"zstd:1\"]\n\
                 node.max-batch = [1, 8]\n";

@@ -1,5 +1,5 @@
-//! Readers of others: pyarrow reads the Parquet of an export, and Python computes DLI's numbers from exported samples. `LON_TEST_READERS` is a python3 that has what
-//! `tests/readers/requirements.txt` names.
+//! Readers of others: pyarrow reads the Parquet of an export, and Python computes DLI's numbers from exported samples.
+//! `LON_TEST_READERS` is a python3 that has what `tests/readers/requirements.txt` names.
 
 use std::process::Command;
 

@@ -176,7 +176,7 @@ pub struct Finished {
     pub stdout: String,
     /// Standard error.
     pub stderr: String,
-    /// Its threads after [`SLOW`], where it took so long to end.
+    /// Its threads after half a minute, where it took so long to end.
     pub slow: Option<String>,
 }
 
