@@ -52,7 +52,7 @@ fn every_layer_is_named_as_the_origin() {
     assert_eq!(view["effective"]["target_qps"], 100.0);
     let queries = view["predicted"]["queries"].as_u64().unwrap();
     assert!((59_000..61_000).contains(&queries), "600 s at 100 per s: {queries}");
-    assert!(view["warnings"].to_string().contains("taken to have 1024 samples"), "{view}");
+    assert!(view["warnings"].to_string().contains("a QSL of 1024 samples is assumed"), "{view}");
     assert_eq!(view["samples_known"], false);
 }
 
