@@ -595,7 +595,7 @@ static APART: [Tenant; 2] = [
     Tenant {
         name: "robbed",
         node: Some(1),
-        keys: "scenario = \"Server\"\nsettings = { min_duration = \"60s\" }",
+        keys: "scenario = \"Server\"\nsettings.Server.min_duration = \"60s\"",
         ..WORSE
     },
 ];
