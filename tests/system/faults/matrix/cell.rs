@@ -139,8 +139,8 @@ impl Cell {
         codes.contains(&code) || self.mode == PEAK && code == Some(3) && codes.contains(&Some(0))
     }
 
-    /// Times the usual limit that a run may take. Twice a search of 368 cells at a time ended a minute after its last
-    /// trial, for a reason that is not known; no run that hangs ends at all.
+    /// Times the usual limit that a run may take. A search judges each of its trials, which takes its time on a busy
+    /// machine.
     pub(super) fn patience(&self) -> u32 {
         if self.mode == PEAK { 4 } else { 1 }
     }
