@@ -121,21 +121,22 @@ fn a_rate_that_is_found_holds_in_the_run_and_none_is_found_that_the_wire_forbids
     let fabric = Fabric::new(FabricSpec { hosts: 2, rate_mbit_s: Some(100) });
     fabric.reshape(fabric.host(0), None);
     let node = SutNode::start_in(fabric.host(1), "n", "null", &[]);
-    let of = |target_latency_ms: u64| {
-        let limit = format!("target_latency={target_latency_ms},target_latency_percentile=99");
+    let of = |target_latency_ms: u64, percentile: u64| {
+        let limit = format!("target_latency={target_latency_ms},target_latency_percentile={percentile}");
         let set = format!("target_qps=auto,min_duration=4000,min_query_count=500,{limit}");
         let test = TestRun::new("Server").dataset(PICTURES).inside(fabric.host(0)).on(&node.address).set(&set);
         test.args(&["--max-lag", "1s"])
     };
-    for _ in 0..runs() {
-        let (finished, folder) = of(100).finish();
+    // Bursts of seven pictures come at every rate: within 60 ms a few of 500 queries may be late.
+    for (limit_ms, percentile) in (0..runs()).flat_map(|_| [(100, 99), (60, 95)]) {
+        let (finished, folder) = of(limit_ms, percentile).finish();
         assert_eq!(finished.code, Some(0), "{finished:?}");
         let how = folder.result()["made"]["found_how"].as_str().unwrap().to_owned();
-        assert!(how.contains(" (limit 100.0ms), at least 20 % below it as wanted"), "{how}");
+        assert!(how.contains(&format!(" (limit {limit_ms}.0ms), at least 20 % below it as wanted")), "{how}");
         assert!(how.contains("; the limit of higher rates is the link: "), "{how}");
     }
     // No rate helps a sample that is longer on the wire than it may take.
-    let (refused, _) = of(10).start();
+    let (refused, _) = of(10, 99).start();
     let refused = refused.finish();
     assert_eq!(refused.code, Some(3), "{refused:?}");
     assert!(refused.stderr.contains("no rate keeps the limit of the latency"), "{refused:?}");

@@ -60,7 +60,7 @@ fn judge(cell: &Cell) -> Line {
             fault(!said.contains(part), format!("nothing is marked '{part}': {said}"));
         }
     }
-    // Of a mix, one tenant may have lost the node whose stall another one reports.
+    // Of a mix, one tenant may have lost the node whose stall another one reports: `mix` looks at each by itself.
     let silent = cell.tenants().is_empty()
         && said.lines().any(|line| line.contains("SUT node b,") && line.contains("allowed (--max-lag)"));
     fault(silent && said.contains("node b was lost"), format!("its loss is told as a stall, too: {said}"));

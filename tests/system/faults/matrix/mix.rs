@@ -101,6 +101,10 @@ fn faults(tenant: &Tenant, own: &TenantResult, expect: &Expect, code: Option<i32
     if (own.result == Validity::Valid) != is_valid {
         faults.push(format!("it is {:?}: {:?}", own.result, own.reasons));
     }
+    let has = |part: &str, end: &str| own.reasons.iter().any(|why| why.contains(part) && why.contains(end));
+    if has("SUT node b,", "allowed (--max-lag)") && has("node b was lost", "") {
+        faults.push(format!("the loss of a node is reported as a stall, too: {:?}", own.reasons));
+    }
     let silent = says.iter().filter(|part| !own.reasons.iter().any(|reason| reason.contains(**part)));
     faults.extend(silent.map(|part| format!("no reason has '{part}': {:?}", own.reasons)));
     let absent = own.reasons.iter().filter(|reason| !words.contains(reason.as_str()));
