@@ -4,7 +4,12 @@
 #   deploy/cluster.sh up --abort-on-container-exit --exit-code-from loadgen [--scale sut=4]
 #   deploy/cluster.sh down --volumes
 #
-# All arguments are those of compose, and so is the exit code. Where `up` fails, the last lines of SUT nodes that have
+#   deploy/cluster.sh up -d link [--scale sut=2]      the nodes alone, with their links (LON_RATE gives them a rate)
+#   deploy/cluster.sh nodes                           their addresses
+#   deploy/cluster.sh rates 100mbit                   another rate for all links, while the cluster is up
+#   deploy/cluster.sh exec COMMAND...                 a program of this machine at the LoadGen node's end; takes root
+#
+# All other arguments are those of compose, and so is the exit code. Where `up` fails, the last lines of SUT nodes that have
 # failed are shown: compose itself calls such a node "unhealthy", whatever its own error is.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -21,6 +26,24 @@ else
   exit 2
 fi
 compose+=(--file "$here/compose.yaml")
+
+# The container that is the LoadGen node's end of the network.
+link=''
+find_link() {
+  link=$("${compose[@]}" ps --quiet link 2>/dev/null)
+  [ -n "$link" ] || { echo "cluster.sh: no cluster is up: deploy/cluster.sh up -d link" >&2; exit 2; }
+}
+case ${1:-} in
+  nodes | rates)
+    find_link
+    exec docker exec "$link" sh /usr/local/bin/link.sh "$@" ;;
+  exec)
+    find_link
+    shift
+    # /sys shows the interfaces of the namespace in which it was mounted.
+    exec nsenter --target "$(docker inspect --format '{{.State.Pid}}' "$link")" --net -- \
+      unshare --mount sh -c 'mount -t sysfs sysfs /sys && exec "$@"' sh "$@" ;;
+esac
 
 "${compose[@]}" "$@"
 code=$?

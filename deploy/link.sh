@@ -9,6 +9,8 @@
 #   RATES=sut-2=10mbit,sut-3=50mbit/1gbit    single nodes: both directions, or up/down
 #   DELAY=5ms JITTER=1ms LOSS=0.1%           in each direction; the kernel must have netem
 #
+# `link.sh rates 100mbit` gives all links another rate later, and `link.sh nodes` prints the addresses of the nodes.
+#
 # It takes the capability NET_ADMIN. Links that are not given a rate carry what the machine can.
 set -eu
 iface=${IFACE:-eth0} files=${FILES:-/cluster} hosts=${HOSTS:-/etc/hosts}
@@ -18,17 +20,6 @@ burst=128kb
 # Longest wait of packets before a link that is full, as in a switch with shallow buffers.
 queue_ms=50
 fail() { echo "link.sh: $*" >&2; exit 1; }
-
-# The work is done by a child. When it fails, the LoadGen node is given an empty list, so that it ends at once with exit
-# code 2, and both messages are seen. This container stays, because compose's --abort-on-container-exit ends everything
-# when a container ends.
-if [ "${1:-}" != work ]; then
-  sh "$0" work || echo "# nothing was prepared: the container link says why" >"$files/nodes"
-  # The health check looks for this file.
-  touch /tmp/ready
-  trap exit TERM INT
-  while :; do sleep 3600 & wait $!; done
-fi
 
 # ---- Who is there: lines of ADDRESS NAME. All nodes share the name `node` in Docker's DNS; the name of an address is
 # PROJECT_SERVICE_NUMBER.PROJECT_cluster (or with dashes).
@@ -41,18 +32,7 @@ find_nodes() {
   done | sort -V -k 2
 }
 
-waited_s=0
-while nodes=$(find_nodes) count=$(echo "$nodes" | grep -c .) || true; [ "$count" -lt "${NODES:-1}" ]; do
-  [ "$waited_s" -lt "$patience_s" ] || fail "$count SUT nodes after $patience_s s; LON_NODE_COUNT says ${NODES:-1}"
-  sleep 1
-  waited_s=$((waited_s + 1))
-done
-[ "$count" -eq "${NODES:-$count}" ] || fail "$count SUT nodes are there; LON_NODE_COUNT says $NODES"
-
-# ---- Their names, for the LoadGen node.
-echo "$nodes" | while read -r address name; do echo "$address $name.$domain"; done >>"$hosts"
-
-# ---- The links.
+# ---- Rates.
 # The rate of a node in a direction (up or down); nothing when it has none.
 rate_of() {
   own=$(echo "${RATES:-}" | tr ', ' '\n' | sed -n "s/^$1=//p" | head -n 1)
@@ -74,6 +54,51 @@ queue_bytes() {
     { exit 1 }' || fail "'$1' is not a rate: write for example 100mbit or 2.5gbit"
 }
 
+# Gives all links this rate in both directions, while they are in use.
+change() {
+  limit=$(queue_bytes "$1") || exit 1
+  classes=$(tc class show dev ifb0 2>/dev/null | cut -d ' ' -f 3)
+  [ -n "$classes" ] || fail "the links have no rate: start the cluster with LON_RATE=$1"
+  for device in "$iface" ifb0; do
+    for class in $classes; do
+      tc class change dev "$device" parent 1: classid "$class" htb rate "$1" ceil "$1" burst $burst cburst $burst \
+        quantum 60000
+      # The queue of a link with delay or loss is netem's, and has no limit in bytes.
+      [ -n "${DELAY:-}${JITTER:-}${LOSS:-}" ] ||
+        tc qdisc change dev "$device" parent "$class" handle "${class#1:}:" bfifo limit "$limit"
+    done
+  done
+  echo "links: $1 in both directions"
+}
+
+case ${1:-} in
+  rates) change "${2:?link.sh: which rate? for example 100mbit}"; exit ;;
+  nodes) find_nodes | sed "s/ .*/:$port/" | paste -s -d ,; exit ;;
+esac
+
+# The work is done by a child. When it fails, the LoadGen node is given an empty list, so that it ends at once with exit
+# code 2, and both messages are seen. This container stays, because compose's --abort-on-container-exit ends everything
+# when a container ends.
+if [ "${1:-}" != work ]; then
+  sh "$0" work || echo "# nothing was prepared: the container link says why" >"$files/nodes"
+  # The health check looks for this file.
+  touch /tmp/ready
+  trap exit TERM INT
+  while :; do sleep 3600 & wait $!; done
+fi
+
+waited_s=0
+while nodes=$(find_nodes) count=$(echo "$nodes" | grep -c .) || true; [ "$count" -lt "${NODES:-1}" ]; do
+  [ "$waited_s" -lt "$patience_s" ] || fail "$count SUT nodes after $patience_s s; LON_NODE_COUNT says ${NODES:-1}"
+  sleep 1
+  waited_s=$((waited_s + 1))
+done
+[ "$count" -eq "${NODES:-$count}" ] || fail "$count SUT nodes are there; LON_NODE_COUNT says $NODES"
+
+# ---- Their names, for the LoadGen node.
+echo "$nodes" | while read -r address name; do echo "$address $name.$domain"; done >>"$hosts"
+
+# ---- The links.
 impair=''
 if [ -n "${DELAY:-}${JITTER:-}${LOSS:-}" ]; then
   impair="delay ${DELAY:-0ms} ${JITTER:-} ${LOSS:+loss $LOSS}"

@@ -1,10 +1,12 @@
 """The compose cluster for real: the machine's Docker engine, its compose tool, and the images of this source."""
 
 import json
+import os
 import time
 import unittest
+from pathlib import Path
 
-from cluster import BINARIES, MODELS, TAG, UID, Cluster, has_netem, needs_engine, run, wait_until
+from cluster import BINARIES, DEPLOY, MODELS, TAG, UID, Cluster, RunFolder, has_netem, needs_engine, run, wait_until
 
 # Not INVALID because the machine was busy: what is tried here is the cluster, not its speed. A thousand queries, since
 # fewer are too few to judge their 99th percentile.
@@ -71,6 +73,48 @@ class FourNodes(unittest.TestCase):
     def test_containers_of_one_machine_are_no_network(self):
         """They share its kernel, whatever their addresses, and the result says so."""
         self.assertTrue([name for name, text in self.files.items() if "one host" in text], sorted(self.files))
+
+
+@needs_engine
+@unittest.skipUnless(os.geteuid() == 0, "root enters the network of a container")
+class Rates(unittest.TestCase):
+    def test_a_campaign_sets_the_rate_of_the_links(self):
+        """The same rates as the links of a run have: samples of 150,528 bytes over 20 and over 80 Mbit/s."""
+        with Cluster("rates", LON_BACKEND="null", LON_RATE="1gbit") as cluster:
+            cluster.compose("up", "-d", "--scale", "sut=2", "link")
+            environment = {**cluster.environment, "COMPOSE_PROJECT_NAME": cluster.project}
+            script = str(DEPLOY / "cluster.sh")
+            nodes = run(script, "nodes", env=environment).stdout.strip()
+            self.assertEqual(len(nodes.split(",")), 2, nodes)
+            campaign = cluster.file(
+                "rates.toml",
+                f"""
+                out = "{cluster.extra}/rates"
+                link = ["{script}", "rates"]
+                order = "written"
+                [run]
+                sut = "{nodes}"
+                benchmark = "synthetic"
+                dataset = "synthetic:u8[150528]x64"
+                scenario = "Offline"
+                mode = "PerformanceOnly"
+                insecure = true
+                settings.target_qps = 60
+                settings.min_duration = "2s"
+                max-lag = "60s"
+                [axes]
+                link.rate = ["20mbit", "80mbit"]
+                """,
+            )
+            command = [BINARIES / "loadgen-node", "campaign", "run", campaign]
+            ran = run(script, "exec", *command, env=environment, check=False, timeout=240)
+            self.assertEqual(ran.returncode, 0, ran.stdout)
+            folders = sorted(Path(cluster.extra, "rates").glob("**/network_report.json"))
+            carried = [RunFolder(path.parent).carried_mbit_s() for path in folders]
+            self.assertEqual(len(carried), 2, ran.stdout)
+            slow, fast = sorted(carried)
+            # Two links; all layers count against the rate.
+            self.assertTrue(30 < slow < 40.5 and 100 < fast < 162, carried)
 
 
 # Settings of a run that fills the links: nodes that answer at once, samples of 150,528 bytes.

@@ -59,7 +59,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
             "qdl",
         ],
     ),
-    ("tests/perf", &[]),
+    ("tests/perf", &["loadgen"]),
     ("tests/sim", &["loadgen", "lon-net", "lon-sut", "qdl"]),
 ];
 

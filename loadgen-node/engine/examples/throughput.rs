@@ -10,29 +10,13 @@ use std::time::Instant;
 
 use loadgen::plan::Plan;
 use loadgen::run::{RunOptions, run};
-use loadgen::settings::{OFFICIAL_SEEDS, Profile, Qsl, Scenario, TestSettings};
+use loadgen::settings::{OFFICIAL_SEEDS, Qsl, Scenario, TestSettings};
 use loadgen::trace::Trace;
-use loadgen::traffic::arrivals::DueTimes;
 use loadgen::world::{Arrival, ArrivalKind, Issued, QuerySeq, SampleIndex, TimeNs, Wake, World};
 
 const QUERIES: u64 = 5_000_000;
 /// Of the run whose memory and judging are measured.
 const LONG_QUERIES: u64 = 20_000_000;
-/// Arrival processes whose due times are generated.
-const PROCESSES: [&str; 12] = [
-    "poisson",
-    "constant",
-    "gamma:cv=0.5",
-    "gamma:cv=3",
-    "weibull:cv=2",
-    "onoff:high=2000000,low=100000,mean-high=10ms,mean-low=20ms",
-    "burst:size=16,every=16us",
-    "burst:size=16,every=16us,gaps=exponential",
-    "stages:1000000x1s,2000000x1s",
-    "ramp:from=1000,to=1000000,over=9s",
-    "sine:mean=1000000,amplitude=800000,period=1s",
-    "trace:a-query-each-microsecond,repeat=1s",
-];
 const QSL: Qsl = Qsl { total: 50_000, performance: 1_024 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -42,15 +26,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         let plan = Plan::new(settings(scenario), QSL)?;
         report(scenario, "counting", plan.phases()[0].generated.samples(), || Plan::new(settings(scenario), QSL));
         report(scenario, "generating", plan.phases()[0].generated.samples(), || generate(&plan));
-    }
-    for process in PROCESSES {
-        let mut settings = TestSettings { server_target_qps: 1e6, ..settings(Scenario::SERVER) };
-        settings.set(&format!("arrivals={process}"))?;
-        let plan = Plan::with_due_times(settings, QSL, Profile::NEWEST, Some(traced()))?;
-        let begin = Instant::now();
-        std::hint::black_box(Trace::new(&plan.phases()[0]).map(|query| query.due_ns).fold(0, u64::wrapping_add));
-        let rate = QUERIES as f64 / begin.elapsed().as_secs_f64() / 1e6;
-        println!("due times     {rate:>7.1} M queries/s, {process}");
     }
     for scenario in Scenario::ALL {
         let mut settings = settings(scenario);
@@ -73,12 +48,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         );
     }
     Ok(())
-}
-
-/// The due times that the trace's file would give: a query each microsecond, again and again.
-fn traced() -> DueTimes {
-    let due_ns = (0..1_000_000).map(|query| query * 1_000).collect();
-    DueTimes { due_ns, samples: None, repeat_ns: Some(1_000_000_000) }
 }
 
 /// Memory and judging time of a long Server run.

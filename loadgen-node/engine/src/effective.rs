@@ -158,7 +158,7 @@ impl Effective {
     }
 
     /// `min_duration_ms` in seconds.
-    pub(crate) fn min_duration_s(&self) -> f64 {
+    pub fn min_duration_s(&self) -> f64 {
         self.min_duration_ms as f64 / 1000.0
     }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use loadgen::conf::rules::Rules;
 use loadgen::official::DETAIL_FILE;
 use loadgen::settings::{Mode, Scenario};
 use lon_proto::files::{self, Limit};
@@ -41,6 +42,9 @@ impl Run {
         let path = folder.join(DETAIL_FILE);
         if own.is_none() && !path.exists() {
             bail!("{} is not a run folder: it has neither {RESULT} nor {DETAIL_FILE}", shown(folder));
+        }
+        if own.as_ref().and_then(|own| Rules::find(&own.rules)).is_some_and(Rules::is_v0_5) {
+            bail!("{} is a run of round v0.5, and its rules infer no result from another", shown(folder));
         }
         let text = files::text(&path, Limit::LOG).with_context(|| format!("cannot read {}", shown(&path)))?;
         let detail = Detail::read(&text).map_err(|why| anyhow!("{}: {why}", shown(&path)))?;

@@ -15,6 +15,7 @@ use super::list_related::Related;
 use crate::cli::{Format, ListArgs};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::accuracy::AccuracyDocument;
+use crate::outputs::documents::mix_result::MixResult;
 use crate::outputs::documents::result_read::of_official;
 use crate::outputs::documents::result_summary::{FILE as RESULT, MetricDocument, Validity};
 use crate::outputs::documents::run_list::{ListedRun, RunList};
@@ -68,7 +69,7 @@ pub(crate) fn list(args: &ListArgs) -> Outcome {
     }
     let text = || match found.runs.is_empty() && found.unreadable.is_empty() {
         true => print_text(&format!(
-            "no {} in {} (sub-folders are not searched)\n",
+            "no {} in {} (of folders below it, only mixes are searched)\n",
             if is_filtered(args) { "run folders that fit the flags" } else { "run folders" },
             shown(&args.folder)
         )),
@@ -123,7 +124,13 @@ fn runs(args: &ListArgs) -> Outcome<RunList> {
     });
     let entries = entries.or_exit(Exit::Usage)?;
     let (mut runs, mut unreadable) = (Vec::new(), Vec::new());
-    let folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    for folder in folders.clone() {
+        match own_result::read_mix(&folder) {
+            Ok(mix) => folders.extend(mix.into_iter().flat_map(|mix| tenants(&folder, &mix))),
+            Err(error) => unreadable.push(format!("{error:#}")),
+        }
+    }
     unreadable.extend(folders.iter().filter_map(|folder| of_official(folder)));
     for folder in folders.iter().filter(|folder| folder.join(RESULT).exists()) {
         match own_result::read(folder) {
@@ -148,6 +155,13 @@ fn runs(args: &ListArgs) -> Outcome<RunList> {
     runs.drain(..runs.len().saturating_sub(args.last.unwrap_or(usize::MAX)));
     unreadable.sort();
     Ok(RunList::new(runs, unreadable))
+}
+
+/// The run folders of a mix: those of its tenants, together and alone.
+fn tenants(folder: &Path, mix: &MixResult) -> Vec<PathBuf> {
+    let alone = mix.tenants.iter().filter_map(|tenant| Some(folder.join(&tenant.alone.as_ref()?.folder)));
+    let together = mix.tenants.iter().filter_map(|tenant| own_result::tenant_folder(folder, tenant).ok());
+    together.chain(alone).collect()
 }
 
 /// For programs: each number in a column of its own, with the unit in its name or beside it.

@@ -10,7 +10,7 @@ use crate::outputs::documents::mix_search::MixSearched;
 use crate::outputs::documents::result_summary::Validity;
 use crate::outputs::report::{FILE, Series, Source, framed};
 use crate::outputs::table::Table;
-use lon_shell::figures::{bytes, number};
+use lon_shell::figures::{bytes, length_ns, number};
 
 /// Caption of the charts.
 const ABOUT: &str = "Each tenant from its own start on.";
@@ -36,6 +36,7 @@ pub(crate) fn page(result: &MixResult, folder: &Path) -> String {
         series.iter().filter_map(|(tenant, series)| Some((tenant.name.as_str(), series.as_ref()?))).collect();
     let main = html! {
         (table("tenants", "Tenants", result.table()))
+        (table("parts", "Latency at p99 by part", parts(result)))
         (table("network", "Network", network(result)))
         @if let Some(searched) = &result.search { (table("search", "Search", runs(searched))) }
         (details(&result.tenants))
@@ -45,6 +46,23 @@ pub(crate) fn page(result: &MixResult, folder: &Path) -> String {
         div class="charts" { @for chart in over_each_other(&drawn, ABOUT) { (chart.markup()) } }
     };
     framed(&title, &header, &main, "Unverified: no official MLPerf results.")
+}
+
+/// The parts of the latency of each tenant at the 99th percentile.
+fn parts(result: &MixResult) -> Table {
+    let tenants = || result.tenants.iter().filter(|tenant| tenant.samples > 0);
+    let names = tenants().map(|tenant| tenant.name.clone());
+    let heads = std::iter::once("part of the latency".to_owned()).chain(names).collect();
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for tenant in tenants() {
+        for (number, (part, time)) in tenant.latency_split_ns.parts(false).into_iter().enumerate() {
+            if rows.len() == number {
+                rows.push(vec![part.to_owned()]);
+            }
+            rows[number].push(length_ns(time.p99));
+        }
+    }
+    Table { heads, rows }
 }
 
 /// Bytes of each tenant.

@@ -38,13 +38,7 @@ pub(crate) fn options(spec: &FindPeakSpec, plan: &Plan, has_decimals: bool) -> O
         ))
         .or_exit(Exit::Usage);
     }
-    let prior = match &spec.resume {
-        Some(_) if !searches => {
-            return Err(anyhow!("--find-peak-resume goes with --mode FindPeakPerformance only")).or_exit(Exit::Usage);
-        }
-        Some(path) => prior(path, plan).with_context(|| path.display().to_string()).or_exit(Exit::Usage)?,
-        None => Vec::new(),
-    };
+    let prior = prior(spec, plan)?;
     let max_trials = spec.max_trials.unwrap_or(DEFAULT_MAX_TRIALS);
     let by_decimals = spec.by_decimals || (spec.precision.is_none() && has_decimals);
     let precision = (!by_decimals).then(|| spec.precision.unwrap_or(PRECISION));
@@ -69,9 +63,10 @@ pub(crate) fn options(spec: &FindPeakSpec, plan: &Plan, has_decimals: bool) -> O
 const VERIFICATIONS_V0_5: u32 = 5;
 
 /// Returns the options of a search of round v0.5. Its trials are whole runs, and it ends at LoadGen's decimals.
-pub(crate) fn of_round_v0_5(spec: &FindPeakSpec, plan: &Plan) -> FindPeakOptions {
+pub(crate) fn of_round_v0_5(spec: &FindPeakSpec, plan: &Plan) -> Outcome<FindPeakOptions> {
     let unchanged = FindPeakOptions::default();
     let options = FindPeakOptions {
+        prior: prior(spec, plan)?,
         max_trials: spec.max_trials.unwrap_or(unchanged.max_trials),
         verifications: spec.verifications.unwrap_or(VERIFICATIONS_V0_5),
         step_back: spec.step_back.unwrap_or(unchanged.step_back),
@@ -80,10 +75,19 @@ pub(crate) fn of_round_v0_5(spec: &FindPeakSpec, plan: &Plan) -> FindPeakOptions
     if plan.effective().mode == Mode::FindPeakPerformance {
         announce(&options, plan);
     }
-    options
+    Ok(options)
 }
 
-/// The time that the search takes, as far as it is known before.
+/// Trials of a search whose first load is not far from the peak.
+const USUAL_TRIALS: f64 = 10.0;
+
+/// The time for which a search issues samples, s, as far as it is known before.
+pub(crate) fn predicted_s(options: &FindPeakOptions, plan: &Plan) -> f64 {
+    let whole_s = plan.effective().min_duration_s();
+    whole_s * (USUAL_TRIALS * options.trial_share + f64::from(options.verifications))
+}
+
+/// Says how long the search takes.
 fn announce(options: &FindPeakOptions, plan: &Plan) {
     let whole_s = plan.effective().min_duration_ms as f64 / 1e3;
     let trial_s = whole_s * options.trial_share;
@@ -92,12 +96,22 @@ fn announce(options: &FindPeakOptions, plan: &Plan) {
         most_trials = options.max_trials,
         verifications = options.verifications,
         verification_s = whole_s,
+        about_s = predicted_s(options, plan),
         "a search takes about ten trials, and more the further the peak is from the first load"
     );
 }
 
+/// The trials of the search that this one goes on with.
+fn prior(spec: &FindPeakSpec, plan: &Plan) -> Outcome<Vec<Trial>> {
+    let Some(path) = &spec.resume else { return Ok(Vec::new()) };
+    if plan.effective().mode != Mode::FindPeakPerformance {
+        return Err(anyhow!("--find-peak-resume goes with --mode FindPeakPerformance only")).or_exit(Exit::Usage);
+    }
+    trials_of(path, plan).with_context(|| path.display().to_string()).or_exit(Exit::Usage)
+}
+
 /// Trials of another search count only when it asked the same.
-fn prior(path: &Path, plan: &Plan) -> anyhow::Result<Vec<Trial>> {
+fn trials_of(path: &Path, plan: &Plan) -> anyhow::Result<Vec<Trial>> {
     let text = files::given_text(path).context("cannot be read")?;
     let record: SearchRecord = serde_json::from_str(&text).context("is not the record of a search")?;
     if record.schema != SEARCH_SCHEMA {

@@ -203,6 +203,7 @@ fn known_names() -> Vec<String> {
 /// The doubts about a run with these settings, in words: what is odd, and what keeps its result from becoming VALID.
 pub(crate) fn doubts(layered: &Layered, plan: &Plan, extended: bool) -> Vec<String> {
     let mut doubts = plan.faults().to_vec();
+    doubts.extend(default_rate(layered, plan).map(str::to_owned));
     doubts.extend(plan.unsupported());
     match to_find(&layered.sourced) {
         None => {
@@ -213,6 +214,14 @@ pub(crate) fn doubts(layered: &Layered, plan: &Plan, extended: bool) -> Vec<Stri
             .push(format!("{field} is auto: a run finds it first, so that the size of the run is not known before")),
     }
     doubts
+}
+
+/// The doubt about a rate that neither file nor flag gives.
+pub(crate) fn default_rate(layered: &Layered, plan: &Plan) -> Option<&'static str> {
+    let is_asked = plan.load().is_some_and(|load| load.setting == "target_qps" && load.value == 1.0);
+    let is_default = layered.v05.is_none() && *layered.sourced.origin("server_target_qps") == Origin::Default;
+    (is_asked && is_default && plan.effective().mode.has_performance())
+        .then_some("target_qps is LoadGen's default, 1: give a rate with --set target_qps=N, or --set target_qps=auto")
 }
 
 /// The field that a look at the nodes is to find, in modes in which it matters.

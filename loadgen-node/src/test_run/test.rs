@@ -61,6 +61,9 @@ impl Test {
         let plan = plan(&layered, &dataset)?;
         let data = Data::of(benchmark, &dataset, layered.sourced.settings().performance_sample_count_override);
         let planned = planned(&spec, &layered, Some(data), Some(&plan));
+        if let Some(doubt) = settings::default_rate(&layered, &plan) {
+            tracing::warn!(doubt, "settings");
+        }
         let doubts = settings::doubts(&layered, &plan, spec.extend);
         refuse(spec.division, &planned, &target)?;
         let found = spec
@@ -87,7 +90,7 @@ impl Test {
         }
         let find_peak = match v05 {
             None => find_peak::options(&spec.find_peak, &plan, layered.sets_decimals())?,
-            Some(_) => find_peak::of_round_v0_5(&spec.find_peak, &plan),
+            Some(_) => find_peak::of_round_v0_5(&spec.find_peak, &plan)?,
         };
         let setup = Setup {
             benchmark,
@@ -142,7 +145,14 @@ impl Test {
     /// # Errors
     /// A sample cannot be read.
     pub(crate) fn predicted(&self) -> Outcome<predict::Prediction> {
-        Ok(predict::predict(&self.setup.plan, samples::sample_size(&self.dataset)?))
+        let plan = &self.setup.plan;
+        let predicted = predict::predict(plan, samples::sample_size(&self.dataset)?);
+        Ok(match plan.effective().mode {
+            Mode::FindPeakPerformance => {
+                predict::Prediction { duration_s: find_peak::predicted_s(&self.options.find_peak, plan), ..predicted }
+            }
+            _ => predicted,
+        })
     }
 
     /// The plan of the test.
@@ -244,7 +254,7 @@ fn refuse(division: Division, planned: &Planned, target: &Target) -> Outcome<()>
 
 /// Refuses options that runs of round v0.5 have not.
 fn refuse_v0_5(spec: &TestSpec) -> Outcome<()> {
-    let FindPeakSpec { resume, precision, by_decimals, trial_share, goals, give_up_early, .. } = &spec.find_peak;
+    let FindPeakSpec { precision, by_decimals, trial_share, goals, give_up_early, .. } = &spec.find_peak;
     let has_precision = precision.is_some() || *by_decimals;
     let flags = [
         (has_precision, "--find-peak-precision", "the search ends at LoadGen's decimals"),
@@ -252,7 +262,6 @@ fn refuse_v0_5(spec: &TestSpec) -> Outcome<()> {
         (!goals.is_empty(), "--find-peak-goal", "the limit is the scenario's own"),
         (spec.extend, "--extend", "the round knows no early stopping that asks for more queries"),
         (spec.trace_log, "--trace-log", "the trace log is that of later rounds"),
-        (resume.is_some(), "--find-peak-resume", "a search of the round begins anew"),
         (*give_up_early, "--find-peak-give-up", "trials of the round are run to their end"),
     ];
     match flags.into_iter().find(|(given, ..)| *given) {

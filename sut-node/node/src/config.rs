@@ -25,6 +25,8 @@ pub struct ServeConfig {
     pub logs_runs: bool,
     /// Options of models that have none of their own.
     pub model: ModelConfig,
+    /// Batches of all models that compute at one time, where models share their workers. `None`: each model has its own.
+    pub shared_workers: Option<NonZeroUsize>,
     /// Threads that serve connections, each a share of them. The first is the caller's.
     pub io_threads: NonZeroUsize,
     /// Bounds on what is inside the node at one time; see [`ServeConfig::set_memory`].
@@ -100,6 +102,7 @@ impl ServeConfig {
             features: Vec::new(),
             logs_runs: true,
             model: ModelConfig::default(),
+            shared_workers: None,
             io_threads: NonZeroUsize::MIN,
             limits: Limits::default(),
             drain: Duration::from_secs(30),

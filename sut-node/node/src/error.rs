@@ -23,6 +23,12 @@ pub enum ServeError {
         /// Why it could not.
         source: Box<ServeError>,
     },
+    /// Workers were to be shared, and fewer than two models have workers that take batches.
+    #[error(
+        "--shared-workers is for two or more models whose workers take batches: give --backend several times, or leave it \
+         out"
+    )]
+    NothingToShare,
     /// The model does not take what pre-processing makes.
     #[error(transparent)]
     Preprocess(#[from] PreprocessError),

@@ -1,6 +1,7 @@
 //! A whole node: its threads, its transports and its service, from the first connection to the last answer.
 
 use std::future::Future;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,7 +25,8 @@ use crate::service::calls::Service;
 use crate::service::claim::Claim;
 use crate::service::models::ServedModels;
 use crate::stop::{Stop, stop};
-use crate::work::threads::{ComputeThreads, busy_threads};
+use crate::work::threads::{ComputeThreads, busy_threads, takes_turns};
+use crate::work::turns::Turns;
 
 /// Interval at which a node that shuts down checks whether everything is answered.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
@@ -106,12 +108,12 @@ pub async fn serve(
 
 /// Brings all models up, each with threads of its own.
 fn started(config: &ServeConfig, models: Models) -> Result<(Arc<ServedModels>, Vec<ComputeThreads>), ServeError> {
-    let cores = |model: &Model| busy_threads(model.config.as_ref().unwrap_or(&config.model), &*model.backend);
-    let busy = models.iter().map(cores).fold(0, usize::saturating_add);
+    let turns = shared(config, &models)?.map(Turns::new);
+    let busy = busy(config, &models);
     let is_single = models.iter().count() == 1;
     let mut compute = Vec::new();
     let served = ServedModels::start(models, &config.model, |name, of_model, backend| {
-        let threads = ComputeThreads::start(of_model, backend, busy).map_err(|error| match is_single {
+        let threads = ComputeThreads::start(of_model, backend, busy, turns.clone()).map_err(|error| match is_single {
             true => error,
             false => ServeError::Model { model: name.clone(), source: Box::new(error) },
         })?;
@@ -120,6 +122,34 @@ fn started(config: &ServeConfig, models: Models) -> Result<(Arc<ServedModels>, V
         Ok(queues)
     });
     served.map(|served| (Arc::new(served), compute))
+}
+
+/// Returns the number of batches that all models compute at one time, where they share their workers.
+///
+/// # Errors
+/// Fewer than two models take turns.
+fn shared(config: &ServeConfig, models: &Models) -> Result<Option<NonZeroUsize>, ServeError> {
+    let sharing: Vec<&str> =
+        models.iter().filter(|model| takes_turns(&*model.backend)).map(|model| model.name.as_ref()).collect();
+    match config.shared_workers {
+        Some(_) if sharing.len() < 2 => Err(ServeError::NothingToShare),
+        Some(workers) => {
+            tracing::info!(workers, models = sharing.join(", "), "these models share workers");
+            Ok(Some(workers))
+        }
+        None => Ok(None),
+    }
+}
+
+/// Returns the number of cores that inferences of all models can keep busy on threads of their own.
+fn busy(config: &ServeConfig, models: &Models) -> usize {
+    let of_model = |model: &Model| busy_threads(model.config.as_ref().unwrap_or(&config.model), &*model.backend);
+    let takes_turns = |model: &&Model| config.shared_workers.is_some() && takes_turns(&*model.backend);
+    let (sharing, others): (Vec<_>, Vec<_>) = models.iter().partition(takes_turns);
+    let each = sharing.iter().map(|model| model.backend.cores_per_inference()).max().unwrap_or(0);
+    let at_once = config.shared_workers.map_or(0, |workers| workers.get().saturating_mul(each));
+    let of_sharing = sharing.into_iter().map(of_model).fold(0, usize::saturating_add).min(at_once);
+    others.into_iter().map(of_model).fold(of_sharing, usize::saturating_add)
 }
 
 /// Once shutdown has begun, resolves when nothing is left to answer (false), or when `drain` is over (true). A

@@ -53,6 +53,14 @@ pub(super) struct ServeArgs {
     pub(super) backend: BackendArgs,
     #[command(flatten)]
     pub(super) compute: ComputeArgs,
+    /// Workers that all models share: at most this many batches of all models compute at one time, in the order in which
+    /// they are due.
+    ///
+    /// Each model has this many sessions unless --workers says otherwise. Models that answer token by token and models
+    /// of other servers have workers of their own.
+    #[arg(long, value_name = "COUNT", value_parser = up_to::<1024>, env = "LON_SHARED_WORKERS",
+          help_heading = SPEED, hide_short_help = true)]
+    pub(super) shared_workers: Option<NonZeroUsize>,
     /// Threads that serve gRPC and plain TCP, each its share of the connections. QUIC stays on the first.
     #[arg(long, default_value = "1", value_parser = up_to::<256>, env = "LON_IO_THREADS",
           help_heading = SPEED, hide_short_help = true)]
@@ -105,8 +113,8 @@ pub(super) struct ComputeArgs {
           help_heading = SPEED)]
     pub(super) max_delay: Vec<ForModel<Duration>>,
     /// Inferences at one time, each on a thread with a session of its own; sessions of ONNX Runtime share the weights.
-    /// openai: prompts at one time.
-    #[arg(long, default_value = "1", value_name = "COUNT", value_delimiter = ',',
+    /// openai: prompts at one time. 1 unless given.
+    #[arg(long, value_name = "COUNT", value_delimiter = ',',
           value_parser = |text: &str| ForModel::read(text, up_to::<1024>), env = "LON_WORKERS",
           help_heading = SPEED)]
     pub(super) workers: Vec<ForModel<NonZeroUsize>>,
@@ -137,7 +145,12 @@ impl ComputeArgs {
 
     /// Returns the configuration of a model of this name, with `pipeline` around inference.
     pub(super) fn model(&self, name: &ModelName, pipeline: &PipelineArgs) -> ModelConfig {
-        let usual = ModelConfig::default();
+        self.with_workers(ModelConfig::default().workers, name, pipeline)
+    }
+
+    /// The same with this many workers where no flag gives their number.
+    pub(super) fn with_workers(&self, workers: NonZeroUsize, name: &ModelName, pipeline: &PipelineArgs) -> ModelConfig {
+        let usual = ModelConfig { workers, ..ModelConfig::default() };
         ModelConfig {
             max_batch: value_for(&self.max_batch, name).copied().unwrap_or(usual.max_batch),
             max_delay: value_for(&self.max_delay, name).copied().unwrap_or(usual.max_delay),

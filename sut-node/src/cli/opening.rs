@@ -18,16 +18,26 @@ use super::named_backend::NamedBackend;
 
 /// Opens all backends that the flags name: each is a model, with a share of the memory.
 ///
+/// `shared_workers` is the number of workers that models share.
+///
 /// # Errors
 /// The names are not those of one node, flags are for one model alone, or a backend cannot be opened.
-pub(super) fn load_all(args: &BackendArgs, compute: &ComputeArgs, backends: &Backends) -> Result<Vec<Model>, Failure> {
+pub(super) fn load_all(
+    args: &BackendArgs,
+    compute: &ComputeArgs,
+    shared_workers: Option<NonZeroUsize>,
+    backends: &Backends,
+) -> Result<Vec<Model>, Failure> {
     let names = args.names()?;
     compute.check(&names)?;
     check_for_many(args)?;
     let count = NonZeroUsize::new(names.len()).unwrap_or(NonZeroUsize::MIN);
     let model = |named: &NamedBackend| {
         let name = named.name();
-        let mut config = compute.model(&name, &args.pipeline);
+        let mut config = match shared_workers.filter(|_| !named.is_of_a_server()) {
+            Some(workers) => compute.with_workers(workers, &name, &args.pipeline),
+            None => compute.model(&name, &args.pipeline),
+        };
         config.memory = config.memory.shared_by(count);
         let backend = load(args, named, Some(&config), backends).map_err(|failure| match count.get() {
             1 => failure,
@@ -44,7 +54,7 @@ fn check_for_many(args: &BackendArgs) -> Result<(), Failure> {
         return Ok(());
     }
     let PipelineArgs { inputs, outputs, allow_empty, batch_dim, dims, .. } = &args.pipeline;
-    let servers = args.backend.iter().filter(|backend| backend.text.starts_with("openai:")).count();
+    let servers = args.backend.iter().filter(|backend| backend.is_of_a_server()).count();
     let given = [
         ("--inputs", !inputs.is_empty()),
         ("--outputs", !outputs.is_empty()),

@@ -40,7 +40,7 @@ pub(super) fn run_serve(args: &ServeArgs, backends: &Backends) -> Result<(), Fai
         lon_net::descriptors::enough_for(args.nodes.get(), DESCRIPTORS_EACH).or_exit(Exit::Usage)?;
     }
     let mut nodes = nodes(args, backends.features())?;
-    let models = match load_all(&args.backend, &args.compute, backends) {
+    let models = match load_all(&args.backend, &args.compute, args.shared_workers, backends) {
         Ok(models) => models,
         Err(failure) => {
             refuse_all(nodes, &failure);
@@ -77,7 +77,7 @@ pub(super) fn run_serve(args: &ServeArgs, backends: &Backends) -> Result<(), Fai
 /// Returns true when another model or another flag would help.
 fn is_of_usage(error: &ServeError) -> bool {
     match error {
-        ServeError::Backend(_) | ServeError::Preprocess(_) => true,
+        ServeError::Backend(_) | ServeError::Preprocess(_) | ServeError::NothingToShare => true,
         ServeError::Model { source, .. } => is_of_usage(source),
         _ => false,
     }
@@ -155,6 +155,7 @@ fn nodes(args: &ServeArgs, features: Vec<&'static str>) -> Result<Vec<Node>, Fai
     let mut usual = ServeConfig::new(names(args, 1)?);
     usual.set_memory(args.compute.memory());
     usual.features = features;
+    usual.shared_workers = args.shared_workers;
     usual.io_threads = args.io_threads;
     usual.busy_poll = args.busy_poll;
     if args.nodes.get() > 1 {

@@ -59,6 +59,12 @@ pub(crate) enum Reference {
     Drive(Drive),
     /// Sleeps to a Poisson schedule; prints the 99th percentile of its lag in ns.
     Sleep(Sleep),
+    /// The engine alone: due times per second of the slowest of some arrival processes.
+    DueTimes {
+        /// An arrival process, as `--arrivals` takes it.
+        #[arg(required = true)]
+        processes: Vec<String>,
+    },
 }
 
 #[derive(Args, Debug)]

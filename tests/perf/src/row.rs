@@ -75,6 +75,8 @@ pub(crate) enum Reference {
     RunLatency { rate: u32 },
     /// Offline with images: goodput of `loadgen-node run`.
     RunOffline,
+    /// Due times of the Poisson process, which the official LoadGen has.
+    PoissonDueTimes,
     /// The beginning of the very same run.
     FirstTenth,
 }
@@ -113,6 +115,8 @@ pub(crate) enum Ours {
     OfficialLatency { rate: u32 },
     /// Offline with images under the official LoadGen: bytes of samples per second.
     OfficialOffline,
+    /// Due times of the slowest other arrival process.
+    DueTimes,
     /// Server, for long.
     Soak,
 }

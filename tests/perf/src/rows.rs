@@ -72,6 +72,15 @@ pub(crate) fn all() -> Vec<Row> {
             goal: AtLeast(0.95),
         },
         Row {
+            name: "due-times",
+            what: "due times that the engine generates for the slowest arrival process (goal of its own: 20 M/s); \
+                   against the Poisson process",
+            unit: Unit::Rate,
+            reference: Reference::PoissonDueTimes,
+            ours: Ours::DueTimes,
+            goal: AtLeast(0.3),
+        },
+        Row {
             name: "resnet50-bench",
             what: "Offline rate of a network of ResNet50's shape (LON_TEST_MODELS), gRPC, batches of 8; against the \
                    same \

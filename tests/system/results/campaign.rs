@@ -275,6 +275,30 @@ fn the_accuracy_table_of_dli_has_the_scores(campaign: &Campaign, score: f64) {
     assert!(page.contains("<span title=\"missed\">-</span>") && page.contains("<span title=\"reached\">"), "{page}");
 }
 
+/// A campaign whose time is over after its first run. It goes on when its file gives it more.
+#[test]
+fn no_further_run_starts_when_the_time_is_over() {
+    let sut = SutNode::start("N1", "null", &[]);
+    let text = |hours: &str| {
+        format!(
+            "stop = {{ hours = {hours} }}\n[run]\nsut = \"{}\"\nbenchmark = \"synthetic\"\n\
+             dataset = \"synthetic:u8[64]x4\"\nscenario = \"SingleStream\"\n{SHORT}\
+             [axes]\nconnections = [1, 2, 3]\n",
+            sut.address
+        )
+    };
+    // A tenth of a second, which one run takes.
+    let campaign = Campaign::new(&text("0.00003"));
+    let ended = campaign.call("run", &[]);
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert_eq!(campaign.records().len(), 1, "{ended:?}");
+    let told = ended.stdout.clone() + &ended.stderr;
+    assert!(told.contains("its time is over (stop.hours)"), "{ended:?}");
+    fs::write(&campaign.file, format!("out = \"out\"\n{}", text("1.0"))).unwrap();
+    let again = campaign.call("run", &[]);
+    assert_eq!(campaign.records().len(), 3, "{again:?}");
+}
+
 /// Three tests of DLI: one that waits for answers, one with requests in flight, and one whose model is no ONNX.
 #[test]
 fn a_configuration_of_dli_becomes_a_campaign_that_can_be_planned() {

@@ -150,6 +150,19 @@ fn a_search_is_bounded_and_its_trials_are_whole_runs() {
         shorter.stderr.contains("--find-peak-trial is not for --rules v0.5: each trial is a whole run"),
         "{shorter:?}"
     );
+    // What stopped goes on: its trials are known, and count for no limit.
+    let record = folder.path.join("find_peak.json");
+    let resume = ["--find-peak-resume", record.to_str().unwrap()];
+    let (again, more) = run("MultiStream", set).args(&search).args(&resume).on(&sut(&nodes)).finish();
+    assert_eq!(again.code, Some(3), "{again:?}");
+    let trials = |folder: &RunFolder| folder.result()["find_peak"]["trials"].as_array().unwrap().clone();
+    let (before, after) = (trials(&folder), trials(&more));
+    assert_eq!((before.len(), after.len()), (2, 4), "{after:?}");
+    for (known, trial) in after.iter().zip(&before) {
+        let is_same = ["load", "passed", "p99_ns"].iter().all(|key| known[*key] == trial[*key]);
+        assert!(is_same && known["known"] == true, "{known} {trial}");
+    }
+    assert!(after[2..].iter().all(|trial| trial["known"] == false), "{after:?}");
 }
 
 #[test]

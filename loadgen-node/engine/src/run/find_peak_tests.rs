@@ -1,5 +1,6 @@
 //! Searches for the peak in the simulated world: limits, interruption, resuming, giving up.
 
+use super::noisy::Noisy;
 use super::*;
 use crate::settings::{Qsl, Scenario, TestSettings};
 use crate::sim::{Service, SimOptions, SimWorld};
@@ -199,92 +200,9 @@ fn what_is_logged_follows_the_rate_of_each_trial() {
     assert!((trials * 10..trials * 60).contains(&log.0.len()), "about 30 a trial: {} of {trials}", log.0.len());
 }
 
-/// Serves whatever is asked at once below a limit that moves a little from trial to trial, and far too late above it.
-struct Noisy {
-    limit: f64,
-    /// Largest share by which the limit of a trial differs.
-    noise: f64,
-    dice: u64,
-    load: std::rc::Rc<std::cell::Cell<f64>>,
-    is_fast: bool,
-    now: TimeNs,
-    pending: Vec<(crate::world::SampleSeq, TimeNs)>,
-}
-
-impl Noisy {
-    fn roll(&mut self) -> f64 {
-        self.dice = self.dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.dice >> 11) as f64 / (1_u64 << 53) as f64
-    }
-}
-
-impl crate::world::World for Noisy {
-    type Data = [u8; 0];
-
-    fn now(&mut self) -> TimeNs {
-        self.now
-    }
-
-    fn load(&mut self, _: &[crate::world::SampleIndex]) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn unload(&mut self, _: &[crate::world::SampleIndex]) {}
-
-    fn issue(&mut self, _: crate::world::QuerySeq, samples: &[crate::world::Issued]) {
-        if self.load.get() > 0.0 {
-            let noise = self.noise * (2.0 * self.roll() - 1.0);
-            self.is_fast = self.load.take() <= self.limit * (1.0 + noise);
-        }
-        self.pending.extend(samples.iter().map(|issued| (issued.seq, self.now)));
-    }
-
-    fn flush(&mut self) {}
-
-    fn wait(
-        &mut self,
-        until: Option<TimeNs>,
-        _: bool,
-        arrivals: &mut Vec<crate::world::Arrival<[u8; 0]>>,
-    ) -> crate::world::Wake {
-        let takes_ns = if self.is_fast { 0 } else { 500_000_000 };
-        self.now = until.map_or(self.now + takes_ns, |until| until.max(self.now));
-        let (now, is_fast) = (self.now, self.is_fast);
-        if is_fast || until.is_none() {
-            arrivals.extend(self.pending.drain(..).map(|(seq, issued)| crate::world::Arrival {
-                seq,
-                at: if is_fast { issued } else { now },
-                sent_at: None,
-                kind: crate::world::ArrivalKind::Done { data: [], n_tokens: 0 },
-            }));
-        }
-        crate::world::Wake::Ready
-    }
-}
-
-/// Tells the world the load of each trial, which a real SUT need not know.
-struct Teller(std::rc::Rc<std::cell::Cell<f64>>);
-
-impl Observer for Teller {
-    fn accuracy(&mut self, _: &AccuracyEntry<'_>) {}
-
-    fn trial_started(&mut self, trial: TrialStart) {
-        self.0.set(trial.load);
-    }
-}
-
 fn searched_in_noise(settings: TestSettings, limit: f64, seed: u64, options: FindPeakOptions) -> RunOutcome {
-    let load = std::rc::Rc::<std::cell::Cell<f64>>::default();
-    let mut world = Noisy {
-        limit,
-        noise: 0.03,
-        dice: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
-        load: std::rc::Rc::clone(&load),
-        is_fast: true,
-        now: TimeNs(0),
-        pending: Vec::new(),
-    };
-    run(&plan(settings), &mut world, &mut Teller(load), RunOptions { find_peak: options, ..RunOptions::default() })
+    let (mut world, mut teller) = Noisy::new(limit, seed);
+    run(&plan(settings), &mut world, &mut teller, RunOptions { find_peak: options, ..RunOptions::default() })
 }
 
 #[test]
@@ -296,13 +214,23 @@ fn a_verified_search_finds_the_limit_under_noise_and_never_reports_what_failed()
         }
         burst
     };
+    let multi = || TestSettings {
+        scenario: Scenario::MULTI_STREAM,
+        multi_stream_samples_per_query: 2,
+        min_query_count: 700,
+        ..settings()
+    };
+    let cases = || [(settings(), 777.0, 1), (settings(), 5_000.0, 5), (burst(), 90.0, 5), (multi(), 40.0, 5)];
     for seed in 0..200_u64 {
-        for (settings, limit, verifications) in [(settings(), 777.0, 1), (settings(), 5_000.0, 5), (burst(), 90.0, 5)] {
+        for (settings, limit, verifications) in cases() {
+            // MultiStream has no limit of its own.
+            let goals = (settings.scenario == Scenario::MULTI_STREAM).then(|| "p99<=20ms".parse().unwrap());
             let scenario = settings.scenario.name();
             let options = FindPeakOptions {
                 precision: Some(0.01),
                 verifications,
                 trial_share: 0.5,
+                goals: goals.into_iter().collect(),
                 ..FindPeakOptions::default()
             };
             let outcome = searched_in_noise(settings, limit, seed, options);

@@ -150,6 +150,8 @@ mod find_peak_tests;
 #[cfg(test)]
 mod going_on_tests;
 #[cfg(test)]
+pub(crate) mod noisy;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod verdict_tests;

@@ -6,7 +6,7 @@
 use super::effective::Effective;
 use super::judge::{Judgement, Measured, at_percentile, sorted};
 use super::scenario::LatencyRule;
-use super::search::{Part, Peak};
+use super::search::Peak;
 use super::test::{self, SearchOutcome, SeriesOutcome, TestInput, TestOutcome};
 use super::{shown, summary};
 use crate::judge::early_stopping::percent;
@@ -128,40 +128,20 @@ fn skipped_too_many(series: &SeriesOutcome, measured: &Measured, judgement: Judg
 
 /// The search by the names of later rounds. In both kinds of MultiStream a rate stands for samples in a query.
 fn find_peak(input: &TestInput, search: &SearchOutcome, outcome: &TestOutcome) -> FindPeakOutcome {
-    let trials_alone = search.trials.iter().filter(|trial| trial.part != Part::Verify);
+    let trials_alone = search.trials.iter().filter(|trial| !trial.wish.is_verification());
     let mut bracket = trials_alone.fold(Bracket::default(), |mut bracket, trial| {
-        let bound = if trial.passed { &mut bracket.low } else { &mut bracket.high };
-        *bound = Some(trial.value.number());
+        let bound = if trial.passed() { &mut bracket.low } else { &mut bracket.high };
+        *bound = Some(trial.wish.value.number());
         bracket
     });
     if matches!(search.end, SearchEnd::Found | SearchEnd::NotVerified) {
         // A value that failed its verification is no lower bound.
         bracket.low = search.found.map(Peak::number);
     }
-    let series = outcome.series.iter().zip(&outcome.phases);
-    let trials = search.trials.iter().zip(series).map(|(trial, (series, phase))| trial_of(trial, series, phase));
+    let trials = search.trials.iter().map(|trial| trial.result.clone());
     let reported = outcome.reported.as_ref().and_then(|reported| outcome.series.get(reported.series));
     let reported = reported.and_then(|series| shown::plan_of_series(input, series).ok());
     FindPeakOutcome { end: search.end.clone(), trials: trials.collect(), bracket, reported: reported.map(Box::new) }
-}
-
-fn trial_of(trial: &test::Trial, series: &SeriesOutcome, phase: &PhaseOutcome) -> run::Trial {
-    let measured = Measured::new(&series.effective, &series.run.record);
-    let judgement = Judgement::new(&series.effective, &measured);
-    let latencies = sorted(&measured.sample_latencies_ns);
-    let at = |fraction| i64::try_from(at_percentile(&latencies, fraction)).unwrap_or(i64::MAX);
-    run::Trial {
-        load: trial.value.number(),
-        is_verification: trial.part == Part::Verify,
-        passed: trial.passed,
-        official_valid: judgement.is_valid() && phase.counts.completed == phase.counts.issued,
-        reason: summary::broken_rules(judgement).join("; "),
-        queries: measured.queries_issued,
-        p99_ns: at(0.99),
-        target_percentile_ns: series.effective.target_latency_percentile.map_or(0, at),
-        lag_p99_ns: phase.lag.p99_ns,
-        known: false,
-    }
 }
 
 #[cfg(test)]
@@ -171,6 +151,7 @@ mod tests {
     use super::super::settings::Settings;
     use super::*;
     use crate::run::FindPeakOptions;
+    use crate::run::noisy::Noisy;
     use crate::settings::{IntegerRule, Mode, Qsl};
 
     fn ran(scenario: Scenario, script: &str, change: impl FnOnce(&mut Settings)) -> (RunOutcome, TestOutcome) {
@@ -252,9 +233,16 @@ mod tests {
 
     /// A search with five verifications, in which series have these latencies, in ms, and all others 1 ms.
     fn verified(scenario: Scenario, latencies_ms: &[u64], max_trials: u64) -> RunOutcome {
+        resumed(scenario, latencies_ms, max_trials, &[])
+    }
+
+    /// The same search that goes on with trials of an earlier one.
+    fn resumed(scenario: Scenario, latencies_ms: &[u64], max_trials: u64, prior: &[run::Trial]) -> RunOutcome {
+        let prior = prior.to_vec();
         let latencies_ns: Vec<u64> = latencies_ms.iter().map(|ms| ms * 1_000_000).collect();
         let script = format!(r#"{{"latency_by_series_ns": {latencies_ns:?}, "latency_rest_ns": 1000000}}"#);
-        let find_peak = FindPeakOptions { verifications: 5, step_back: 0.1, max_trials, ..FindPeakOptions::default() };
+        let unchanged = FindPeakOptions::default();
+        let find_peak = FindPeakOptions { prior, verifications: 5, step_back: 0.1, max_trials, ..unchanged };
         let options = RunOptions { find_peak, ..RunOptions::default() };
         ran_with(scenario, &script, &options, |s| s.mode = Mode::FindPeakPerformance).0
     }
@@ -296,5 +284,78 @@ mod tests {
         let failed = search.trials.iter().find(|trial| trial.is_verification && !trial.passed).unwrap();
         assert_eq!((&search.end, search.bracket.low), (&SearchEnd::Found, Some(failed.load * 0.9)));
         assert!(outcome.verdict.is_valid(), "{:?}", outcome.verdict);
+    }
+
+    #[test]
+    fn a_search_goes_on_where_an_earlier_one_stopped() {
+        let latencies = [1, 90, 1, 90, 1, 1, 90];
+        let whole = verified(Scenario::MultiStream, &latencies, 64);
+        let whole = whole.find_peak.as_ref().unwrap();
+        for stopped_after in 1..whole.trials.len() {
+            let first = verified(Scenario::MultiStream, &latencies, stopped_after as u64);
+            let known = &first.find_peak.as_ref().unwrap().trials;
+            assert_eq!(known.len(), stopped_after);
+            let rest = latencies.get(stopped_after..).unwrap_or_default();
+            let outcome = resumed(Scenario::MultiStream, rest, 64, known);
+            let search = outcome.find_peak.as_ref().unwrap();
+            let loads = |trials: &[run::Trial]| -> Vec<(f64, bool)> {
+                trials.iter().map(|trial| (trial.load, trial.passed)).collect()
+            };
+            assert_eq!(loads(&search.trials), loads(&whole.trials), "stopped after {stopped_after}");
+            assert_eq!((&search.end, search.bracket), (&whole.end, whole.bracket));
+            assert_eq!(search.trials.iter().filter(|trial| trial.known).count(), stopped_after);
+            assert_eq!(outcome.phases.len(), whole.trials.len() - stopped_after);
+            assert_eq!(outcome.summary.as_ref().unwrap().metric.value, Some(5.0));
+            assert!(outcome.verdict.is_valid(), "{:?}", outcome.verdict);
+        }
+    }
+
+    #[test]
+    fn of_a_search_that_is_known_whole_the_last_run_is_measured_again() {
+        let latencies = [1, 90, 1, 90];
+        let whole = verified(Scenario::MultiStream, &latencies, 64).find_peak.unwrap();
+        let outcome = resumed(Scenario::MultiStream, &[], 64, &whole.trials);
+        assert_eq!((outcome.phases.len(), outcome.summary.as_ref().unwrap().metric.value), (1, Some(6.0)));
+        assert!(outcome.verdict.is_valid(), "{:?}", outcome.verdict);
+        // The value that was known to pass fails now.
+        let outcome = resumed(Scenario::MultiStream, &[90], 5, &whole.trials);
+        let search = outcome.find_peak.as_ref().unwrap();
+        let last = search.trials.iter().rfind(|trial| !trial.known).unwrap();
+        assert_eq!((search.trials[8].load, search.trials[8].passed, last.load), (6.0, false, 5.0));
+        // A base that is known to fail is measured, so that there is something to report.
+        let failing = verified(Scenario::MultiStream, &[90], 64).find_peak.unwrap();
+        let outcome = resumed(Scenario::MultiStream, &[90], 64, &failing.trials);
+        assert_eq!((outcome.phases.len(), outcome.find_peak.unwrap().end), (1, SearchEnd::BaseFails));
+        assert!(!outcome.verdict.is_valid());
+    }
+
+    #[test]
+    fn searches_find_the_limit_under_noise_and_never_report_what_failed() {
+        for seed in 0..200 {
+            for (scenario, limit) in [(Scenario::MultiStream, 90.0), (Scenario::Server, 777.0)] {
+                let mut settings = Settings { scenario, min_duration_ms: 100, min_query_count: 20, ..Settings::default() };
+                settings.mode = Mode::FindPeakPerformance;
+                settings.multi_stream_target_qps = 20.0;
+                settings.server_target_qps = 100.0;
+                let qsl = Qsl { total: 50, performance: 20 };
+                let input = TestInput { settings, qsl, integers: IntegerRule::Division };
+                let plan = shown::plan(&input).unwrap();
+                let find_peak = FindPeakOptions { verifications: 5, step_back: 0.01, ..FindPeakOptions::default() };
+                let options = RunOptions { find_peak, ..RunOptions::default() };
+                let (mut world, mut teller) = Noisy::new(limit, seed);
+                let (outcome, _) = run(&input, &plan, &options, &mut world, &mut teller);
+                let search = outcome.find_peak.as_ref().unwrap();
+                let case = format!("{scenario:?}, seed {seed}: {search:?}");
+                assert_eq!(search.end, SearchEnd::Found, "{case}");
+                let peak = search.bracket.low.unwrap();
+                assert!((limit * 0.93..=limit * 1.031).contains(&peak), "{case}");
+                let verified = |passed| {
+                    search.trials.iter().filter(move |trial| trial.is_verification && trial.passed == passed)
+                };
+                assert_eq!(verified(true).filter(|trial| trial.load == peak).count(), 5, "{case}");
+                assert!(verified(false).all(|trial| trial.load > peak), "{case}");
+                assert!(outcome.verdict.is_valid(), "{case}: {:?}", outcome.verdict);
+            }
+        }
     }
 }

@@ -21,6 +21,7 @@
 //! | [`summary`] | that -> the lines of the summary | its own lines |
 //! | [`logs`] | a test -> the texts of its summary and detail files | its own form |
 //! | [`search`] | results in, the next value to try out | no upper bound, samples per query too |
+//! | [`trial`] | the outcome of one value | - |
 //! | [`mod@test`] | a whole test over a world, of any mode | sets and seeds of each series |
 //! | [`shown`] | a test -> settings and plan by the names of later rounds | - |
 //! | [`led`] | a test that is run for a caller of later rounds: its outcome in their records | - |
@@ -45,4 +46,5 @@ pub mod sourced;
 pub mod summary;
 pub mod test;
 pub mod traffic;
+pub mod trial;
 pub mod vectors;

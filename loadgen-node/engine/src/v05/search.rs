@@ -5,6 +5,7 @@
 
 use super::effective::Effective;
 use super::scenario::Searched;
+use crate::run::Bracket;
 
 /// A value of the number that is searched.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,20 +47,37 @@ pub enum Part {
     Verify,
 }
 
-/// The wish of a search.
+/// A value that a search wants to know about, and its bounds at that moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wish {
+    /// The part of the search.
+    pub part: Part,
+    /// The highest value that had passed.
+    pub lower: Option<Peak>,
+    /// The lowest value that had failed.
+    pub upper: Option<Peak>,
+    /// The value to try.
+    pub value: Peak,
+}
+
+impl Wish {
+    /// Both bounds as numbers.
+    pub fn bracket(&self) -> Bracket {
+        let [low, high] = [self.lower, self.upper].map(|bound| bound.map(Peak::number));
+        Bracket { low, high }
+    }
+
+    /// True for a whole run of a value that the search has found.
+    pub fn is_verification(&self) -> bool {
+        self.part == Part::Verify
+    }
+}
+
+/// The next step of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
     /// Try a value.
-    Try {
-        /// The part of the search.
-        part: Part,
-        /// The highest value that passed.
-        lower: Option<Peak>,
-        /// The lowest value that failed.
-        upper: Option<Peak>,
-        /// The value to try.
-        value: Peak,
-    },
+    Try(Wish),
     /// The search is over: this is the highest value that passed.
     Found(Peak),
     /// The search is over: the requested value itself fails.
@@ -89,7 +107,7 @@ impl Search {
         Some(Self { base, growth, scale, lower: None, upper: None })
     }
 
-    /// The next wish. Widening ends when its caller can run no larger value.
+    /// The next step. Widening ends when its caller can run no larger value.
     pub fn next(&self) -> Step {
         let (part, value) = match (self.lower, self.upper) {
             (None, None) => (Part::Base, self.base),
@@ -100,12 +118,12 @@ impl Search {
                 None => return Step::Found(lower),
             },
         };
-        Step::Try { part, lower: self.lower, upper: self.upper, value }
+        Step::Try(Wish { part, lower: self.lower, upper: self.upper, value })
     }
 
     /// Takes the result of the value that [`Search::next`] wanted.
     pub fn answer(&mut self, passed: bool) {
-        if let Step::Try { value, .. } = self.next() {
+        if let Step::Try(Wish { value, .. }) = self.next() {
             *(if passed { &mut self.lower } else { &mut self.upper }) = Some(value);
         }
     }
@@ -164,7 +182,7 @@ mod tests {
         let effective = Effective::new(&settings, Qsl { total: 9, performance: 9 }, &mut Vec::new()).unwrap();
         let mut search = Search::new(&effective).unwrap();
         let mut tried = Vec::new();
-        while let Step::Try { value, .. } = search.next() {
+        while let Step::Try(Wish { value, .. }) = search.next() {
             tried.push(value);
             search.answer(passes(value));
         }

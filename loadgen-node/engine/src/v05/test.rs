@@ -1,13 +1,16 @@
 //! A whole test over a world: its series in their order, with loading before and unloading after them.
 
+use std::collections::VecDeque;
+
 use super::effective::Effective;
 use super::issuer::Stop;
 use super::judge::{Judgement, Measured, sorted};
-use super::search::{Part, Peak, Search, Step};
+use super::search::{Part, Peak, Search, Step, Wish};
 use super::series::{SeriesInput, SeriesRun, run_series};
 use super::settings::Settings;
 use super::traffic::{First, phase, sets};
-use crate::run::{Bracket, End, Observer, PhaseOutcome, RunOptions, SearchEnd, TrialStart};
+use super::trial::Trial;
+use crate::run::{self, End, Observer, PhaseOutcome, RunOptions, SearchEnd, TrialStart};
 use crate::settings::{IntegerRule, Mode, Qsl};
 use crate::trace::{LoadableSet, PhasePlan, Picks};
 use crate::traffic::PlanError;
@@ -35,21 +38,6 @@ pub struct SeriesOutcome {
     pub loaded_set: usize,
     /// The outcome of the series.
     pub run: SeriesRun,
-}
-
-/// A trial of a search: the step that wanted it, and its result. Its series has the same position.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Trial {
-    /// The part of the search.
-    pub part: Part,
-    /// The highest value that had passed.
-    pub lower: Option<Peak>,
-    /// The lowest value that had failed.
-    pub upper: Option<Peak>,
-    /// The value that was tried.
-    pub value: Peak,
-    /// The rule on latencies was kept; in a verification, all rules.
-    pub passed: bool,
 }
 
 /// A search that was run.
@@ -134,7 +122,8 @@ pub fn run_test<W: World, O: Observer + ?Sized>(
     let settings = &input.settings;
     let picks = Picks::new(settings.accuracy_log_rng_seed, settings.accuracy_log_probability);
     let outcome = TestOutcome { errors, ..TestOutcome::not_run(End::Completed) };
-    let mut test = Test { input, options, world, observer, picks, first: First::default(), loads: 0, outcome };
+    let known_verifications = options.find_peak.prior.iter().filter(|trial| trial.is_verification).cloned().collect();
+    let mut test = Test { input, options, world, observer, picks, first: First::default(), loads: 0, known_verifications, outcome };
     match test.all(&effective) {
         Ok(()) => {}
         Err(Cut::End(end)) => test.outcome.end = end,
@@ -153,6 +142,8 @@ struct Test<'a, W: World, O: ?Sized> {
     picks: Picks,
     first: First,
     loads: usize,
+    /// Verifications of an earlier search that are not used yet, in order.
+    known_verifications: VecDeque<run::Trial>,
     outcome: TestOutcome,
 }
 
@@ -198,19 +189,29 @@ impl<W: World, O: Observer + ?Sized> Test<'_, W, O> {
             }
             Err(cut) => Err(cut),
         };
-        let last = found.trials.len().checked_sub(1);
-        let best = match found.end {
-            SearchEnd::Found => found.trials.iter().rposition(|trial| Some(trial.value) == found.found && trial.passed),
-            SearchEnd::BaseFails | SearchEnd::NotVerified => last,
-            // Of a search that is broken off, the best so far is better than none.
-            _ => found.trials.iter().rposition(|trial| trial.passed),
+        let (reported, searched) = match searched.and_then(|()| self.measured_best(&mut found)) {
+            Ok(series) => (series, Ok(())),
+            Err(cut) => (found.trials.iter().rev().filter(|trial| trial.passed()).find_map(|trial| trial.series), Err(cut)),
         };
         if found.end == SearchEnd::BaseFails {
             self.outcome.errors.push("FindPeakPerformance: The base settings fail.".to_owned());
         }
         self.outcome.search = Some(found);
-        self.report(best.unwrap_or(0), sorted);
+        self.report(reported.unwrap_or(0), sorted);
         searched
+    }
+
+    /// Position of the series to report: the one at the peak. When its trial was only known, it has to be run now.
+    fn measured_best(&mut self, found: &mut SearchOutcome) -> Result<Option<usize>, Cut> {
+        let Some(&Trial { wish, series, .. }) = best(found) else { return Ok(None) };
+        if series.is_some() {
+            return Ok(series);
+        }
+        let effective = self.at(wish.value)?;
+        let set = self.performance_set(&effective)?;
+        let again = Wish { part: Part::Verify, ..wish };
+        self.loaded(&set, |test| test.ran(found, again, &effective, set.clone()).map(|_| ()))?;
+        Ok(found.trials.last().and_then(|trial| trial.series))
     }
 
     fn search(&mut self, search: &mut Search, found: &mut SearchOutcome) -> Result<SearchEnd, Cut> {
@@ -219,9 +220,12 @@ impl<W: World, O: Observer + ?Sized> Test<'_, W, O> {
         if let Some((_, upper)) = found.boundaries {
             let set = self.performance_set(&self.at(upper)?)?;
             self.loaded(&set, |test| {
-                while let Step::Try { value, .. } = search.next() {
-                    let effective = test.at(value)?;
-                    test.trial(search, found, &effective, set.clone())?;
+                while let Step::Try(wish) = search.next() {
+                    let passed = match test.known(found, wish) {
+                        Some(passed) => passed,
+                        None => test.tried(found, wish, &test.at(wish.value)?, set.clone())?,
+                    };
+                    search.answer(passed);
                 }
                 Ok(())
             })?;
@@ -236,13 +240,21 @@ impl<W: World, O: Observer + ?Sized> Test<'_, W, O> {
     /// The requested value and larger ones, until one fails.
     fn widen(&mut self, search: &mut Search, found: &mut SearchOutcome) -> Result<(), Cut> {
         let out_of_reach = |error: PlanError| Cut::Search(SearchEnd::OutOfReach(error.to_string()));
-        while let Step::Try { part: part @ (Part::Base | Part::Widen), value, .. } = search.next() {
-            let effective = match (part, self.at(value)) {
+        while let Step::Try(wish @ Wish { part: part @ (Part::Base | Part::Widen), .. }) = search.next() {
+            if let Some(passed) = self.known(found, wish) {
+                search.answer(passed);
+                continue;
+            }
+            let effective = match (part, self.at(wish.value)) {
                 (Part::Widen, Err(error)) => return Err(out_of_reach(error)),
                 (_, effective) => effective?,
             };
             let set = self.performance_set(&effective)?;
-            match self.loaded(&set, |test| test.trial(search, found, &effective, set.clone())) {
+            let ran = self.loaded(&set, |test| {
+                search.answer(test.tried(found, wish, &effective, set.clone())?);
+                Ok(())
+            });
+            match ran {
                 // More than can be generated, which its phase finds out.
                 Err(Cut::Plan(error)) if part == Part::Widen => return Err(out_of_reach(error)),
                 ran => ran?,
@@ -258,12 +270,13 @@ impl<W: World, O: Observer + ?Sized> Test<'_, W, O> {
         let (wanted, step_back) = (options.verifications, options.step_back);
         loop {
             let mut passed = true;
-            for _ in 0..wanted {
-                let effective = self.at(value)?;
-                let set = self.performance_set(&effective)?;
+            for number in 1..=wanted {
                 let (lower, upper) = found.boundaries.unzip();
-                let trial = Trial { part: Part::Verify, lower, upper, value, passed: false };
-                self.loaded(&set, |test| test.ran(found, trial, &effective, set.clone()).map(|ran| passed = ran))?;
+                let wish = Wish { part: Part::Verify, lower, upper, value };
+                passed = match self.known_verification(found, wish, number == wanted) {
+                    Some(passed) => passed,
+                    None => self.verification(found, wish)?,
+                };
                 if !passed {
                     break;
                 }
@@ -279,45 +292,70 @@ impl<W: World, O: Observer + ?Sized> Test<'_, W, O> {
         }
     }
 
-    fn trial(
+    /// Runs a verification. Returns true when it passed.
+    fn verification(&mut self, found: &mut SearchOutcome, wish: Wish) -> Result<bool, Cut> {
+        let effective = self.at(wish.value)?;
+        let set = self.performance_set(&effective)?;
+        let mut passed = false;
+        self.loaded(&set, |test| {
+            passed = test.tried(found, wish, &effective, set.clone())?;
+            Ok(())
+        })?;
+        Ok(passed)
+    }
+
+    /// The result of a trial that an earlier search has run, and need not be run again.
+    fn known(&mut self, found: &mut SearchOutcome, wish: Wish) -> Option<bool> {
+        let load = wish.value.number();
+        let mut prior = self.options.find_peak.prior.iter().rev();
+        let earlier = prior.find(|trial| !trial.is_verification && trial.is_at(load))?;
+        found.trials.push(Trial::known(wish, earlier));
+        Some(earlier.passed)
+    }
+
+    /// The same of a verification. A run of this search is reported, so that the last one is always measured.
+    fn known_verification(&mut self, found: &mut SearchOutcome, wish: Wish, is_last: bool) -> Option<bool> {
+        let load = wish.value.number();
+        let counts = |trial: &run::Trial| trial.is_at(load) && !(trial.passed && is_last);
+        let earlier = self.known_verifications.pop_front_if(|trial| counts(trial))?;
+        found.trials.push(Trial::known(wish, &earlier));
+        Some(earlier.passed)
+    }
+
+    /// Runs a trial, if the search may have another one. Returns true when it passed.
+    fn tried(
         &mut self,
-        search: &mut Search,
         found: &mut SearchOutcome,
+        wish: Wish,
         effective: &Effective,
         set: LoadableSet,
-    ) -> Result<(), Cut> {
-        let Step::Try { part, lower, upper, value } = search.next() else { return Ok(()) };
-        let passed = self.ran(found, Trial { part, lower, upper, value, passed: false }, effective, set)?;
-        search.answer(passed);
-        Ok(())
+    ) -> Result<bool, Cut> {
+        let ran = found.trials.iter().filter(|trial| trial.series.is_some()).count() as u64;
+        if ran >= self.options.find_peak.max_trials {
+            return Err(Cut::Search(SearchEnd::TooManyTrials));
+        }
+        self.ran(found, wish, effective, set)
     }
 
     /// Runs a trial. Returns true when it passed.
     fn ran(
         &mut self,
         found: &mut SearchOutcome,
-        trial: Trial,
+        wish: Wish,
         effective: &Effective,
         set: LoadableSet,
     ) -> Result<bool, Cut> {
-        if found.trials.len() as u64 >= self.options.find_peak.max_trials {
-            return Err(Cut::Search(SearchEnd::TooManyTrials));
-        }
-        let [low, high] = [trial.lower, trial.upper].map(|bound| bound.map(Peak::number));
-        let (number, load, bracket) = (found.trials.len() + 1, trial.value.number(), Bracket { low, high });
-        let is_verification = trial.part == Part::Verify;
-        self.observer.trial_started(TrialStart { number, load, is_verification, bracket });
+        let (number, load, is_verification) = (found.trials.len() + 1, wish.value.number(), wish.is_verification());
+        self.observer.trial_started(TrialStart { number, load, is_verification, bracket: wish.bracket() });
         self.series(effective, false, set)?;
-        let (world, series) = (&mut *self.world, self.outcome.series.last());
-        let judged = series.map(|series| world.meanwhile(|| judged(series)));
-        // A sample without an answer fails the trial, whatever the others were.
-        let is_whole = self.outcome.phases.last().is_some_and(|phase| phase.counts.completed == phase.counts.issued);
-        let keeps_rules = judged.is_some_and(|(_, judgement)| match is_verification {
-            true => judgement.is_valid(),
-            false => judgement.latency.unwrap_or(true),
-        });
-        let passed = is_whole && keeps_rules;
-        found.trials.push(Trial { passed, ..trial });
+        let (world, outcome) = (&mut *self.world, &self.outcome);
+        let Some((series, phase)) = outcome.series.last().zip(outcome.phases.last()) else { return Ok(false) };
+        let position = outcome.series.len() - 1;
+        let (effective, record) = (&series.effective, &series.run.record);
+        let trial = world.meanwhile(|| Trial::of_series(wish, position, effective, record, phase));
+        self.observer.trial_ended(&trial.result);
+        let passed = trial.passed();
+        found.trials.push(trial);
         Ok(passed)
     }
 
@@ -372,6 +410,17 @@ impl<W: World, O: Observer + ?Sized> Test<'_, W, O> {
         let (measured, judgement) = self.world.meanwhile(|| judged(series));
         let latencies_ns = order(&measured.sample_latencies_ns);
         self.outcome.reported = Some(Reported { series: position, measured, judgement, latencies_ns });
+    }
+}
+
+/// The trial to report: the last one that passed at the value that was found, else the best that there is.
+fn best(found: &SearchOutcome) -> Option<&Trial> {
+    let mut latest = found.trials.iter().rev();
+    match found.end {
+        SearchEnd::Found => latest.find(|trial| Some(trial.wish.value) == found.found && trial.passed()),
+        SearchEnd::BaseFails | SearchEnd::NotVerified => latest.next(),
+        // Of a search that is broken off, the best so far is better than none.
+        _ => latest.find(|trial| trial.passed()),
     }
 }
 

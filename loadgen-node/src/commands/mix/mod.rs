@@ -68,7 +68,7 @@ pub(crate) fn mix(mix: &CheckedMix, folder: &Path, form: Format, live: LiveOutpu
     }
     let report = if has_page { format!("Page      {}\n", shown(&folder.join(report::FILE))) } else { String::new() };
     let text = || print_text(&format!("{}{report}Files     {}\n", result.text(), shown(folder)));
-    print_in(form, &result, text, || result.table())?;
+    print_in(form, &result, text, || if form == Format::Csv { result.columns() } else { result.table() })?;
     end_metrics(metrics, &stop)?;
     failure.map_or(Ok(exit), Err)
 }

@@ -15,6 +15,7 @@ use crate::exit::{Exit, Failure, OrExit as _, Outcome};
 use crate::live::board::Board;
 use crate::mix::{ALONE, CheckedMix, CheckedTenant};
 use crate::outputs::documents::mix_result::{MixResult, TenantResult};
+use crate::outputs::documents::parts::LatencySplit;
 use crate::outputs::documents::result_summary::{ResultSummary, Validity};
 use crate::outputs::folder::Place;
 use crate::outputs::record::{self, Recorded};
@@ -100,7 +101,9 @@ impl Running<'_> {
             };
             has_result = true;
             exit = exit.worse(if written.is_ok() { finished.exit() } else { Exit::Bug });
-            let result = TenantResult { left_early: shared.left_early(place), ..tenant.result(&finished, below) };
+            // An interruption ends all tenants, one a moment before the other.
+            let left_early = shared.left_early(place) && finished.exit() != Exit::Interrupted;
+            let result = TenantResult { left_early, ..tenant.result(&finished, below) };
             results.push(match alone.runs.get(place) {
                 Some(alone) => result.with_alone(format!("{ALONE}/{}", tenant.name), &ResultSummary::from(alone)),
                 None => result,
@@ -180,6 +183,7 @@ impl CheckedTenant {
             is_within_limit,
             target_per_s: effective.shape.has_schedule().then_some(effective.target_qps),
             achieved_per_s: rate.filter(|rate| rate.is_finite()),
+            latency_split_ns: LatencySplit::from(finished.nodes.tally.all_nodes()),
             socket_bytes: [traffic(|node| node.socket_bytes_out), traffic(|node| node.socket_bytes_in)],
             ..TenantResult::of(&summary)
         }

@@ -7,8 +7,9 @@ use lon_proto::text::on_one_line;
 use lon_shell::figures::{bytes, duration_ns};
 use serde::{Deserialize, Serialize};
 
+use super::lag::LagDocument;
 use super::mix_search::MixSearched;
-use super::parts::LatencySpread;
+use super::parts::{LatencySplit, LatencySpread};
 use super::result_summary::{MetricDocument, PerformanceMetric, ResultSummary, Validity};
 use crate::outputs::table::Table;
 
@@ -24,8 +25,40 @@ const UNOFFICIAL: &str = "results of this tool are unverified and are not offici
 /// Stands where there is no value.
 const NONE: &str = "-";
 
-const HEADS: [&str; 10] =
-    ["tenant", "verdict", "model", "scenario", "achieved", "of target", "p50", "p99", "p99 alone", "interference"];
+const HEADS: [&str; 11] = [
+    "tenant",
+    "verdict",
+    "model",
+    "scenario",
+    "achieved",
+    "of target",
+    "p50",
+    "p99",
+    "p99 alone",
+    "interference",
+    "lag p99",
+];
+
+/// Heads of the CSV.
+const COLUMNS: [&str; 17] = [
+    "tenant",
+    "result",
+    "model",
+    "benchmark",
+    "scenario",
+    "target_per_s",
+    "achieved_per_s",
+    "p50_ns",
+    "p90_ns",
+    "p99_ns",
+    "p99_9_ns",
+    "alone_p99_ns",
+    "interference_p99",
+    "lag_p99_ns",
+    "samples",
+    "bytes_to_sut",
+    "bytes_from_sut",
+];
 
 /// The whole document.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -87,6 +120,12 @@ pub struct TenantResult {
     pub achieved_per_s: Option<f64>,
     /// Percentiles of its latency.
     pub latency_ns: Option<LatencySpread>,
+    /// Time between when samples were due and when they were sent, ns.
+    #[serde(default)]
+    pub schedule_lag_ns: Option<LagDocument>,
+    /// Where the time of its answered samples went, ns.
+    #[serde(default)]
+    pub latency_split_ns: LatencySplit,
     /// Samples that were issued.
     pub samples: u64,
     /// Bytes on the sockets of its streams, towards the SUT and from it.
@@ -157,11 +196,44 @@ impl MixResult {
         if let Some(fairness) = self.fairness {
             let _ = writeln!(text, "Fairness  {fairness:.3} (Jain's index over achieved / target rate; 1: all alike)");
         }
+        for TenantResult { name, latency_split_ns, .. } in self.tenants.iter().filter(|tenant| tenant.samples > 0) {
+            let _ = writeln!(text, "p99       {name}: {}", latency_split_ns.sum(false, |at| at.p99));
+        }
         for TenantResult { name, socket_bytes: [to, from], samples, .. } in &self.tenants {
             let _ =
                 writeln!(text, "Network   {name}: {samples} samples, {} to SUT, {} from SUT", bytes(*to), bytes(*from));
         }
         text + "          Unverified: not an official MLPerf result.\n"
+    }
+
+    /// For programs: a row for each tenant, each number in a column of its own, with the unit in its name.
+    pub(crate) fn columns(&self) -> Table {
+        let mut table = Table::new(COLUMNS);
+        for tenant in &self.tenants {
+            let latency = tenant.latency_ns.unwrap_or_default();
+            let alone = tenant.alone.as_ref().and_then(|alone| alone.latency_ns).unwrap_or_default();
+            let [to, from] = tenant.socket_bytes;
+            table.row([
+                &tenant.name,
+                tenant.result.word(),
+                tenant.model.as_deref().unwrap_or_default(),
+                &tenant.benchmark,
+                &tenant.scenario,
+                &cell(tenant.target_per_s),
+                &cell(tenant.achieved_per_s),
+                &cell(latency.p50),
+                &cell(latency.p90),
+                &cell(latency.p99),
+                &cell(latency.p99_9),
+                &cell(alone.p99),
+                &cell(tenant.interference_p99),
+                &cell(tenant.schedule_lag_ns.map(|lag| lag.p99)),
+                &tenant.samples.to_string(),
+                &to.to_string(),
+                &from.to_string(),
+            ]);
+        }
+        table
     }
 
     /// A row for each tenant.
@@ -185,6 +257,7 @@ impl MixResult {
                 &time(latency.p99),
                 &time(alone.p99),
                 &interference.map_or_else(|| NONE.to_owned(), |times| format!("x {times:.2}")),
+                &time(tenant.schedule_lag_ns.and_then(|lag| i64::try_from(lag.p99).ok())),
             ]);
         }
         table
@@ -201,6 +274,7 @@ impl TenantResult {
             reasons: run.reasons.clone(),
             metric: metric(run),
             latency_ns: run.latency_ns,
+            schedule_lag_ns: run.schedule_lag_ns,
             samples: run.counts.issued,
             ..TenantResult::default()
         }
@@ -225,6 +299,11 @@ impl TenantResult {
         let target = self.target_per_s.filter(|rate| *rate > 0.0)?;
         Some(self.achieved_per_s? / target)
     }
+}
+
+/// A number in a cell; empty where there is none.
+fn cell(number: Option<impl ToString>) -> String {
+    number.map_or_else(String::new, |number| number.to_string())
 }
 
 fn metric(run: &ResultSummary) -> Option<PerformanceMetric> {

@@ -134,7 +134,7 @@ fn phases(
     size: u64,
     answered: impl FnMut(Request),
 ) -> Result<Phases, ServeError> {
-    let threads = ComputeThreads::start(&config.model, backend, busy_threads(&config.model, backend))?;
+    let threads = ComputeThreads::start(&config.model, backend, busy_threads(&config.model, backend), None)?;
     let in_flight = busy_samples(&config.model, backend).saturating_mul(2);
     let mut client = Client::new(config, backend, &threads, samples)?;
     let saturation = client.saturate(phase, in_flight);

@@ -20,20 +20,22 @@ pub(crate) fn work(mut worker: Box<dyn Worker>, queue: &JobQueue) {
     let (mut batch, mut samples) = (Vec::new(), Vec::new());
     let mut coder = Coder::default();
     let mut free_since = clock::now();
-    while queue.next_batch(&mut batch) {
+    while let Some(turn) = queue.next_batch(&mut batch) {
         let taken = clock::now();
+        let free_from = free_since + turn.waited;
         // A client that is gone is not worth the work, but its samples must leave the counts.
         batch.extract_if(.., |job| job.lane.is_over()).for_each(Job::give_up);
         if !batch.is_empty() {
-            batch.iter_mut().for_each(|job| note_waiting(job, taken, free_since));
+            batch.iter_mut().for_each(|job| note_waiting(job, taken, free_from));
             run_batch(worker.as_mut(), &mut coder, &mut batch, &mut samples);
         }
+        drop(turn);
         free_since = clock::now();
     }
 }
 
-/// Splits the time in which a job waited. Before the worker was free the job waited for it (`queue`); after that it
-/// waited for its batch to fill (`batch`).
+/// Splits the time in which a job waited. Before the worker was free, and while it waited for its turn, the job waited for
+/// it (`queue`). In the rest of the time the job waited for its batch to fill (`batch`).
 pub(super) fn note_waiting(job: &mut Job, taken: Instant, free_since: Instant) {
     let ready = job.queued_at.max(free_since).min(taken);
     job.waited_until(ready);

@@ -16,6 +16,7 @@ use tokio::sync::Notify;
 
 use self::buckets::Buckets;
 use super::job::Job;
+use super::turns::{Turn, Turns};
 use crate::backend::Sample;
 
 mod buckets;
@@ -29,6 +30,8 @@ pub(crate) struct JobQueue {
     max_batch: usize,
     max_delay: Duration,
     by_shape: bool,
+    /// Turns that its workers share with those of other models.
+    turns: Option<Turns>,
 }
 
 struct State {
@@ -63,11 +66,20 @@ impl BatchSizes {
 
 /// When a worker gets a batch.
 enum Due {
-    Now,
+    /// A batch of this shape.
+    Now(u64),
     /// After this time at the latest, if nothing else comes; `None`: when something comes.
     After(Option<Duration>),
     /// The queue is closed and empty.
     Never,
+}
+
+impl State {
+    /// Moves a batch of this shape into `batch`.
+    fn take(&mut self, shape: u64, max_batch: usize, batch: &mut Vec<Job>) {
+        self.jobs.take(shape, max_batch, batch);
+        self.taken.add(batch.len());
+    }
 }
 
 impl JobQueue {
@@ -77,12 +89,18 @@ impl JobQueue {
         self
     }
 
+    /// The queue for workers that share turns with those of other models.
+    pub(crate) fn with_turns(self, turns: Option<Turns>) -> JobQueue {
+        JobQueue { turns, ..self }
+    }
+
     /// An empty queue for batches of at most `max_batch`, whose first sample waits `max_delay` at most. `by_shape` says
     /// that samples differ in shape and that only those of one shape may share a batch.
     pub(crate) fn new(max_batch: usize, max_delay: Duration, by_shape: bool) -> JobQueue {
         let (jobs, taken) = (Buckets::new(max_batch), BatchSizes::default());
         let state = State { jobs, flushed: false, closed: false, idle: 0, taken };
-        JobQueue { state: Mutex::new(state), changed: Condvar::new(), told: None, max_batch, max_delay, by_shape }
+        let (state, changed) = (Mutex::new(state), Condvar::new());
+        JobQueue { state, changed, told: None, max_batch, max_delay, by_shape, turns: None }
     }
 
     /// Adds jobs, and wakes as many workers as have something to do now.
@@ -129,69 +147,89 @@ impl JobQueue {
         self.lock().jobs.take_if(|job| job.lane.run.has_ended())
     }
 
-    /// Says that no more jobs come. Workers take what is there; then [`JobQueue::next_batch`] and [`JobQueue::take`]
-    /// return false.
+    /// Says that no more jobs come. Workers take what is there; then [`JobQueue::next_batch`] returns `None`, and
+    /// [`JobQueue::take`] false.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();
         self.tell_tasks();
     }
 
-    /// Blocks until a batch is due and moves it into `batch`. False when the queue is closed and empty.
+    /// Blocks until a batch is due and it is the worker's turn, and moves the batch into `batch`. The turn lasts until
+    /// what is returned is dropped. `None` when the queue is closed and empty.
     ///
     /// A batch is due when it is full, when its first sample has waited `max_delay`, or after a flush. The module says
     /// which goes first.
-    pub(crate) fn next_batch(&self, batch: &mut Vec<Job>) -> bool {
-        let mut state = self.lock();
+    pub(crate) fn next_batch(&self, batch: &mut Vec<Job>) -> Option<Turn> {
+        let (mut state, mut turn) = (self.lock(), None);
         loop {
-            state = match self.take_due(&mut state, batch) {
-                Due::Now => {
-                    let more = state.jobs.len() > 0;
-                    drop(state);
-                    if more {
-                        self.changed.notify_one();
+            state = match self.due(&state) {
+                Due::Now(shape) => match (turn.take(), &self.turns) {
+                    (None, Some(turns)) => {
+                        drop(state);
+                        turn = Some(turns.wait());
+                        self.lock()
                     }
-                    return true;
-                }
-                Due::Never => return false,
-                Due::After(None) => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Due::After(Some(rest)) => {
-                    self.changed.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0
+                    (turn, _) => {
+                        state.take(shape, self.max_batch, batch);
+                        let more = state.jobs.len() > 0;
+                        drop(state);
+                        if more {
+                            self.changed.notify_one();
+                        }
+                        return Some(turn.unwrap_or_default());
+                    }
+                },
+                Due::Never => return None,
+                due => {
+                    // Another worker of this model has taken the batch meanwhile.
+                    turn = None;
+                    match due {
+                        Due::After(Some(rest)) => {
+                            self.changed.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0
+                        }
+                        _ => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                    }
                 }
             };
         }
     }
 
-    /// The same for a worker that is a task: waits until a batch is due. False also for a queue whose workers are
-    /// threads.
-    pub(crate) async fn next_batch_of_task(&self, batch: &mut Vec<Job>) -> bool {
-        let Some(told) = &self.told else { return false };
+    /// The same for a worker that is a task. `None` also for a queue whose workers are threads.
+    pub(crate) async fn next_batch_of_task(&self, batch: &mut Vec<Job>) -> Option<Turn> {
+        let told = self.told.as_ref()?;
+        let mut turn = None;
         loop {
             // The registration precedes the check, so that a push in between is not missed.
             let told = told.notified();
-            let due = self.take_due(&mut self.lock(), batch);
-            match due {
-                Due::Now => return true,
-                Due::Never => return false,
-                Due::After(None) => told.await,
-                Due::After(Some(rest)) => drop(tokio::time::timeout(rest, told).await),
+            let due = self.due(&self.lock());
+            match (due, &self.turns) {
+                (Due::Now(_), Some(turns)) if turn.is_none() => turn = Some(turns.wait_as_task().await),
+                (Due::Now(shape), _) => {
+                    self.lock().take(shape, self.max_batch, batch);
+                    return Some(turn.unwrap_or_default());
+                }
+                (Due::Never, _) => return None,
+                (Due::After(rest), _) => {
+                    turn = None;
+                    match rest {
+                        None => told.await,
+                        Some(rest) => drop(tokio::time::timeout(rest, told).await),
+                    }
+                }
             }
         }
     }
 
-    /// Moves a batch that is due into `batch`, or says when one will be.
-    fn take_due(&self, state: &mut State, batch: &mut Vec<Job>) -> Due {
+    /// The shape whose batch is due, or the moment at which one will be.
+    fn due(&self, state: &State) -> Due {
         let Some(first) = state.jobs.oldest() else {
             return if state.closed { Due::Never } else { Due::After(None) };
         };
         let waited = clock::since(first.queued_at);
         let at_once = waited >= self.max_delay || state.flushed || state.closed;
         match if at_once { state.jobs.oldest_shape() } else { state.jobs.full_shape() } {
-            Some(shape) => {
-                state.jobs.take(shape, self.max_batch, batch);
-                state.taken.add(batch.len());
-                Due::Now
-            }
+            Some(shape) => Due::Now(shape),
             None => Due::After(Some(self.max_delay - waited)),
         }
     }

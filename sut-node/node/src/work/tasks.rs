@@ -15,15 +15,17 @@ pub(crate) async fn work(mut worker: Box<dyn Worker>, queue: Arc<JobQueue>) {
     let (mut batch, mut samples) = (Vec::new(), Vec::new());
     let mut coder = Coder::default();
     let mut free_since = clock::now();
-    while queue.next_batch_of_task(&mut batch).await {
+    while let Some(turn) = queue.next_batch_of_task(&mut batch).await {
         let taken = clock::now();
+        let free_from = free_since + turn.waited;
         batch.extract_if(.., |job| job.lane.is_over()).for_each(Job::give_up);
         if !batch.is_empty() {
-            batch.iter_mut().for_each(|job| note_waiting(job, taken, free_since));
+            batch.iter_mut().for_each(|job| note_waiting(job, taken, free_from));
             let results = infer_batch(worker.as_mut(), &mut batch, &mut samples);
             tokio::time::sleep(worker.pretended()).await;
             answer_batch(worker.as_ref(), &mut coder, &mut batch, results, taken);
         }
+        drop(turn);
         free_since = clock::now();
     }
 }

@@ -9,6 +9,7 @@ use super::decode::pool::{DecodePool, Window};
 use super::decode::{self, Decoding, Next};
 use super::job::Job;
 use super::queue::JobQueue;
+use super::turns::Turns;
 use super::{batches, tasks, token_streams};
 use tokio::task::JoinSet;
 
@@ -48,6 +49,12 @@ pub(crate) fn busy_threads(config: &ModelConfig, backend: &dyn Backend) -> usize
     }
 }
 
+/// Returns true when the backend's workers take batches, and so may share turns with those of other models. Workers that
+/// stream tokens wait for their slots, and backends without workers answer where samples are read.
+pub(crate) fn takes_turns(backend: &dyn Backend) -> bool {
+    backend.execution() == Execution::Workers && backend.slots().is_none()
+}
+
 /// A worker that runs on the thread where samples are read or decoded.
 ///
 /// # Errors
@@ -85,7 +92,8 @@ pub(crate) struct ComputeThreads {
 
 impl ComputeThreads {
     /// Brings the backend's workers up, warm, and starts all threads. Called on the first I/O thread's runtime. All
-    /// models of the node together can keep `busy` cores busy: see [`busy_threads`].
+    /// models of the node together can keep `busy` cores busy: see [`busy_threads`]. `turns` are those that its workers
+    /// share with other models.
     ///
     /// # Errors
     /// The backend cannot run, the model does not take what pre-processing makes, or there is no thread to be had.
@@ -93,6 +101,7 @@ impl ComputeThreads {
         config: &ModelConfig,
         backend: &dyn Backend,
         busy: usize,
+        turns: Option<Turns>,
     ) -> Result<ComputeThreads, ServeError> {
         let inputs = &backend.info().inputs;
         if let Some(preprocess) = &config.preprocess {
@@ -106,6 +115,7 @@ impl ComputeThreads {
         let is_by_shape = backend.slots().is_none() && varies(inputs);
         let max_batch = backend.samples_of_a_run().map_or(config.max_batch, |most| most.min(config.max_batch));
         let queue = JobQueue::new(max_batch.get(), config.max_delay, is_by_shape);
+        let queue = queue.with_turns(turns.filter(|_| takes_turns(backend)));
         let queue = Arc::new(if backend.pretends() { queue.of_tasks() } else { queue });
         let decoding = decoding(config, backend);
         let queues = Queues { workers: queue, decode: decode_pool(config, backend, &decoding) };

@@ -4,6 +4,7 @@
 //! have to be read from memory: a sender that repeats one payload reads it from the cache.
 
 mod common;
+mod due_times;
 mod framed;
 mod messages;
 mod ping_pong;
@@ -36,6 +37,7 @@ pub(crate) fn run(command: Reference) -> Result<()> {
         Reference::Serve(args) => return serve(&args),
         Reference::Drive(args) => drive(&args)?,
         Reference::Sleep(args) => sleeper::run(args.rate, args.seconds)?,
+        Reference::DueTimes { processes } => due_times::slowest(&processes)?,
     };
     writeln!(std::io::stdout(), "{number}").context("standard output")
 }

@@ -7,7 +7,8 @@ use serde_json::Value;
 use super::super::script::SeriesSamples;
 use super::super::search::{Part, Peak};
 use super::super::summary::{Summary, broken_rules};
-use super::super::test::{SearchOutcome, SeriesOutcome, Trial};
+use super::super::test::{SearchOutcome, SeriesOutcome};
+use super::super::trial::Trial;
 use super::facts::Fact;
 use super::lists::List;
 use super::ran::{Ran, SUT};
@@ -51,7 +52,7 @@ fn of_search(ran: &Ran, search: &SearchOutcome) -> Vec<(&'static str, Fact)> {
 
 fn of_trial(trial: &Trial, series: &SeriesOutcome, samples: &SeriesSamples) -> Fact {
     let queries = Rc::new(List::Groups(samples.samples.clone(), samples.samples_per_query));
-    let part = match trial.part {
+    let part = match trial.wish.part {
         Part::Base => "base",
         Part::Widen => "widen",
         Part::Bisect => "bisect",
@@ -59,17 +60,17 @@ fn of_trial(trial: &Trial, series: &SeriesOutcome, samples: &SeriesSamples) -> F
     };
     let mut facts = vec![
         ("phase", Fact::is(part)),
-        ("value", Fact::Is(value(trial.value))),
-        ("printed", Fact::is(trial.value.printed())),
-        ("passed", Fact::is(trial.passed)),
+        ("value", Fact::Is(value(trial.wish.value))),
+        ("printed", Fact::is(trial.wish.value.printed())),
+        ("passed", Fact::is(trial.passed())),
         ("loaded_set", Fact::is(series.loaded_set)),
         ("queries_issued", Fact::is(series.run.record.queries().len())),
         ("queries_generated", Fact::is(series.phase.generated.queries)),
         ("queries_sha256", Fact::is(queries.sha256())),
         ("queries_first3", Fact::Begins(queries)),
     ];
-    facts.extend(trial.lower.map(|lower| ("lower", Fact::Is(value(lower)))));
-    facts.extend(trial.upper.map(|upper| ("upper", Fact::Is(value(upper)))));
+    facts.extend(trial.wish.lower.map(|lower| ("lower", Fact::Is(value(lower)))));
+    facts.extend(trial.wish.upper.map(|upper| ("upper", Fact::Is(value(upper)))));
     Fact::Some(facts)
 }
 
