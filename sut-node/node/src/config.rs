@@ -25,7 +25,7 @@ pub struct ServeConfig {
     pub logs_runs: bool,
     /// Options of models that have none of their own.
     pub model: ModelConfig,
-    /// Batches of all models that compute at one time, where models share their workers. `None`: each model has its own.
+    /// Batches of all models that compute at one time, where models share their workers. `None`: each has its own.
     pub shared_workers: Option<NonZeroUsize>,
     /// Threads that serve connections, each a share of them. The first is the caller's.
     pub io_threads: NonZeroUsize,

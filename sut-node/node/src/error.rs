@@ -25,8 +25,8 @@ pub enum ServeError {
     },
     /// Workers were to be shared, and fewer than two models have workers that take batches.
     #[error(
-        "--shared-workers is for two or more models whose workers take batches: give --backend several times, or leave it \
-         out"
+        "--shared-workers is for two or more models whose workers take batches: give --backend several times, or leave \
+         it out"
     )]
     NothingToShare,
     /// The model does not take what pre-processing makes.

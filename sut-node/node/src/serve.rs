@@ -113,10 +113,11 @@ fn started(config: &ServeConfig, models: Models) -> Result<(Arc<ServedModels>, V
     let is_single = models.iter().count() == 1;
     let mut compute = Vec::new();
     let served = ServedModels::start(models, &config.model, |name, of_model, backend| {
-        let threads = ComputeThreads::start(of_model, backend, busy, turns.clone()).map_err(|error| match is_single {
-            true => error,
-            false => ServeError::Model { model: name.clone(), source: Box::new(error) },
-        })?;
+        let threads =
+            ComputeThreads::start(of_model, backend, busy, turns.clone()).map_err(|error| match is_single {
+                true => error,
+                false => ServeError::Model { model: name.clone(), source: Box::new(error) },
+            })?;
         let queues = threads.queues.clone();
         compute.push(threads);
         Ok(queues)

@@ -53,8 +53,8 @@ pub(super) struct ServeArgs {
     pub(super) backend: BackendArgs,
     #[command(flatten)]
     pub(super) compute: ComputeArgs,
-    /// Workers that all models share: at most this many batches of all models compute at one time, in the order in which
-    /// they are due.
+    /// Workers that all models share: at most this many batches of all models compute at one time, in the order in
+    /// which they are due.
     ///
     /// Each model has this many sessions unless --workers says otherwise. Models that answer token by token and models
     /// of other servers have workers of their own.

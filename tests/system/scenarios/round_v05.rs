@@ -150,7 +150,7 @@ fn a_search_is_bounded_and_its_trials_are_whole_runs() {
         shorter.stderr.contains("--find-peak-trial is not for --rules v0.5: each trial is a whole run"),
         "{shorter:?}"
     );
-    // What stopped goes on: its trials are known, and count for no limit.
+    // A search that has stopped goes on: its trials are known, and count for no limit.
     let record = folder.path.join("find_peak.json");
     let resume = ["--find-peak-resume", record.to_str().unwrap()];
     let (again, more) = run("MultiStream", set).args(&search).args(&resume).on(&sut(&nodes)).finish();

@@ -64,12 +64,7 @@ impl World for Noisy {
 
     fn flush(&mut self) {}
 
-    fn wait(
-        &mut self,
-        until: Option<TimeNs>,
-        _: bool,
-        arrivals: &mut Vec<Arrival<[u8; 0]>>,
-    ) -> Wake {
+    fn wait(&mut self, until: Option<TimeNs>, _: bool, arrivals: &mut Vec<Arrival<[u8; 0]>>) -> Wake {
         let takes_ns = if self.is_fast { 0 } else { 500_000_000 };
         self.now = until.map_or(self.now + takes_ns, |until| until.max(self.now));
         let (now, is_fast) = (self.now, self.is_fast);

@@ -333,8 +333,8 @@ mod tests {
     fn searches_find_the_limit_under_noise_and_never_report_what_failed() {
         for seed in 0..200 {
             for (scenario, limit) in [(Scenario::MultiStream, 90.0), (Scenario::Server, 777.0)] {
-                let mut settings = Settings { scenario, min_duration_ms: 100, min_query_count: 20, ..Settings::default() };
-                settings.mode = Mode::FindPeakPerformance;
+                let mut settings = Settings { scenario, mode: Mode::FindPeakPerformance, ..Settings::default() };
+                (settings.min_duration_ms, settings.min_query_count) = (100, 20);
                 settings.multi_stream_target_qps = 20.0;
                 settings.server_target_qps = 100.0;
                 let qsl = Qsl { total: 50, performance: 20 };
@@ -349,9 +349,8 @@ mod tests {
                 assert_eq!(search.end, SearchEnd::Found, "{case}");
                 let peak = search.bracket.low.unwrap();
                 assert!((limit * 0.93..=limit * 1.031).contains(&peak), "{case}");
-                let verified = |passed| {
-                    search.trials.iter().filter(move |trial| trial.is_verification && trial.passed == passed)
-                };
+                let verified =
+                    |passed| search.trials.iter().filter(move |trial| trial.is_verification && trial.passed == passed);
                 assert_eq!(verified(true).filter(|trial| trial.load == peak).count(), 5, "{case}");
                 assert!(verified(false).all(|trial| trial.load > peak), "{case}");
                 assert!(outcome.verdict.is_valid(), "{case}: {:?}", outcome.verdict);

@@ -122,8 +122,19 @@ pub fn run_test<W: World, O: Observer + ?Sized>(
     let settings = &input.settings;
     let picks = Picks::new(settings.accuracy_log_rng_seed, settings.accuracy_log_probability);
     let outcome = TestOutcome { errors, ..TestOutcome::not_run(End::Completed) };
-    let known_verifications = options.find_peak.prior.iter().filter(|trial| trial.is_verification).cloned().collect();
-    let mut test = Test { input, options, world, observer, picks, first: First::default(), loads: 0, known_verifications, outcome };
+    let prior = options.find_peak.prior.iter();
+    let known_verifications = prior.filter(|trial| trial.is_verification).cloned().collect();
+    let mut test = Test {
+        input,
+        options,
+        world,
+        observer,
+        picks,
+        first: First::default(),
+        loads: 0,
+        known_verifications,
+        outcome,
+    };
     match test.all(&effective) {
         Ok(()) => {}
         Err(Cut::End(end)) => test.outcome.end = end,
@@ -191,7 +202,10 @@ impl<W: World, O: Observer + ?Sized> Test<'_, W, O> {
         };
         let (reported, searched) = match searched.and_then(|()| self.measured_best(&mut found)) {
             Ok(series) => (series, Ok(())),
-            Err(cut) => (found.trials.iter().rev().filter(|trial| trial.passed()).find_map(|trial| trial.series), Err(cut)),
+            Err(cut) => {
+                let mut passed = found.trials.iter().rev().filter(|trial| trial.passed());
+                (passed.find_map(|trial| trial.series), Err(cut))
+            }
         };
         if found.end == SearchEnd::BaseFails {
             self.outcome.errors.push("FindPeakPerformance: The base settings fail.".to_owned());

@@ -34,8 +34,8 @@ pub(crate) fn work(mut worker: Box<dyn Worker>, queue: &JobQueue) {
     }
 }
 
-/// Splits the time in which a job waited. Before the worker was free, and while it waited for its turn, the job waited for
-/// it (`queue`). In the rest of the time the job waited for its batch to fill (`batch`).
+/// Splits the time in which a job waited. Before the worker was free, and while it waited for its turn, the job waited
+/// for it (`queue`). In the rest of the time the job waited for its batch to fill (`batch`).
 pub(super) fn note_waiting(job: &mut Job, taken: Instant, free_since: Instant) {
     let ready = job.queued_at.max(free_since).min(taken);
     job.waited_until(ready);

@@ -49,8 +49,8 @@ pub(crate) fn busy_threads(config: &ModelConfig, backend: &dyn Backend) -> usize
     }
 }
 
-/// Returns true when the backend's workers take batches, and so may share turns with those of other models. Workers that
-/// stream tokens wait for their slots, and backends without workers answer where samples are read.
+/// Returns true when the backend's workers take batches, and so may share turns with those of other models. Workers
+/// that stream tokens wait for their slots, and backends without workers answer where samples are read.
 pub(crate) fn takes_turns(backend: &dyn Backend) -> bool {
     backend.execution() == Execution::Workers && backend.slots().is_none()
 }

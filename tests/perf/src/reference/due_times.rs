@@ -1,6 +1,7 @@
 //! Due times of arrival processes, from the engine alone: a whole phase of each, with no query issued.
 
 use std::hint::black_box;
+use std::io::Write as _;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
@@ -19,7 +20,7 @@ pub(crate) fn slowest(processes: &[String]) -> Result<f64> {
     let mut slowest = f64::INFINITY;
     for process in processes {
         let rate = rate(process).with_context(|| process.clone())?;
-        eprintln!("  {process}: {:.1} M due times per second", rate / 1e6);
+        writeln!(std::io::stderr(), "  {process}: {:.1} M due times per second", rate / 1e6)?;
         slowest = slowest.min(rate);
     }
     Ok(slowest)
@@ -27,7 +28,7 @@ pub(crate) fn slowest(processes: &[String]) -> Result<f64> {
 
 fn rate(process: &str) -> Result<f64> {
     let mut settings = TestSettings {
-        scenario: Scenario::SERVER,
+        scenario: Scenario::from_name("Server").context("no scenario has due times")?,
         min_duration_ms: 0,
         min_query_count: QUERIES,
         server_target_qps: RATE,
