@@ -112,8 +112,9 @@ pub(super) struct ComputeArgs {
           value_parser = |text: &str| ForModel::read(text, parse_duration), env = "LON_MAX_DELAY",
           help_heading = SPEED)]
     pub(super) max_delay: Vec<ForModel<Duration>>,
-    /// Inferences at one time, each on a thread with a session of its own; sessions of ONNX Runtime share the weights.
-    /// openai: prompts at one time. 1 unless given.
+    /// Inferences at one time, each on a thread with a session of its own; openai: prompts at one time. 1 unless given.
+    ///
+    /// Sessions of ONNX Runtime share the weights.
     #[arg(long, value_name = "COUNT", value_delimiter = ',',
           value_parser = |text: &str| ForModel::read(text, up_to::<1024>), env = "LON_WORKERS",
           help_heading = SPEED)]

@@ -96,7 +96,7 @@ impl Maker<'_> {
                 Before::Aside(note) => note,
             };
             if let Some(why) = self.limit(begun.elapsed()) {
-                let told = format!("stopped: {why}; {} runs are left", self.progress.left());
+                let told = format!("stopped: {why}; runs left: {}", self.progress.left());
                 return Err(anyhow!(told)).or_exit(Exit::Invalid);
             }
             let Some(run) = self.make(job)? else {
