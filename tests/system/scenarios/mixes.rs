@@ -1,13 +1,14 @@
 //! Mixes: several tenants at once, over nodes that are claimed once.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use loadgen::run::SearchEnd;
 use loadgen_node::documents::mix_result::{MixResult, TenantResult};
 use loadgen_node::documents::network_report::NetworkReport;
 use loadgen_node::documents::result_summary::Validity;
 use lon_tests::metrics::{Node, Page};
-use lon_tests::process::{Finished, LoadGen, SutNode};
+use lon_tests::process::{Finished, LoadGen, SutNode, binary, repository};
 use lon_tests::run_folder::RunFolder;
 use lon_tests::schemas;
 
@@ -126,6 +127,51 @@ fn every_tenant_is_judged_and_counted_by_itself() {
     assert!(refused.code == Some(2) && refused.stderr.contains("name one of "), "{refused:?}");
     let shown = &mixed.finished.stdout;
     assert!(shown.starts_with("Result    VALID\n") && shown.contains("Fairness  "), "{shown}");
+    assert!(shown.contains("\np99       chat: "), "the parts of its latency: {shown}");
+    assert!(mixed.tenant("chat").schedule_lag_ns.is_some(), "{shown}");
+    let made = LoadGen::run(&["report", folder]);
+    assert_eq!((made.code, std::fs::read_to_string(mixed.path("report.html")).unwrap()), (Some(0), page), "{made:?}");
+    // A list of the folder that has the mix has the runs of its tenants, together and alone.
+    let above = mixed.folder.path.parent().unwrap();
+    let listed = LoadGen::run(&["list", above.to_str().unwrap(), "--format", "csv", "--label", "tenant=chat"]);
+    for run in ["/chat,", "/alone/chat,"] {
+        assert!(listed.stdout.contains(run), "{listed:?}");
+    }
+}
+
+#[test]
+fn models_share_workers_in_turns() {
+    let twenty_ms = ["--backend", "other=synthetic:constant=20ms", "--max-batch", "1", "--shared-workers", "1"];
+    let node = SutNode::start("a", "one=synthetic:constant=20ms", &twenty_ms);
+    let closed = "scenario = \"Closed\"\nsettings = { concurrency = 4, min_query_count = 20, min_duration = \"1s\" }";
+    let file = tenant("one", "one", 100, closed) + &tenant("other", "other", 100, closed);
+    let mixed = Mixed::run(&[&node], &file, &["--format", "csv"]);
+    assert_eq!(mixed.finished.code, Some(0), "{:?}", mixed.finished);
+    let [one, other] = ["one", "other"].map(|name| mixed.tenant(name).achieved_per_s.unwrap());
+    // One of them computes at a time: 50 a second of both, in turns.
+    assert!(one + other < 55.0, "{one} and {other} a second");
+    assert!((0.6..1.7).contains(&(one / other)), "{one} and {other} a second");
+    let heads = mixed.finished.stdout.lines().next().unwrap_or_default();
+    assert!(heads.starts_with("tenant,result,model,") && heads.contains(",p99_ns,"), "{:?}", mixed.finished);
+}
+
+#[test]
+fn workers_that_are_threads_share_them_too() {
+    let model = repository("loadgen-node/qsl/digits/digits.onnx").display().to_string();
+    let [one, other] = ["one", "other"].map(|name| format!("{name}=onnx:{model}"));
+    let node = SutNode::start("a", &one, &["--backend", &other, "--shared-workers", "1"]);
+    let tenant =
+        |name: &str| format!("[[tenant]]\nname = \"{name}\"\nmodel = \"{name}\"\nbenchmark = \"digits\"\n{CLOSED}\n");
+    let mixed = Mixed::run(&[&node], &(tenant("one") + &tenant("other")), &[]);
+    assert_eq!((mixed.finished.code, mixed.result().result), (Some(0), Validity::Valid), "{:?}", mixed.finished);
+}
+
+#[test]
+fn a_model_alone_shares_no_workers() {
+    let serve = ["serve", "--node", "a", "--listen", "127.0.0.1:0", "--backend", "null", "--shared-workers", "1"];
+    let refused = Command::new(binary("sut-node")).args(serve).output().unwrap();
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && told.contains("--shared-workers is for two or more models"), "{told}");
 }
 
 #[test]
