@@ -6,7 +6,8 @@ import time
 import unittest
 from pathlib import Path
 
-from cluster import BINARIES, DEPLOY, MODELS, TAG, UID, Cluster, RunFolder, has_netem, needs_engine, run, wait_until
+from cluster import BINARIES, DEPLOY, MODELS, TAG, UID, Cluster, RunFolder, environment
+from cluster import has_netem, needs_engine, run, wait_until
 
 # Not INVALID because the machine was busy: what is tried here is the cluster, not its speed. A thousand queries, since
 # fewer are too few to judge their 99th percentile.
@@ -82,9 +83,9 @@ class Rates(unittest.TestCase):
         """The same rates as the links of a run have: samples of 150,528 bytes over 20 and over 80 Mbit/s."""
         with Cluster("rates", LON_BACKEND="null", LON_RATE="1gbit") as cluster:
             cluster.compose("up", "-d", "--scale", "sut=2", "link")
-            environment = {**cluster.environment, "COMPOSE_PROJECT_NAME": cluster.project}
+            own = environment(COMPOSE_PROJECT_NAME=cluster.project)
             script = str(DEPLOY / "cluster.sh")
-            nodes = run(script, "nodes", env=environment).stdout.strip()
+            nodes = run(script, "nodes", env=own).stdout.strip()
             self.assertEqual(len(nodes.split(",")), 2, nodes)
             campaign = cluster.file(
                 "rates.toml",
@@ -99,15 +100,15 @@ class Rates(unittest.TestCase):
                 scenario = "Offline"
                 mode = "PerformanceOnly"
                 insecure = true
-                settings.target_qps = 60
-                settings.min_duration = "2s"
+                settings.target_qps = 300
+                settings.min_duration = "500ms"
                 max-lag = "60s"
                 [axes]
                 link.rate = ["20mbit", "80mbit"]
                 """,
             )
             command = [BINARIES / "loadgen-node", "campaign", "run", campaign]
-            ran = run(script, "exec", *command, env=environment, check=False, timeout=240)
+            ran = run(script, "exec", *command, env=own, check=False, timeout=240)
             self.assertEqual(ran.returncode, 0, ran.stdout)
             folders = sorted(Path(cluster.extra, "rates").glob("**/network_report.json"))
             carried = [RunFolder(path.parent).carried_mbit_s() for path in folders]

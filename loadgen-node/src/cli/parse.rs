@@ -11,8 +11,16 @@ use loadgen::conf::rules::Rules;
 use loadgen::settings::{Assignment, AssignmentError, IntegerRule, Mode, Scenario, UnknownName, named};
 use loadgen::v05;
 
+/// The way to the scenario of the rules that LoadGen does not have.
+const INTERACTIVE: &str = " (it is Server with the settings of --benchmark NAME-interactive)";
+
 pub(super) fn scenario(text: &str) -> Result<Scenario, UnknownName> {
-    named("scenario", text, &Scenario::ALL.map(Scenario::name)).map(|index| Scenario::ALL[index])
+    let found = named("scenario", text, &Scenario::ALL.map(Scenario::name)).map(|index| Scenario::ALL[index]);
+    // A scenario of the rules from round v5.1 on, and none of LoadGen's.
+    found.map_err(|unknown| match text.eq_ignore_ascii_case("interactive") {
+        true => UnknownName { hint: INTERACTIVE.to_owned(), ..unknown },
+        false => unknown,
+    })
 }
 
 pub(super) fn mode(text: &str) -> Result<Mode, UnknownName> {

@@ -45,8 +45,8 @@ pub(crate) struct RunArgs {
     pub(crate) scenario: Option<Scenario>,
     /// digits, synthetic, resnet50, bert, ... or NAME.toml.
     ///
-    /// NAME.toml is a file of your own. Benchmarks of MLPerf have the names of config files; `loadgen-node conf` lists
-    /// them when one is wrong.
+    /// NAME.toml is a file of your own. Benchmarks of MLPerf have the names of config files, such as llama2-70b; `list`
+    /// in place of a name prints all of them.
     #[arg(long, value_name = "NAME", env = "LON_BENCHMARK", help_heading = WHAT, required_unless_present = "mix")]
     pub(crate) benchmark: Option<String>,
     /// Several tests at once over the same nodes, from a file of TOML: each `[[tenant]]` has a name, and the flags of

@@ -29,7 +29,7 @@ fn init(args: &BenchmarkInitArgs) -> Outcome {
     let (file, data, way) = (shown(&args.file), shown(&data), way(args));
     let is_free = node.inputs.iter().any(|input| !input.is_optional && input.own_dims().contains(&None));
     let sizes = if is_free {
-        format!("; sizes that the model leaves free are {FREE_SIZE} in them, with which it may not run")
+        format!("; free sizes are {FREE_SIZE} in them, and the model may need others")
     } else {
         String::new()
     };

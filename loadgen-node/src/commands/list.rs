@@ -118,7 +118,7 @@ fn is_filtered(args: &ListArgs) -> bool {
 fn runs(args: &ListArgs) -> Outcome<RunList> {
     let entries = fs::read_dir(&args.folder).map_err(|error| match error.kind() {
         ErrorKind::NotFound => {
-            anyhow!("no runs yet: the folder {} does not exist; for another folder, list FOLDER", shown(&args.folder))
+            anyhow!("no runs yet: the folder {} does not exist", shown(&args.folder))
         }
         _ => anyhow!(error).context(format!("cannot read {}", shown(&args.folder))),
     });
@@ -157,11 +157,9 @@ fn runs(args: &ListArgs) -> Outcome<RunList> {
     Ok(RunList::new(runs, unreadable))
 }
 
-/// The run folders of a mix: those of its tenants, together and alone.
+/// The run folders of the tenants of a mix. Their runs alone are a measure for these.
 fn tenants(folder: &Path, mix: &MixResult) -> Vec<PathBuf> {
-    let alone = mix.tenants.iter().filter_map(|tenant| Some(folder.join(&tenant.alone.as_ref()?.folder)));
-    let together = mix.tenants.iter().filter_map(|tenant| own_result::tenant_folder(folder, tenant).ok());
-    together.chain(alone).collect()
+    mix.tenants.iter().filter_map(|tenant| own_result::tenant_folder(folder, tenant).ok()).collect()
 }
 
 /// For programs: each number in a column of its own, with the unit in its name or beside it.

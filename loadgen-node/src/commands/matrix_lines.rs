@@ -40,7 +40,10 @@ fn table(text: &mut String, matrix: &MatrixDocument, head: &str, cell: impl Fn(&
     let numbers: String = (1..=matrix.nodes.len()).map(|number| format!("{:>6}", format!("#{number}"))).collect();
     let _ = writeln!(text, "  {:<21}{numbers}", "");
     for (number, from) in matrix.nodes.iter().enumerate() {
-        let name: String = from.chars().take(NAME_CHARS).collect();
+        let name: String = match from.chars().count() > NAME_CHARS {
+            true => from.chars().take(NAME_CHARS - 1).chain(['\u{2026}']).collect(),
+            false => from.clone(),
+        };
         let cells: String = matrix
             .nodes
             .iter()
@@ -90,7 +93,7 @@ fn failures(text: &mut String, matrix: &MatrixDocument) {
 fn judgement(text: &mut String, matrix: &MatrixDocument) {
     let judged = &matrix.judgement;
     let (Some(usual), Some(least)) = (judged.usual_gbit_s, judged.least_gbit_s) else {
-        text.push_str("  Not judged: no link between two hosts was measured\n");
+        text.push_str("  Not judged: that takes links between three hosts, and four hosts tell a host from a link\n");
         return;
     };
     let below = (1.0 - least / usual) * 100.0;
@@ -153,9 +156,11 @@ mod tests {
 
     #[test]
     fn too_few_nodes_and_failures_are_said() {
-        let mut two = matrix(&[vec![0.0, 1.0], vec![1.0, 0.0]]);
-        let even = text(&judged(&two));
-        assert!(even.contains("four nodes") && even.contains("No link and no host is slow"), "{even}");
+        let three = text(&judged(&matrix(&[vec![0.0, 1.0, 1.0], vec![1.0, 0.0, 1.0], vec![1.0, 1.0, 0.0]])));
+        assert!(three.contains("four nodes") && three.contains("No link and no host is slow"), "{three}");
+        let mut two = matrix(&[vec![0.0, 1.0], vec![0.5, 0.0]]);
+        let uneven = text(&judged(&two));
+        assert!(uneven.contains("Not judged: ") && !uneven.contains("SLOW"), "{uneven}");
         for way in two.ways.values_mut() {
             way.repeats_bits_per_s.clear();
             way.error = Some("no route".to_owned());

@@ -126,6 +126,10 @@ fn refuse(args: &ProbeArgs) -> Outcome<()> {
     if args.transport.each().into_iter().any(cannot_be_probed) {
         return Err(anyhow!(kserve::no_probe())).context("--transport kserve").or_exit(Exit::Usage);
     }
+    let folder = args.accept.save.as_deref().and_then(Path::parent).filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        return Err(anyhow!("--save: the folder {} does not exist", shown(folder))).or_exit(Exit::Usage);
+    }
     if let Some(path) = args.accept.save.as_deref().filter(|path| path.exists()) {
         let why = anyhow!("--save {}: the file exists; choose a new name, or remove it", shown(path));
         return Err(why).or_exit(Exit::Usage);

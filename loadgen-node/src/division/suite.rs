@@ -20,6 +20,12 @@ pub(super) fn scenario(facts: &Facts<'_>) -> Verdict {
 /// Section 6.2: the benchmarks of the Datacenter suite.
 pub(super) fn benchmark(facts: &Facts<'_>) -> Verdict {
     let planned = facts.planned;
+    if planned.benchmark.is_scenario_of(planned.round) {
+        let round = planned.round;
+        return Verdict::broken(format!(
+            "in round {round} this is the scenario Interactive, and the Network division has Server and Offline"
+        ));
+    }
     let (name, round, scenario) = (planned.benchmark.name, planned.round, planned.scenario.name());
     let membership = match planned.benchmark.network() {
         Some(_) => planned.benchmark.membership(Suite::Datacenter, round),
@@ -27,7 +33,9 @@ pub(super) fn benchmark(facts: &Facts<'_>) -> Verdict {
     };
     match membership {
         Membership::Absent => {
-            let known = Benchmark::of_suite(Suite::Datacenter, round).join(", ");
+            let is_benchmark = |name: &&str| Benchmark::find(name).is_ok_and(|known| !known.is_scenario_of(round));
+            let known = Benchmark::of_suite(Suite::Datacenter, round).into_iter().filter(is_benchmark);
+            let known = known.collect::<Vec<_>>().join(", ");
             Verdict::broken(format!("the Datacenter suite of round {round} does not have {name}, but {known}"))
         }
         Membership::Scenarios(scenarios) if SCENARIOS.contains(&scenario) && !scenarios.has(scenario) => {

@@ -76,7 +76,7 @@ pub(super) static RULES: [Rule; 38] = [
     rule("generation", "4.1.3", "nodes generate answers with the round's parameters", Before, generation::parameters),
     rule("mode", "5.1", "the run measures performance or accuracy", Before, suite::mode),
     rule("seeds", "5.1", "traffic is drawn with the round's seeds", Before, settings::seeds),
-    rule("drawing", "5.1", "samples are drawn by the round's rule (--integers)", Before, settings::drawing),
+    rule("drawing", "5.1", "samples are drawn at random, as LoadGen does it", Before, settings::drawing),
     rule("accuracy_set", "5.1", "the accuracy run asks for every sample once", Before, settings::accuracy_set),
     rule("accuracy_run", "5.1", "a valid accuracy run of the same setup exists", After, accuracy::same_setup),
     rule("official_loadgen", "5.1", "the official LoadGen, unaltered, makes the submitted result", Word, by_word),

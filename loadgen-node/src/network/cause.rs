@@ -54,6 +54,10 @@ const DECODE: &str = "decode";
 
 /// The stage in which a sample waits: for a decode thread where it has a codec, then for a worker.
 const QUEUE: &str = "queue";
+/// A link that carries this times the rate that was asked for has more than enough.
+const NEARLY: f64 = 1.1;
+/// The stage in which samples wait for their batch.
+const BATCH: &str = "batch";
 
 /// More than half of something.
 const HALF: f64 = 0.5;
@@ -192,6 +196,7 @@ impl Spent {
             QUEUE if is_smaller => ", above all queue, in which samples wait to be decompressed (sut-node serve \
                                     --decode-threads), then for a worker"
                 .to_owned(),
+            BATCH => ", above all waiting for the batch or its worker".to_owned(),
             stage => format!(", above all {stage}"),
         }
     }
@@ -351,10 +356,13 @@ impl Evidence {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         match cause {
             Cause::Link => {
-                let needed = wanted_per_s.map(|rate_per_s| {
+                // A link that carries more than was asked for was full for moments only.
+                let is_too_little = |fits: f64| wanted_per_s.is_none_or(|wanted| fits <= wanted * NEARLY);
+                let is_known = self.fits_per_s().is_none_or(is_too_little);
+                let needed = wanted_per_s.filter(|_| is_known).map(|rate_per_s| {
                     format!("{rate_per_s:.0}/s needs {}; ", rate(Some(rate_per_s * self.sample_bits)))
                 });
-                let link = self.link().unwrap_or_else(|| {
+                let link = self.link().filter(|_| is_known).unwrap_or_else(|| {
                     format!("its sockets were full {} of the time", percent(self.mean(|way| way.full)))
                 });
                 let smaller = if is_smaller { "" } else { "; --compression gives more" };
@@ -364,13 +372,17 @@ impl Evidence {
                 "they did not take what was sent: their receive windows were full".to_owned()
             }
             Cause::Node if self.nodes_waited >= OFTEN => format!(
-                "most of a round trip is time in their own stages{}; their threads were ready to run and had no \
-                 core {} of the time: other programs run on their hosts, or they have more threads than cores",
+                "on average, most of a round trip is time in their own stages{}; their threads were ready to run and \
+                 had no core {} of the time: a LoadGen node or other programs run on their hosts, or they have more \
+                 threads than cores",
                 self.spent.above_all(is_smaller),
                 percent(self.nodes_waited)
             ),
             Cause::Node => {
-                format!("most of a round trip is time in their own stages{}", self.spent.above_all(is_smaller))
+                format!(
+                    "on average, most of a round trip is time in their own stages{}",
+                    self.spent.above_all(is_smaller)
+                )
             }
             Cause::Window if self.mean(|way| way.http2_window_full) >= LEAST => format!(
                 "the flow-control window of HTTP/2 was full {} of the time (--transport tcp has no such window)",
@@ -395,7 +407,12 @@ impl Evidence {
             Cause::Unknown => {
                 let waited = self.host.map_or("not known".to_owned(), |host| percent(host.waited));
                 let blocked = percent(self.mean(|way| way.blocked));
-                format!("sockets had no room {blocked} of the time, and threads waited for a core: {waited}")
+                let Spent { before_sending_ns, outside_ns, sut_ns, .. } = self.spent;
+                let outside = match outside_ns > sut_ns.max(before_sending_ns) && self.wire_ns().is_none() {
+                    true => "; most of a round trip is network and both ends (--probe measures the link's part of it)",
+                    false => "",
+                };
+                format!("sockets had no room {blocked} of the time, and threads waited for a core: {waited}{outside}")
             }
         }
     }
@@ -442,8 +459,11 @@ mod tests {
             let spent = Spent { longest, ..spent(0, 100, 800) };
             Evidence { spent, ..evidence(way(0.0, 0.0), 0.0, 0.1) }.explain(Cause::Node, None, false)
         };
-        assert_eq!(of(""), "most of a round trip is time in their own stages");
-        assert_eq!(of("inference"), "most of a round trip is time in their own stages, above all inference");
+        assert_eq!(of(""), "on average, most of a round trip is time in their own stages");
+        assert_eq!(
+            of("inference"),
+            "on average, most of a round trip is time in their own stages, above all inference"
+        );
         assert!(of(DECODE).contains("above all decode, which decompresses samples"), "{}", of(DECODE));
     }
 

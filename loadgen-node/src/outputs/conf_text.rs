@@ -168,7 +168,7 @@ fn query_counts(text: &mut String, document: &ConfDocument) {
 /// The fewest queries for early stopping; a scenario without early stopping says so.
 fn least(count: &QueryCountDocument) -> String {
     match count.early_stopping_minimum {
-        0 => "not in this scenario".to_owned(),
+        0 => "none".to_owned(),
         least => least.to_string(),
     }
 }
@@ -189,6 +189,8 @@ pub(crate) fn rules_text(rules: &[RuleDocument]) -> String {
 fn with_unit(name: &str, value: &Value) -> String {
     let text = plain(value);
     let unit_ns = match name.rsplit_once('_') {
+        // LoadGen's names of these two have no unit.
+        _ if ["server_ttft_latency", "server_tpot_latency"].contains(&name) => 1.0,
         Some((_, "ns")) => 1.0,
         Some((_, "ms")) => 1e6,
         _ => return text,
@@ -218,7 +220,7 @@ mod tests {
             rounded: 270_336,
             early_stopping_minimum,
         };
-        assert_eq!([count(459), count(0)].map(|count| least(&count)), ["459", "not in this scenario"]);
+        assert_eq!([count(459), count(0)].map(|count| least(&count)), ["459", "none"]);
     }
 
     #[test]

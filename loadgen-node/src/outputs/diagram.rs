@@ -62,7 +62,11 @@ fn machine(host: &HostDocument, used: &[String]) -> Vec<String> {
         lines.push(format!("host: {}", host.hostname));
     }
     let cores = if host.cores > 0 { format!("{} cores", host.cores) } else { String::new() };
-    let memory = if host.memory_bytes > 0 { format!("{} GiB", host.memory_bytes >> 30) } else { String::new() };
+    let memory = if host.memory_bytes > 0 {
+        format!("{:.0} GiB", host.memory_bytes as f64 / f64::from(1 << 30))
+    } else {
+        String::new()
+    };
     let parts = [host.cpu.as_str(), &cores, &memory];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     if !parts.is_empty() {

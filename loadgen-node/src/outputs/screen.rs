@@ -22,7 +22,7 @@ use super::{latencies, network_lines as lines, paint, report, search_lines, sett
 use crate::division::Division;
 use crate::test_run::finished::{Finished, Judgement};
 use crate::verdict::limits::{LatencyLimit, Limited};
-use crate::verdict::stalls;
+use crate::verdict::{hints, stalls};
 use loadgen::judge::early_stopping::{Rule, percent};
 use loadgen::judge::{Counts, Reason, Summary, UsersSummary, Verdict};
 use loadgen::run::{Bracket, End, PhaseOutcome, SearchEnd};
@@ -174,7 +174,9 @@ pub(crate) fn text<'a>(
         lines.push(("", format!("  Try {hint}")));
     }
     // Of a run that was broken off it says what a longer one needs, which is not what was wrong.
-    let whole = outcome.summary.iter().filter(|_| outcome.end == End::Completed);
+    // Where no lower rate helps, its advice of one would mislead.
+    let no_rate_helps = finished.hints().iter().any(|hint| hint.contains(hints::NO_RATE_HELPS));
+    let whole = outcome.summary.iter().filter(|_| outcome.end == End::Completed && !no_rate_helps);
     for advice in whole.flat_map(|summary| &summary.advice) {
         lines.push(("", format!("  LoadGen's advice: {}", advice.detail.trim_end())));
     }

@@ -46,13 +46,13 @@ pub(crate) fn peak(settings: &TestSettings, bracket: Bracket, trials: &[Trial]) 
 const NEAR: f64 = 0.05;
 
 /// The spread of the judged latency over the runs near this load; none for fewer than two.
-fn spread(load: f64, trials: &[Trial]) -> Option<String> {
+pub(crate) fn spread(load: f64, trials: &[Trial]) -> Option<String> {
     let near = trials.iter().filter(|trial| (trial.load - load).abs() <= NEAR * load);
     let mut latencies_ns: Vec<i64> = near.map(|trial| trial.target_percentile_ns).filter(|ns| *ns > 0).collect();
     latencies_ns.sort_unstable();
     let [least, .., most] = latencies_ns[..] else { return None };
     let (count, least, most) = (latencies_ns.len(), human(least), human(most));
-    Some(format!("; judged latency of the {count} runs within 5 % of it: {least} to {most}"))
+    Some(format!("; judged latency of the {count} runs within 5 % of {}: {least} to {most}", number(load)))
 }
 
 /// The lowest load that was tried, which is the one to begin below.
@@ -89,7 +89,7 @@ mod tests {
         assert!(text.starts_with("target_qps 2859 "), "{text}");
         assert!(text.contains(" in a trial, which no whole run verified, 2883 does not"), "{text}");
         assert!(peak(Some(2_859.0), &trials).contains(" keeps the limit, 2883 does not; trials: 3"));
-        let spread = "; judged latency of the 2 runs within 5 % of it: 1.0ms to 1.0ms";
+        let spread = "; judged latency of the 2 runs within 5 % of 3300: 1.0ms to 1.0ms";
         assert!(peak(Some(2_859.0), &trials).ends_with(spread));
         let none = peak(None, &trials[2..]);
         assert_eq!(none, "no target_qps tried keeps the limit: 2883 does not, so begin with a lower one; trials: 1");

@@ -277,9 +277,10 @@ pub(crate) fn text(rows: &[Row], of: &str, decoders: u32, selection: &Selection)
             threads => format!(
                 "  The column of a codec is the lower of two rates: what the link carries, and what decode threads of \
                  the SUT decompress ({threads} at one time).\n  \
-                 This host measures decompression for a moment, on generated data like the benchmark's: other \
-                 programs make it lower.\n  \
-                 `run --compression auto` compares the time of one sample on one thread, and may prefer another.\n"
+                 Decompression is measured on the LoadGen host, for a moment and on generated data: a busy or slower \
+                 host gives lower rates.\n  \
+                 `run --compression auto` compares the time of one sample on one thread, and may prefer another \
+                 codec.\n"
             ),
         });
     }

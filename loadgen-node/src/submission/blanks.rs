@@ -7,7 +7,7 @@ pub(super) const HEAD: &str = include_str!("template.toml");
 const MARK: &str = "# FILL IN: ";
 
 /// The end of a mark on a line that a run gave and that cannot be submitted; the value of the line follows.
-pub(super) const OF_THE_RUN: &str = " (of the run: ";
+pub(super) const OF_THE_RUN: &str = " (found: ";
 
 /// A value of the template that is right for nobody.
 #[derive(Clone, Copy, Debug)]
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_value_of_the_run_is_left_until_it_changes() {
-        let text = "# FILL IN: the benchmark (of the run: \"digits\")\nname = \"digits\"\n";
+        let text = "# FILL IN: the benchmark (found: \"digits\")\nname = \"digits\"\n";
         assert_eq!(left("s.toml", text).len(), 1);
         assert!(left("s.toml", &text.replace("name = \"digits\"", "name = \"resnet50\"")).is_empty());
     }

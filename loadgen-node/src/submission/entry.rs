@@ -184,8 +184,10 @@ fn official(name: &str, round: &str) -> Result<&'static Official> {
     }
     let benchmark = Benchmark::find(name)?;
     let all = benchmark.official(round);
-    let is_scenario = all.iter().any(|official| official.benchmark() != benchmark.name);
-    ensure!(!is_scenario, "in round {round} this is the scenario Interactive, which cannot be submitted from here");
+    ensure!(
+        !benchmark.is_scenario_of(round),
+        "in round {round} this is the scenario Interactive, and the Network division has Server and Offline"
+    );
     match all[..] {
         [] => {
             let suites = [("Datacenter", Suite::Datacenter), ("edge", Suite::Edge)];

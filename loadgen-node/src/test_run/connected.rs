@@ -220,7 +220,7 @@ impl Test {
         if setup.plan.effective().mode.has_accuracy()
             && let (Some(target), Some(truths)) = (&setup.benchmark.accuracy, dataset.truths())
         {
-            score::check(target, truths, nodes).context("the answers could not be scored").or_exit(Exit::Usage)?;
+            score::check(target, truths, nodes).context("the answers cannot be scored").or_exit(Exit::Usage)?;
         }
         match &setup.baseline {
             Some(baseline) => baseline.fits(nodes).context("--baseline").or_exit(Exit::Usage),

@@ -87,16 +87,20 @@ pub(crate) fn predicted_s(options: &FindPeakOptions, plan: &Plan) -> f64 {
     whole_s * (USUAL_TRIALS * options.trial_share + f64::from(options.verifications))
 }
 
+/// Seconds without the digits that no clock has.
+fn to_milliseconds(seconds: f64) -> f64 {
+    (seconds * 1e3).round() / 1e3
+}
+
 /// Says how long the search takes.
 fn announce(options: &FindPeakOptions, plan: &Plan) {
     let whole_s = plan.effective().min_duration_ms as f64 / 1e3;
-    let trial_s = whole_s * options.trial_share;
     tracing::info!(
-        trial_s,
+        trial_s = to_milliseconds(whole_s * options.trial_share),
         most_trials = options.max_trials,
         verifications = options.verifications,
         verification_s = whole_s,
-        about_s = predicted_s(options, plan),
+        about_s = to_milliseconds(predicted_s(options, plan)),
         "a search takes about ten trials, and more the further the peak is from the first load"
     );
 }

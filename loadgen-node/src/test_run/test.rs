@@ -275,6 +275,10 @@ fn plan(layered: &Layered, dataset: &Dataset) -> Outcome<Plan> {
     if let Some(field) = settings::to_find(sourced) {
         tracing::warn!(setting = field, "it was left to be found, and was not looked for");
     }
+    let (mode, auto) = (sourced.settings().mode, sourced.to_find().next());
+    if let Some(field) = auto.filter(|_| mode == Mode::FindPeakPerformance) {
+        tracing::warn!(setting = field, "auto is not for a search, which begins at the number that is set without it");
+    }
     for warning in sourced.warnings() {
         tracing::warn!(%warning, "settings");
     }

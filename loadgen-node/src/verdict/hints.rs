@@ -13,6 +13,9 @@ const MORE: f64 = 1.2;
 /// The code of the reason that samples were sent late.
 pub(super) const LATE: &str = "schedule_lag";
 
+/// Words of a hint that no rate would be kept.
+pub(crate) const NO_RATE_HELPS: &str = "no lower rate helps";
+
 /// A run that is shorter does not show the rate of a SUT.
 const SHORT_NS: i64 = 1_000_000_000;
 
@@ -127,13 +130,19 @@ pub(crate) fn lower_rate(summary: &Summary, effective: &Effective) -> Option<Str
     {
         let [fastest, limit] = [fastest_ns, limit_ns].map(|ns| length_ns(ns.unsigned_abs()));
         return Some(format!(
-            "a faster SUT, or a higher target_latency (no lower rate helps: the fastest answer took {fastest}, the \
-             limit is {limit})"
+            "a faster SUT, or a higher target_latency ({NO_RATE_HELPS}: the fastest answer took {fastest}, the limit \
+             is {limit})"
         ));
     }
     let answered = summary.rates.completed_samples_per_s / effective.samples_per_query.max(1) as f64;
     let lower = downwards(answered / MORE)?;
-    let measured = format!("{answered:.0} queries/s were answered");
+    let mut measured = format!("{answered:.0} queries/s were answered");
+    // Near the limit already without a queue: a rate that holds may be far below.
+    if !effective.use_token_latencies && fastest_ns.saturating_mul(2) > effective.target_latency_ns.cast_signed() {
+        let [fastest, limit] = [fastest_ns.unsigned_abs(), effective.target_latency_ns].map(length_ns);
+        measured +=
+            &format!("; the fastest took {fastest} of the limit of {limit}, which leaves little room for a queue");
+    }
     Some(format!("--set target_qps={lower} ({measured}), or --set target_qps=auto (finds a safe rate)"))
 }
 

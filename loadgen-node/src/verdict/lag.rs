@@ -57,7 +57,7 @@ impl LagLimit {
     /// Why it is this limit, in words.
     pub(crate) fn why(self) -> String {
         match self.origin {
-            LagOrigin::Flag => "as --max-lag says".to_owned(),
+            LagOrigin::Flag => "as set for this run with --max-lag".to_owned(),
             LagOrigin::Usual => "1 % of the latency limit and at least 1 ms; --max-lag sets another".to_owned(),
             LagOrigin::SharedCores { cores, nodes } => {
                 let (nodes, s) =

@@ -324,7 +324,7 @@ mod tests {
         failures.iter().for_each(|failure| tally.failed(failure));
         tally.lost_at = Some(TimeNs(outcome.phases[0].started.0 + 500_000_000));
         let good = SutName { text: "Network SUT: a, b".to_owned(), trips: Vec::new(), doubt: None };
-        let doubt = Some("SUT in doubt: node b did not say its name: gone".to_owned());
+        let doubt = Some("SUT in doubt: node b did not say its name again: gone".to_owned());
         let after = SutName { doubt, ..good.clone() };
         let evidence = CauseEvidence::default();
         let held_back = HeldBack { evidence: &evidence, effective: plan.effective(), is_smaller: false };

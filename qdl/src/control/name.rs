@@ -31,7 +31,7 @@ impl SutName {
                 }
                 Err(reason) => {
                     let why = Some(reason.clone());
-                    return SutName::in_doubt(&format!("node {expected} did not say its name"), why, trips);
+                    return SutName::in_doubt(&format!("node {expected} did not say its name again"), why, trips);
                 }
             }
         }

@@ -11,6 +11,9 @@ use super::backend_args::{BackendArgs, OpenAiArgs, PipelineArgs, TokenArgs, Trus
 use super::for_model::value_for;
 use super::named_backend::NamedBackend;
 
+/// The variable that names the library of ONNX Runtime.
+const ORT_LIBRARY: &str = "ORT_DYLIB_PATH";
+
 /// One setup of workers, threads and batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Setup {
@@ -22,6 +25,13 @@ pub(super) struct Setup {
 
 /// The address of the line: on loopback, where plain text needs no permission.
 const LISTEN: &str = "127.0.0.1:8000";
+
+/// The words before the line: the library that the measured model ran on.
+pub(super) fn library(args: &BackendArgs) -> String {
+    let is_onnx = args.backend.first().is_some_and(|named| named.text.starts_with("onnx:"));
+    let path = std::env::var(ORT_LIBRARY).ok().filter(|path| is_onnx && !path.is_empty());
+    path.map_or_else(String::new, |path| format!("{ORT_LIBRARY}={} ", quoted(&path)))
+}
 
 /// The line that serves with `setup`, and with the other flags of the measurement.
 pub(super) fn line(setup: &Setup, args: &BenchArgs) -> String {

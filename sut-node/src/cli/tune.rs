@@ -19,7 +19,7 @@ use super::bench_samples::{bench_failure, bench_samples};
 use super::exit::{Exit, Failure};
 use super::for_model::ForModel;
 use super::host_load::{self, HostLoad};
-use super::line::{Setup, line};
+use super::line::{Setup, library, line};
 use super::opening::load_quietly;
 
 /// Times that a free worker may wait for a batch to fill, beside not at all.
@@ -227,10 +227,11 @@ fn advice(trials: &[Trial], args: &BenchArgs, largest_batch: NonZeroUsize) -> St
     let latency = shortest(trials).unwrap_or(rate);
     let others = trials.iter().map(|trial| trial.others).fold(0.0, f64::max);
     let note = if host_load::is_busy(others) { note(others) } else { String::new() };
+    let library = library(&args.backend);
     let edges = edges(&rate.setup, largest_batch, host_load::cores());
     format!(
-        "\nMost samples per second (Offline, Server), {:.1} samples/s:\n  {}\n\
-         Shortest latency of a sample alone (SingleStream), p50 {:.1?}:\n  {}\n\
+        "\nMost samples per second (Offline, Server), {:.1} samples/s:\n  {library}{}\n\
+         Shortest latency of a sample alone (SingleStream), p50 {:.1?}:\n  {library}{}\n\
          Rows within {:.0} % of the best count as equal: each line has the one with the fewest workers, threads and \
          batches.\n\
          The lines serve clients of this host. For other hosts: --listen 0.0.0.0:8000 with --tls-cert and --tls-key, \

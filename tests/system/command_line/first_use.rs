@@ -67,7 +67,7 @@ fn a_result_has_its_limit_how_it_was_made_and_can_be_shown_again() {
     assert_eq!(finished.code, Some(0), "{finished:?}");
     assert!(finished.stdout.contains("\nLimit     p90 "), "{finished:?}");
     assert!(finished.stdout.contains(", limit 50.0s: within\n"), "{finished:?}");
-    assert!(finished.stdout.contains("limit of p99 50.0s, as --max-lag says)"), "{finished:?}");
+    assert!(finished.stdout.contains("limit of p99 50.0s, as set for this run with --max-lag)"), "{finished:?}");
     let result = folder.result();
     let limit = &result["latency_limits"][0];
     assert_eq!((&limit["of"], &limit["percentile"]), (&"latency".into(), &90.0.into()), "{limit}");

@@ -87,6 +87,11 @@ fn remedy(name: &str) -> String {
 
 /// A file of this name, the nearest name within three changed letters, or one that begins so.
 fn hint(name: &str) -> Option<String> {
+    // The checker's names have the target behind the benchmark's name.
+    let target = ["-99.9", "-99"].into_iter().find_map(|target| Some((name.strip_suffix(target)?, target)));
+    if let Some((known, target)) = target.and_then(|(name, target)| Some((Benchmark::find(name).ok()?.name, target))) {
+        return Some(format!("; run {known}: `submission` and `audit` judge its target {}", &target[1..]));
+    }
     let file = format!("{name}.toml");
     if Path::new(&file).is_file() {
         return Some(format!("; did you mean the file {file}?"));

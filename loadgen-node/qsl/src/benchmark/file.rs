@@ -318,6 +318,9 @@ impl Accuracy {
         if let Some(least) = at_least.filter(|least| metric.unit() == "%" && *least > 0.0 && *least < 1.0) {
             return Err(format!("the target of {name} is in percent: {}, not {least}", least * 100.0));
         }
+        if let Some(least) = at_least.filter(|least| metric.unit() == "%" && *least > 100.0) {
+            return Err(format!("the target of {name} is in percent, and {least} is above 100"));
+        }
         let (classes, categories, parts) = (self.classes, self.categories, texts(parts).leak());
         match (at_least, at_most) {
             (Some(least), Some(most)) if least > most => Err(format!("no score is from {least} to {most}")),

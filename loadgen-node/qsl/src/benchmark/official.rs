@@ -121,6 +121,11 @@ impl Benchmark {
             found => found,
         }
     }
+
+    /// True for settings of interactive use that are, in this round, a scenario of another benchmark.
+    pub fn is_scenario_of(&self, round: &str) -> bool {
+        self.official(round).iter().any(|official| official.benchmark() != self.name)
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! shapes, with which right answers, and each file as its sum says.
 
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use lon_proto::sample::Tensor;
 
@@ -18,7 +19,7 @@ use crate::files::sums::{self, SUMS_FILE, SumError, Sums};
 pub struct Verified {
     /// The number of samples; none when the dataset cannot be opened.
     pub samples: Option<usize>,
-    /// The types and shapes of the first sample.
+    /// The types and shapes of the first sample, with a remark where others differ.
     pub first_sample: Option<String>,
     /// The number of files that were compared with a sum, one by one.
     pub files: usize,
@@ -85,8 +86,20 @@ impl Benchmark {
         self.count(&dataset, round, &mut found);
         found.files += dataset.listed_files();
         found.all(About::File, "files", dataset.faults_of_files(progress));
-        let odd = |tensors: &[Tensor]| self.is_odd(tensors);
+        // The shapes of any sample, and whether another one has others.
+        let shapes = Mutex::new((None, false));
+        let odd = |tensors: &[Tensor]| {
+            let mut shapes = shapes.lock().unwrap_or_else(PoisonError::into_inner);
+            let own: Vec<String> = tensors.iter().map(ToString::to_string).collect();
+            shapes.1 |= shapes.0.get_or_insert_with(|| own.clone()) != &own;
+            drop(shapes);
+            self.is_odd(tensors)
+        };
         found.all(About::Sample, "samples", dataset.faults_of_samples(&odd, progress));
+        let varies = shapes.into_inner().unwrap_or_else(PoisonError::into_inner).1;
+        if let Some(first) = found.first_sample.as_mut().filter(|_| varies) {
+            first.push_str(" and other sizes");
+        }
         self.answers(&dataset, &mut found);
         found
     }

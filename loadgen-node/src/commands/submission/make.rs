@@ -75,7 +75,7 @@ impl Maker {
             // A run that is refused leaves no folder.
             let told = match folder.is_dir() {
                 true => format!("{step}: its result and reasons are in {}", folder.display()),
-                false => format!("{step}: the run was refused{}", refusal(step)),
+                false => format!("{step} was refused{}", refusal(step)),
             };
             Failure { error: failure.error.context(told), ..failure }
         })?;

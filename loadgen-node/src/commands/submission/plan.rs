@@ -59,7 +59,7 @@ pub(super) fn plan(submission: &Submission, form: Format) -> Outcome {
     }
     print_in(form, &plan, || print_text(&plan.text()), || plan.table())?;
     if !plan.faults.is_empty() {
-        let told = format!("{} runs cannot be made yet: see MISSING, in JSON `faults`", plan.missing());
+        let told = format!("{} runs cannot be made yet: see FAULT, in JSON `faults`", plan.missing());
         return Err(anyhow::anyhow!(told)).or_exit(Exit::Usage);
     }
     submission.refuse_placeholders().or_exit(Exit::Usage)?;

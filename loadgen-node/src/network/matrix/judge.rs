@@ -85,6 +85,10 @@ impl Rates {
 
 /// Judges rates; `tolerance` is the share by which a way may be slower than usual.
 pub(crate) fn judge(rates: &Rates, tolerance: f64) -> Judgement {
+    // Two nodes have one link, and no other to compare it with.
+    if rates.known().count() < FEWEST_WAYS {
+        return Judgement::default();
+    }
     let typical = |node: usize| [upper_median(rates.sent(node)), upper_median(rates.received(node))];
     let Some(usual) = upper_median((0..rates.nodes()).flat_map(typical).flatten().collect()) else {
         return Judgement::default();

@@ -63,13 +63,27 @@ impl MixSearched {
                 format!("Search    {of}{} holds, {} does not; runs: {runs}\n", self.named(low), number(high))
             }
             (Some(low), None) => format!("Search    {of}{} holds, and no load failed; runs: {runs}\n", self.named(low)),
-            (None, _) => format!("Search    {of}no {} holds; runs: {runs}\n", self.setting),
+            (None, _) => match self.highest_trial() {
+                Some(load) => format!(
+                    "Search    {of}{} keeps all limits in a trial, which no whole run verified; runs: {runs}\n          \
+                     Try the same command with a higher --find-peak-max-trials\n",
+                    self.named(load)
+                ),
+                None => format!("Search    {of}no {} holds; runs: {runs}\n", self.setting),
+            },
         };
         for trial in &self.trials {
             // Writing to a String cannot fail.
             let _ = writeln!(text, "          {}", self.line(trial));
         }
         text
+    }
+
+    /// The highest load that kept all limits in a trial, below every load that failed.
+    fn highest_trial(&self) -> Option<f64> {
+        let is_refuted = |load: f64| self.trials.iter().any(|trial| !trial.passed && trial.load <= load);
+        let passed = self.trials.iter().filter(|trial| trial.passed && !trial.is_verification);
+        passed.map(|trial| trial.load).filter(|load| !is_refuted(*load)).reduce(f64::max)
     }
 
     /// One run in words.

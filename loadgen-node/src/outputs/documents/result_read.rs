@@ -99,12 +99,16 @@ impl ResultSummary {
 pub(crate) fn not_a_run(folder: &Path) -> String {
     let shown = |path: &Path| on_one_line(&path.display().to_string());
     let below = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut runs: Vec<String> =
-        below.filter(|path| path.join(FILE).is_file()).map(|path| shown(&path)).take(MOST_NAMED).collect();
+    let mut runs: Vec<String> = below.filter(|path| path.join(FILE).is_file()).map(|path| shown(&path)).collect();
     runs.sort();
+    let more = match runs.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more (`loadgen-node list` shows them)"),
+    };
+    runs.truncate(MOST_NAMED);
     match runs.is_empty() {
         true => format!("{} is not a run folder: it has no readable {FILE}", shown(folder)),
-        false => format!("{} is not a run folder, but has some: name one of {}", shown(folder), runs.join(", ")),
+        false => format!("{} is not a run folder, but has some: name one of {}{more}", shown(folder), runs.join(", ")),
     }
 }
 

@@ -151,7 +151,7 @@ impl SubmissionPlan {
             let _ = writeln!(text, "SCENARIO {what}");
         }
         for PlanFault { runs, why } in &self.faults {
-            let _ = writeln!(text, "MISSING {why} [{}]", self.named(runs));
+            let _ = writeln!(text, "FAULT {why} [{}]", self.named(runs));
         }
         for BrokenRule { runs, id, section, why } in &self.broken_rules {
             let _ = writeln!(text, "BROKEN {id} ({}): {why} [{}]", place(section), self.named(runs));
@@ -252,7 +252,7 @@ mod tests {
         );
         assert!(text.contains("10 min 00 s     24576 samples  b\n"), "{text}");
         let end = "FILL IN s.toml:12, system: its name\nSCENARIO s.toml:40, benchmark.settings: a lacks scenario \
-                   Offline\nMISSING no file [d]\n\
+                   Offline\nFAULT no file [d]\n\
                    BROKEN qsl_size (section 4.1 of the division's rules): too few [all 4 runs]\n\
                    TO BE SCORED a cannot be scored here\n";
         assert!(text.ends_with(end), "{text}");

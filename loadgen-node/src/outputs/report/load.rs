@@ -11,6 +11,7 @@ use crate::outputs::documents::bursts::{BurstsDocument, UsersDocument};
 use crate::outputs::documents::find_peak::FindPeakDocument;
 use crate::outputs::documents::result_summary::ResultSummary;
 use crate::outputs::latencies::latency_text;
+use crate::outputs::search_lines;
 use loadgen::run::Trial;
 
 /// The answers about the load, where the run has something to say of it.
@@ -27,10 +28,13 @@ pub(super) fn answers(result: &ResultSummary) -> [(&'static str, Option<String>)
 fn peak(result: &ResultSummary, search: &FindPeakDocument) -> String {
     let load = result.settings.scenario.traffic().load(&result.settings);
     let (setting, unit) = load.map_or(("load", ""), |load| (load.setting, load.unit));
-    let verified = search.trials.iter().filter(|trial| trial.is_verification && trial.passed).count();
+    let holds = |trial: &&Trial| trial.is_verification && trial.passed && Some(trial.load) == search.bracket.low;
+    let verified = search.trials.iter().filter(holds).count();
+    let spread = |low| search_lines::spread(low, &search.trials).unwrap_or_default();
+    let runs = if verified == 1 { "a whole run".to_owned() } else { format!("{verified} whole runs") };
     match search.bracket.low {
-        Some(low) if verified > 0 => format!("{setting} {} {unit}, verified by {verified} whole runs", number(low)),
-        Some(low) => format!("{setting} {} {unit}, not verified by a whole run", number(low)),
+        Some(low) if verified > 0 => format!("{setting} {} {unit}, verified by {runs}{}", number(low), spread(low)),
+        Some(low) => format!("{setting} {} {unit}, not verified by a whole run{}", number(low), spread(low)),
         None => "none was found".to_owned(),
     }
 }

@@ -1,7 +1,7 @@
 //! The whole page: the answer first, then why, then everything else.
 
 use base64::Engine as _;
-use lon_shell::figures::{duration_ns, length_ns};
+use lon_shell::figures::{duration_ns, length_ns, number};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest as _, Sha256};
 
@@ -131,7 +131,7 @@ fn answer(source: &Source) -> Markup {
             (result.made.started_utc) ", "
             @if source.by_another.is_some() { "led by another engine, whose logs have the verdict," }
             @else { (result.mode) }
-            " by the rules of round " (result.rules)
+            ", round " (result.rules)
             @if let Some(official) = official { "; LoadGen's own checks say " (official) }
         }
         @if !result.reasons.is_empty() {
@@ -206,9 +206,12 @@ fn slow(source: &Source) -> Option<String> {
             format!("{most}; p99 {}", split.sum(false, |at| at.p99))
         }
     };
-    let as_asked = || {
-        let is_scheduled = source.result.scheduled_samples_per_s.is_some();
-        is_scheduled.then(|| "target_qps set the rate: a higher target_qps measures a higher one".to_owned())
+    let as_asked = || match &source.result.find_peak {
+        Some(search) => search.bracket.high.map(|high| format!("{} misses the limit", number(high))),
+        None => {
+            let is_as_asked = source.result.scheduled_samples_per_s.is_some() && is_good(source);
+            is_as_asked.then(|| "target_qps set the rate: a higher target_qps measures a higher one".to_owned())
+        }
     };
     let bound = source.result.bound.as_ref().and_then(BoundDocument::words).or_else(as_asked);
     Some(bound.map_or_else(|| parts.clone(), |bound| format!("{bound}. {parts}")))
@@ -220,7 +223,11 @@ fn carried(source: &Source) -> Option<String> {
         |gbit_s: Option<f64>| gbit_s.map_or_else(|| "not known".to_owned(), |rate| charts::bits_text(rate * 1e9));
     let required = match of.required {
         ByDirection { ingress: None, egress: None } => "what is required is not known for this benchmark".to_owned(),
-        required => format!("required {} and {}", rate(required.ingress), rate(required.egress)),
+        required => {
+            let negligible = |bits: Option<f64>| if bits == Some(0.0) { "negligible".to_owned() } else { rate(bits) };
+            let [to, back] = [required.ingress, required.egress].map(negligible);
+            format!("the rules require {to} and {back}, for samples without a codec")
+        }
     };
     Some(match of.carried {
         ByDirection { ingress: None, egress: None } => format!("how much is not known; {required}"),

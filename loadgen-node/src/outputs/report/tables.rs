@@ -111,7 +111,7 @@ pub(super) fn split_by_node(source: &Source) -> Markup {
     html! {
         details {
             summary { "Latency by part, node by node" }
-            (table("split-by-node", "Each part of the latency, at its p50 and p99", &head, &rows))
+            (table("split-by-node", "Each part of the latency, in the samples around its p50 and p99", &head, &rows))
         }
     }
 }
@@ -189,13 +189,13 @@ pub(super) fn network(source: &Source) -> Markup {
         egress: network.total.socket_bytes.egress.loadgen,
     };
     let rows = vec![
-        row("carried, in messages", &of.carried),
+        row("carried (messages a second)", &of.carried),
         row("required by the rules", &of.required),
         row("probed before the run", &of.probed),
         row("claimed by the interfaces", &of.nic_claim),
-        size("samples and answers", network.total.tensor_bytes),
-        size("after their codecs", network.total.encoded_bytes),
-        size("on the sockets", ours),
+        size("tensors (samples, answers)", network.total.tensor_bytes),
+        size("encoded (after their codecs)", network.total.encoded_bytes),
+        size("sockets", ours),
     ];
     html! {
         (table("network", "Network", &["what", "to the SUT", "back"], &rows))

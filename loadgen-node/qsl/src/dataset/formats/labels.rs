@@ -12,14 +12,18 @@ use crate::accuracy::{Truth, Truths};
 use crate::dataset::error::{DatasetError, content, unreadable};
 use crate::files::sums::Sums;
 
-/// The names of a file of labels, in the order in which they are looked for.
+/// The names of a file of labels.
 pub(super) const NAMES: [&str; 2] = ["labels.npy", "labels.txt"];
 
-/// Reads the file of labels in the samples' folder; none when there is no such file. `count` is the number of samples.
+/// Reads the file of labels in the samples' folder; none when there is no such file, and an error when there are two. `count` is the number of samples.
 pub(super) fn beside(folder: &Path, count: usize) -> Result<Option<Truths>, DatasetError> {
-    match NAMES.into_iter().find(|name| folder.join(name).exists()) {
-        Some(name) => read(folder, name, count).map(Some),
-        None => Ok(None),
+    let mut found = NAMES.into_iter().filter(|name| folder.join(name).exists());
+    match (found.next(), found.next()) {
+        (Some(name), Some(other)) => {
+            Err(content(folder, format!("it has {name} and {other}: keep the one that has the right labels")))
+        }
+        (Some(name), None) => read(folder, name, count).map(Some),
+        (None, _) => Ok(None),
     }
 }
 
