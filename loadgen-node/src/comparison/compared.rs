@@ -24,7 +24,8 @@ const SINGLE_RUNS: &str =
     "Intervals of single runs do not include run-to-run variation: make three runs of each (--repeat 3)";
 
 /// Reason for every finding that is not made.
-const NOT_JUDGED: &str = "A row that is not judged: single runs have no interval for its quantity. Make three of each (--repeat 3, A1,A2,A3 \
+const NOT_JUDGED: &str = "A row that is not judged: single runs have no interval for its quantity. Make three of each \
+    (--repeat 3, A1,A2,A3 \
      B1,B2,B3)";
 
 /// Compares the sides with the first of them.

@@ -101,15 +101,16 @@ impl Links {
     pub(crate) fn words(&self) -> String {
         match self.fullest() {
             Some((node, way, share)) => {
-                let is = if share >= FULL { "the network is the limit" } else { "the network is not the limit of the rate" };
+                let is = if share >= FULL { "is the limit" } else { "is not the limit of the rate" };
                 let node = node.map_or_else(|| "all nodes together".to_owned(), |node| format!("node {node}"));
                 let (used, direction) = (100.0 * share, way.direction.name());
                 let (carried, possible) = (rate(Some(way.carried)), rate(way.possible));
-                format!("{is}: link used: {used:.0} % ({direction}, {node}: {carried} of {possible})")
+                format!("the network {is}: link used: {used:.0} % ({direction}, {node}: {carried} of {possible})")
             }
             None if self.all.is_empty() => "not known: nothing was answered".to_owned(),
             None if self.has_room => {
-                "the link is not the limit of the rate towards the SUT: sockets always had room (--probe measures the rate of \
+                "the link is not the limit of the rate towards the SUT: sockets always had room (--probe measures the \
+                 rate of \
                  the links)"
                     .to_owned()
             }

@@ -170,13 +170,11 @@ pub(crate) fn text<'a>(
     for reason in reasons(outcome.verdict.reasons()) {
         lines.push(("", format!("- {reason}")));
     }
-    for hint in finished.hints() {
-        lines.push(("", format!("  Try {hint}")));
-    }
-    // Of a run that was broken off it says what a longer one needs, which is not what was wrong.
-    // Where no lower rate helps, its advice of one would mislead.
-    let no_rate_helps = finished.hints().iter().any(|hint| hint.contains(hints::NO_RATE_HELPS));
-    let whole = outcome.summary.iter().filter(|_| outcome.end == End::Completed && !no_rate_helps);
+    let hints = finished.hints();
+    lines.extend(hints.iter().map(|hint| ("", format!("  Try {hint}"))));
+    // Of a run that was broken off it says what a longer one needs; where no lower rate helps, it advises one.
+    let misleads = |hint: &String| hint.contains(hints::NO_RATE_HELPS);
+    let whole = outcome.summary.iter().filter(|_| outcome.end == End::Completed && !hints.iter().any(misleads));
     for advice in whole.flat_map(|summary| &summary.advice) {
         lines.push(("", format!("  LoadGen's advice: {}", advice.detail.trim_end())));
     }

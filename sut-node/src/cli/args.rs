@@ -219,9 +219,9 @@ impl SecurityArgs {
 /// Other nodes that this one measures.
 #[derive(Args, Debug)]
 pub(super) struct PeerArgs {
-    /// Measure the way to these nodes when the LoadGen node asks for it (its probe --matrix): one HOST:PORT for each, as
-    /// in its --sut; this node's own may be among them. Only with --token-file or --tls-ca. This node shows them its own token
-    /// and certificate.
+    /// Measure the way to these nodes when the LoadGen node asks for it (its probe --matrix): one HOST:PORT for each,
+    /// as in its --sut; this node's own may be among them. Only with --token-file or --tls-ca. This node shows them its
+    /// own token and certificate.
     #[arg(long, value_name = "HOST:PORT,...", value_delimiter = ',', env = "LON_PROBE_PEERS", help_heading = NETWORK,
           hide_short_help = true)]
     pub(super) probe_peers: Vec<NodeAddress>,

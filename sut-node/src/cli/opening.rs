@@ -66,7 +66,8 @@ fn check_for_many(args: &BackendArgs) -> Result<(), Failure> {
     match given.into_iter().find(|(_, given)| *given) {
         Some((flag, _)) => {
             let why = anyhow!(
-                "{flag} is for one model, and there are several --backend: serve that model on a node alone, or export it so that \
+                "{flag} is for one model, and there are several --backend: serve that model on a node alone, or export \
+                 it so that \
                  it needs no {flag}"
             );
             Err(Failure::new(Exit::Usage, why))

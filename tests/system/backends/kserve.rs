@@ -340,7 +340,7 @@ fn answers_of_texts_are_not_scored_as_numbers() {
     let (inputs, outputs) = (vec![tensor("image", "UINT8", &[-1, 1, 8, 8])], vec![tensor("y", "BYTES", &[-1])]);
     let server = Server::start(Behaviour { inputs, outputs, ..Behaviour::good() });
     let run = TestRun::digits("Offline").on(&server.named("a")).args(&["--transport", "kserve", "--model", "m"]);
-    assert_refused(run.args(&["--mode", "AccuracyOnly"]), 2, &["could not be scored", "'m'", "BYTES"]);
+    assert_refused(run.args(&["--mode", "AccuracyOnly"]), 2, &["cannot be scored", "'m'", "BYTES"]);
     assert!(server.heard().requests.is_empty());
 }
 

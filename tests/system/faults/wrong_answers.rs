@@ -93,8 +93,8 @@ fn answers_that_could_not_be_scored_are_refused_before_the_run() {
         parts.iter().for_each(|part| assert!(finished.stderr.contains(part), "no '{part}' in: {finished:?}"));
         assert!(!folder.path.exists());
     };
-    refused(&[peer("a", output("f8e4m3", 10))], &["could not be scored", "answers of f8e4m3", "a Cast"]);
-    refused(&[peer("a", output("f16", 12))], &["could not be scored", "12 f16 are no score for each of 10 classes"]);
+    refused(&[peer("a", output("f8e4m3", 10))], &["cannot be scored", "answers of f8e4m3", "a Cast"]);
+    refused(&[peer("a", output("f16", 12))], &["cannot be scored", "12 f16 are no score for each of 10 classes"]);
     let both = [peer("a", output("f32", 10)), peer("b", output("i64", 10))];
     refused(&both, &["node a answers with y f32[N,10], node b with y i64[N,10]"]);
 }

@@ -44,21 +44,20 @@ fn two_nodes_with_a_token_measure_each_other() {
     assert_eq!(probe(&sut(&nodes), &[&texts(&token)[..], &["--matrix-at-once", "1"]].concat()).code, Some(0));
 }
 
-/// With two addresses there is something to compare, and too little to tell a host from a link.
+/// Two nodes have one link, and no other to compare it with.
 #[test]
-fn two_nodes_are_too_few_to_tell_a_host_from_a_link() {
+fn the_link_of_two_nodes_is_measured_and_not_judged() {
     let secrets = Secrets::new();
     let nodes = two(&secrets, "127.0.0.2:0");
     let token = secrets.flags(&[("--token-file", "token")]);
     let sut = sut(&nodes);
     let words = [&["probe", "--sut", &sut, "--matrix", "--tolerance", "40%"][..], &SHORT].concat();
     let finished = LoadGen::run(&[&words[..], &texts(&token)].concat());
-    // One direction may be slower on a busy machine: that is said, and no more than that.
-    assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
-    for part in ["Between SUT nodes over tcp", "#1   a", "  Median ", "A bad host and a bad link look the same"] {
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    for part in ["Between SUT nodes over tcp", "#1   a", "Not judged: that takes links between three hosts"] {
         assert!(finished.stdout.contains(part), "no '{part}' in {}", finished.stdout);
     }
-    assert!(!finished.stdout.contains("SLOW: host"), "{}", finished.stdout);
+    assert!(!finished.stdout.contains("SLOW: "), "{}", finished.stdout);
 }
 
 #[test]

@@ -144,9 +144,9 @@ fn assert_bytes(page: &str, network: &NetworkReport) {
     let (table, total) = (Table::of(page, "network"), &network.total);
     let sockets = total.socket_bytes;
     for (name, [to, back]) in [
-        ("samples and answers", [total.tensor_bytes.ingress, total.tensor_bytes.egress]),
-        ("after their codecs", [total.encoded_bytes.ingress, total.encoded_bytes.egress]),
-        ("on the sockets", [sockets.ingress.loadgen, sockets.egress.loadgen]),
+        ("tensors (samples, answers)", [total.tensor_bytes.ingress, total.tensor_bytes.egress]),
+        ("encoded (after their codecs)", [total.encoded_bytes.ingress, total.encoded_bytes.egress]),
+        ("sockets", [sockets.ingress.loadgen, sockets.egress.loadgen]),
     ] {
         let shown = table.row(name);
         assert!(to > 0 && back > 0, "{name}");

@@ -26,8 +26,8 @@ pub struct DatasetVerified {
     pub round: String,
     /// Number of samples in the dataset; null when the dataset cannot be opened.
     pub samples: Option<usize>,
-    /// Types and shapes of the first sample, with the words `and other sizes` where samples differ; null when it cannot be
-    /// read.
+    /// Types and shapes of the first sample, with the words `and other sizes` where samples differ; null when it cannot
+    /// be read.
     pub first_sample: Option<String>,
     /// Number of files that were compared with a sum, one by one. Small files are compared when the dataset is opened.
     pub files: usize,
@@ -128,7 +128,8 @@ mod tests {
         let fault = |about, what: &str| Fault { about, what: what.to_owned() };
         let faults = vec![fault(About::Count, "3 samples"), fault(About::Sample, "sample 1: it is short")];
         let bad = of(&Verified { samples: None, first_sample: None, files: 0, faults, ..good });
-        let text = "D for mine: cannot be opened, checksums compared: 0 (small files are compared at the opening)\nWRONG      count   3 samples\n\
+        let text = "D for mine: cannot be opened, checksums compared: 0 (small files are compared at the \
+            opening)\nWRONG      count   3 samples\n\
                     WRONG      sample  sample 1: it is short\nunchecked  sums: none\n2 things are wrong.\n";
         assert_eq!((bad.text().as_str(), bad.is_good()), (text, false));
         let rows =

@@ -41,6 +41,9 @@ pub struct MixTrial {
     pub reasons: Vec<String>,
 }
 
+/// The remedy for a search that ended before it had a load.
+const MORE_TRIALS: &str = "the same command with a higher --find-peak-max-trials";
+
 impl MixSearched {
     /// Reason against the result; `None` where the search has ended as it should.
     pub(crate) fn reason(&self) -> Option<String> {
@@ -64,11 +67,11 @@ impl MixSearched {
             }
             (Some(low), None) => format!("Search    {of}{} holds, and no load failed; runs: {runs}\n", self.named(low)),
             (None, _) => match self.highest_trial() {
-                Some(load) => format!(
-                    "Search    {of}{} keeps all limits in a trial, which no whole run verified; runs: {runs}\n          \
-                     Try the same command with a higher --find-peak-max-trials\n",
-                    self.named(load)
-                ),
+                Some(load) => {
+                    let holds =
+                        format!("{of}{} keeps all limits in a trial, which no whole run verified", self.named(load));
+                    format!("Search    {holds}; runs: {runs}\n          Try {MORE_TRIALS}\n")
+                }
                 None => format!("Search    {of}no {} holds; runs: {runs}\n", self.setting),
             },
         };

@@ -15,7 +15,8 @@ use crate::files::sums::Sums;
 /// The names of a file of labels.
 pub(super) const NAMES: [&str; 2] = ["labels.npy", "labels.txt"];
 
-/// Reads the file of labels in the samples' folder; none when there is no such file, and an error when there are two. `count` is the number of samples.
+/// Reads the file of labels in the samples' folder; none when there is no such file, and an error when there are two.
+/// `count` is the number of samples.
 pub(super) fn beside(folder: &Path, count: usize) -> Result<Option<Truths>, DatasetError> {
     let mut found = NAMES.into_iter().filter(|name| folder.join(name).exists());
     match (found.next(), found.next()) {
