@@ -245,7 +245,7 @@ fn a_search_is_verified_by_whole_runs_and_shows_every_trial() {
     let (finished, folder) = test.finish();
     assert_eq!(finished.code, Some(3), "{finished:?}");
     let result = folder.result();
-    assert_eq!((&result["find_peak"]["end"], loads(&result)), (&"base_fails".into(), vec![2.0]));
+    assert_eq!((&result["find_peak"]["end"], loads(&result)), (&"base_fails".into(), vec![2.0, 2.0]));
     let page = fs::read_to_string(folder.path.join("report.html")).unwrap();
     assert!(page.contains("Search for the peak"), "the page has the trials");
 }

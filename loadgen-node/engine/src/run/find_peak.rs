@@ -93,6 +93,13 @@ impl<'r, 'a, W: World, O: Observer + ?Sized> Hunt<'r, 'a, W, O> {
                     Err(ended) => return Err(ended),
                 },
             };
+            // A moment in which the host was busy ends no search of ours at its first trial.
+            let is_first = matches!(step, Step::Base { .. }) && self.trials.len() == 1;
+            let options = &self.run.options.find_peak;
+            if !passed && is_first && options.precision.is_some() && self.ran < options.max_trials {
+                self.note("FindPeakPerformance: the first load failed, and is tried once more");
+                continue;
+            }
             self.search.answer(passed);
             match (step, self.search.next()) {
                 (Step::Widen { low, load }, _) if !passed => {

@@ -253,6 +253,25 @@ fn a_verified_search_finds_the_limit_under_noise_and_never_reports_what_failed()
 }
 
 #[test]
+fn a_first_load_that_fails_is_tried_once_more() {
+    let own = || FindPeakOptions { precision: Some(0.01), verifications: 1, ..FindPeakOptions::default() };
+    // The limit is below the first load, whatever the noise.
+    let outcome = searched_in_noise(settings(), 50.0, 1, own());
+    let search = search_of(&outcome);
+    let loads: Vec<f64> = search.trials.iter().map(|trial| trial.load).collect();
+    assert_eq!((&search.end, loads), (&SearchEnd::BaseFails, vec![100.0, 100.0]));
+    let bounded = searched_in_noise(settings(), 50.0, 1, FindPeakOptions { max_trials: 1, ..own() });
+    assert_eq!((search_of(&bounded).trials.len(), &search_of(&bounded).end), (1, &SearchEnd::BaseFails));
+    // At the limit the noise decides: a moment of it ends no search.
+    let found = (0..50).filter(|seed| {
+        let outcome = searched_in_noise(settings(), 100.0, *seed, own());
+        let trials = &search_of(&outcome).trials;
+        !trials[0].passed && trials[1].passed
+    });
+    assert!(found.count() > 5);
+}
+
+#[test]
 fn a_load_that_no_whole_run_verifies_is_not_reported_as_the_peak() {
     // Whole runs are too short for their own rules, so that none of them can be VALID.
     let impossible = TestSettings { max_query_count: 5, ..settings() };

@@ -6,6 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::conf;
+use super::scenario::LatencyRule;
 use super::settings::Settings;
 use crate::scenario::{Scenario, TestSettings};
 use crate::settings::keys::closest;
@@ -75,7 +76,12 @@ fn typed(settings: &Settings, assignment: &Assignment) -> Result<Value, Assignme
 
 fn unknown(settings: &Settings, assignment: &Assignment) -> AssignmentError {
     let valid = conf::keys(settings.scenario);
-    let hint = closest(&assignment.key, valid.iter().copied()).map(|known| format!(" (did you mean '{known}'?)"));
+    let hint = match settings.scenario.shape().latency_rule {
+        LatencyRule::Intervals if assignment.key == "target_latency" => {
+            Some(" (the limit is one interval, 1 / target_qps)".to_owned())
+        }
+        _ => closest(&assignment.key, valid.iter().copied()).map(|known| format!(" (did you mean '{known}'?)")),
+    };
     let place = PLACES.iter().find(|(name, _)| *name == settings.scenario.shape().name).map_or("", |(_, place)| place);
     AssignmentError::Key { key: assignment.key.clone(), place, hint: hint.unwrap_or_default(), valid }
 }

@@ -92,6 +92,10 @@ impl Benchmark {
 
     /// Opens files of the user's, which must have the form and the inputs of the benchmark.
     fn open_files(&self, path: &Path, form: Form, options: &OpenOptions) -> Result<Dataset, DatasetError> {
+        if !path.exists() {
+            let reason = format!("there is no such file or folder; {} takes {}", self.name, self.accepted(form));
+            return Err(DatasetError::Form { path: path.to_owned(), reason });
+        }
         let format = Format::of(path);
         self.fits_format(format, form).map_err(|reason| DatasetError::Form { path: path.to_owned(), reason })?;
         let preprocess = options.preprocess.as_ref().or(self.preprocess.as_ref()).cloned();
