@@ -150,7 +150,8 @@ keep() {
 
 up() {
   local nodes=2 rate=none loadgen_rate=none delay='' jitter='' loss='' owner=$PPID host
-  name=${1:?lab.sh: give the lab a NAME}
+  name=${1:-}
+  [ -n "$name" ] || fail "give the lab a NAME: lab.sh up NAME"
   shift
   [[ $name =~ ^[a-z0-9][a-z0-9-]{0,40}$ ]] || fail "'$name' cannot be a lab's name: a-z, 0-9 and -"
   while [ $# -gt 0 ]; do

@@ -273,15 +273,27 @@ impl fmt::Display for Judged {
                 write!(f, "{direction}: enough, {required} of {} is required", rate(probed))
             }
             (Verdict::TooLittle, Some(probed)) => {
-                write!(f, "{direction}: too little, {required} is required and the fabric gave {}", rate(probed))
+                let [required, probed] = apart(self.required_bits_per_s, probed);
+                write!(f, "{direction}: too little, {required} is required and the fabric gave {probed}")
             }
             _ => write!(f, "{direction}: not probed, {required} is required (--probe measures what there is)"),
         }
     }
 }
 
+/// Shows two rates that differ with as many digits as it takes to see it, seven at most.
+pub fn apart(one: f64, other: f64) -> [String; 2] {
+    let shown = |more: usize| [one, other].map(|rate| with_digits(rate, more));
+    (0..4).map(shown).find(|[one, other]| one != other).unwrap_or_else(|| shown(4))
+}
+
 /// Shows bits per second in decimal units, with three digits: `9.41 Gbit/s`.
 pub fn rate(bits_per_s: f64) -> String {
+    with_digits(bits_per_s, 0)
+}
+
+/// The same with more digits than three.
+fn with_digits(bits_per_s: f64, more: usize) -> String {
     let (scaled, unit) = match bits_per_s {
         rate if rate >= 1e9 => (rate / 1e9, "Gbit/s"),
         rate if rate >= 1e6 => (rate / 1e6, "Mbit/s"),
@@ -294,6 +306,7 @@ pub fn rate(bits_per_s: f64) -> String {
     } else {
         2
     };
+    let digits = digits + more;
     format!("{scaled:.digits$} {unit}")
 }
 
@@ -303,6 +316,12 @@ mod tests {
 
     use super::*;
     use crate::benchmark::Benchmark;
+
+    #[test]
+    fn rates_that_differ_are_shown_with_the_digits_that_do() {
+        assert_eq!(apart(191.096e6, 190.993e6), ["191.1 Mbit/s", "191.0 Mbit/s"]);
+        assert_eq!(apart(2e9, 1e9), ["2.00 Gbit/s", "1.00 Gbit/s"]);
+    }
 
     fn formula(name: &str) -> &'static Formula {
         Benchmark::find(name).unwrap().bandwidth().unwrap()

@@ -50,7 +50,9 @@ fn doubt(change: &ChangeDocument, tolerance: f64) -> String {
             "; the best repeat is as it was: --watch shows how often it falls".to_owned()
         }
         (Some(_), Some(_)) => {
-            format!("; the interval reaches below -{tolerance} %: longer --duration or more --repeats")
+            format!(
+                "; the interval reaches below -{tolerance} %: more --repeats, or both probes with a longer --duration"
+            )
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Bandwidth: what Appendix B requires for the measured rate, beside what a probe has measured.
 
+use lon_qsl::bandwidth::apart;
+
 use super::facts::Facts;
 use super::rule::Verdict;
 use crate::network::bandwidth::Bandwidth;
-use crate::network::fabric::rate;
 
 /// Appendix B: the network carries what the rate needs.
 pub(super) fn enough(facts: &Facts<'_>) -> Verdict {
@@ -19,7 +20,10 @@ pub(super) fn of(bandwidth: &Bandwidth) -> Verdict {
     let ways = [("ingress", required.ingress, probed.ingress), ("egress", required.egress, probed.egress)];
     let little = ways.into_iter().filter_map(|(way, required, probed)| {
         let (required, probed) = (required?, probed?);
-        let told = || format!("{way}: {} is required, the fabric gave {}", rate(Some(required)), rate(Some(probed)));
+        let told = || {
+            let [required, probed] = apart(required, probed);
+            format!("{way}: {required} is required, the fabric gave {probed}")
+        };
         (required > probed).then(told)
     });
     let little: Vec<String> = little.collect();

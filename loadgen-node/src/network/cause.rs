@@ -18,6 +18,7 @@
 
 use std::time::{Duration, Instant};
 
+use lon_shell::figures::length_ns;
 use qdl::{NodeReport, NodeRoom};
 
 use super::fabric::{Fabric, rate};
@@ -54,6 +55,9 @@ const DECODE: &str = "decode";
 
 /// The stage in which a sample waits: for a decode thread where it has a codec, then for a worker.
 const QUEUE: &str = "queue";
+/// Share of the time outside the SUT that a sample is on the wire where the link is the reason: with a queue before it,
+/// others are there as well.
+const QUEUED: f64 = 0.2;
 /// A link that carries this times the rate that was asked for has more than enough.
 const NEARLY: f64 = 1.1;
 /// The stage in which samples wait for their batch.
@@ -316,7 +320,7 @@ impl Evidence {
             () if sut_ns >= outside_ns => Cause::Node,
             () if self.mean(|way| way.full) >= HALF => self.socket(),
             () if self.mean(|way| way.http2_window_full) >= HALF => Cause::Window,
-            () if self.wire_ns().is_some_and(|wire_ns| wire_ns >= HALF * outside_ns as f64) => Cause::Link,
+            () if self.wire_ns().is_some_and(|wire_ns| wire_ns >= QUEUED * outside_ns as f64) => Cause::Link,
             () if self.is_restless() => Cause::Host,
             () => Cause::Unknown,
         }
@@ -362,7 +366,11 @@ impl Evidence {
                 let needed = wanted_per_s.filter(|_| is_known).map(|rate_per_s| {
                     format!("{rate_per_s:.0}/s needs {}; ", rate(Some(rate_per_s * self.sample_bits)))
                 });
-                let link = self.link().filter(|_| is_known).unwrap_or_else(|| {
+                let on_wire = self
+                    .wire_ns()
+                    .filter(|_| !is_known)
+                    .map(|ns| format!("a sample takes {} of it, and those behind it wait", length_ns(ns as u64)));
+                let link = on_wire.or_else(|| self.link()).unwrap_or_else(|| {
                     format!("its sockets were full {} of the time", percent(self.mean(|way| way.full)))
                 });
                 let smaller = if is_smaller { "" } else { "; --compression gives more" };

@@ -1,6 +1,8 @@
 //! Cause that held a run back, where something did. It follows from the limits of the run, and from the measurements of
 //! the causes. Pure.
 
+use lon_shell::figures::length_ns;
+
 use super::lag::LagLimit;
 use super::limits::LatencyLimit;
 use crate::network::cause::{Cause, Evidence};
@@ -69,6 +71,16 @@ impl HeldBack<'_> {
         let has_rate = self.effective.scenario.traffic().expected() == Expected::QueryRate;
         let is_turned = has_rate && !self.effective.arrivals.has_own_rate();
         let wanted = self.wanted_per_s().filter(|wanted| is_turned && fits < *wanted)?;
+        let limit_ns = self.effective.target_latency_ns;
+        if let Some(wire_ns) = self.evidence.wire_ns().filter(|ns| 2.0 * ns > limit_ns as f64)
+            && !self.effective.use_token_latencies
+        {
+            let [wire, limit] = [wire_ns as u64, limit_ns].map(length_ns);
+            return Some(format!(
+                "a faster link, --compression, or a higher target_latency (a sample takes {wire} of the link, and two in a \
+                 row exceed the limit of {limit})"
+            ));
+        }
         Some(format!("--set target_qps={fits:.0} (what the link carries of the {wanted:.0}/s)"))
     }
 }

@@ -136,13 +136,15 @@ pub(crate) fn lower_rate(summary: &Summary, effective: &Effective) -> Option<Str
     }
     let answered = summary.rates.completed_samples_per_s / effective.samples_per_query.max(1) as f64;
     let lower = downwards(answered / MORE)?;
-    let mut measured = format!("{answered:.0} queries/s were answered");
-    // Near the limit already without a queue: a rate that holds may be far below.
+    // Near the limit already without a queue: a rate that holds is far below, if there is one.
     if !effective.use_token_latencies && fastest_ns.saturating_mul(2) > effective.target_latency_ns.cast_signed() {
         let [fastest, limit] = [fastest_ns.unsigned_abs(), effective.target_latency_ns].map(length_ns);
-        measured +=
-            &format!("; the fastest took {fastest} of the limit of {limit}, which leaves little room for a queue");
+        return Some(format!(
+            "a higher target_latency, a faster SUT or link, or --compression (the fastest answer took {fastest}, and two \
+             in a row exceed the limit of {limit})"
+        ));
     }
+    let measured = format!("{answered:.0} queries/s were answered");
     Some(format!("--set target_qps={lower} ({measured}), or --set target_qps=auto (finds a safe rate)"))
 }
 

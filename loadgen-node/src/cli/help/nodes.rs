@@ -10,7 +10,7 @@ carries.
 
 --matrix has the SUT nodes measure each other as well, in pairs, no host in two at a time: sut-node serve --token-file \
 (or --tls-ca) and --probe-peers allow it. Each link is compared with the median of all, with \
---tolerance. If nearly all links of a host are slow, the host is named; otherwise the link is. This takes four nodes.
+--tolerance. If nearly all links of a host are slow, the host is named; otherwise the link is. A verdict takes three nodes, and four tell a host from a link.
 
 A node that is busy with a run is not probed (--wait-ready waits for it).
 
@@ -23,7 +23,7 @@ Examples:
   loadgen-node probe --sut 10.0.0.2:8000 --insecure --watch 1s
   loadgen-node probe --sut 10.0.0.2:8000 --insecure \\
       --require resnet50=20000,bert=5000
-  loadgen-node probe --sut 10.0.0.4:8000,10.0.0.5:8000 --insecure \\
+  loadgen-node probe --sut @nodes --insecure \\
       --token-file token --matrix --transport tcp
   loadgen-node probe --link-rate 25G
 

@@ -44,7 +44,7 @@ impl<'a> Links<'a> {
             .stdout(log.try_clone().context("cannot share a log")?)
             .stderr(log)
             .spawn()
-            .with_context(|| format!("link: cannot start {program}"))?;
+            .with_context(|| format!("link: cannot start {program} (its path begins at the folder of the file)"))?;
         let status = self.commands.wait(&mut child).context("cannot wait for the command of `link`")?;
         if !status.success() {
             bail!("link: `{}` ended with {status}: {}", words.join(" "), last_words(&self.log));

@@ -112,8 +112,9 @@ impl Maker<'_> {
         match self.not_valid {
             0 => self.progress.end("All runs are VALID. `loadgen-node campaign table FILE` prints their table."),
             count => {
-                self.progress
-                    .end(&format!("{count} runs are not VALID. `loadgen-node campaign table FILE` has the reasons."))?;
+                self.progress.end(&format!(
+                    "Runs that are not VALID: {count}. `loadgen-node campaign table FILE` has the reasons."
+                ))?;
                 Ok(Exit::Invalid)
             }
         }
