@@ -52,7 +52,7 @@ fn what_scatters_more_than_the_tolerance_is_undecided() {
     assert!(!found.passed && found.is_undecided(), "{found:?}");
     assert_eq!(found.changes.iter().map(|it| it.kind).collect::<Vec<_>>(), [ChangeKind::Undecided]);
     let shown = text(&found);
-    for part in ["undecided  tcp N1: goodput up", "-2.1 %", "reaches below -5 %: longer --duration", "UNDECIDED"] {
+    for part in ["undecided  tcp N1: goodput up", "-2.1 %", "reaches below -5 %: more --repeats", "UNDECIDED"] {
         assert!(shown.contains(part), "no '{part}' in {shown}");
     }
     assert_eq!(unsteady(&before, 0.05), ["tcp goodput up of N1: \u{b1}20.1 %"]);

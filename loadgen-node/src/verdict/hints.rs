@@ -140,8 +140,8 @@ pub(crate) fn lower_rate(summary: &Summary, effective: &Effective) -> Option<Str
     if !effective.use_token_latencies && fastest_ns.saturating_mul(2) > effective.target_latency_ns.cast_signed() {
         let [fastest, limit] = [fastest_ns.unsigned_abs(), effective.target_latency_ns].map(length_ns);
         return Some(format!(
-            "a higher target_latency, a faster SUT or link, or --compression (the fastest answer took {fastest}, and two \
-             in a row exceed the limit of {limit})"
+            "a higher target_latency, a faster SUT or link, or --compression (the fastest answer took {fastest}, and \
+             two in a row exceed the limit of {limit}); --set target_qps=auto finds a rate that holds, if there is one"
         ));
     }
     let measured = format!("{answered:.0} queries/s were answered");

@@ -9,9 +9,9 @@ carries.
 --save keeps a probe as a baseline, --against compares a later one with it, --watch goes on without end.
 
 --matrix has the SUT nodes measure each other as well, in pairs, no host in two at a time: sut-node serve --token-file \
-(or --tls-ca) and --probe-peers allow it. Each link is compared with the median of all, with --tolerance. If nearly all \
-links of a host are slow, the host is named; otherwise the link is. A verdict takes three nodes, and four tell a host \
-from a link.
+(or --tls-ca) and --probe-peers allow it. Each link is compared with the median of all, with --tolerance. If nearly \
+all links of a host are slow, the host is named; otherwise the link is. A verdict takes three nodes, and four tell a \
+host from a link.
 
 A node that is busy with a run is not probed (--wait-ready waits for it).
 
