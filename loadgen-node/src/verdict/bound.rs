@@ -77,8 +77,8 @@ impl HeldBack<'_> {
         {
             let [wire, limit] = [wire_ns as u64, limit_ns].map(length_ns);
             return Some(format!(
-                "a faster link, --compression, or a higher target_latency (a sample takes {wire} of the link, and two in \
-                 a row exceed the limit of {limit})"
+                "a faster link, --compression, or a higher target_latency (a sample takes {wire} of the link, and two \
+                 in a row exceed the limit of {limit})"
             ));
         }
         Some(format!("--set target_qps={fits:.0} (what the link carries of the {wanted:.0}/s)"))

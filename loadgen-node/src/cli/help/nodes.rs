@@ -24,7 +24,7 @@ Examples:
   loadgen-node probe --sut 10.0.0.2:8000 --insecure --watch 1s
   loadgen-node probe --sut 10.0.0.2:8000 --insecure \\
       --require resnet50=20000,bert=5000
-  loadgen-node probe --sut @nodes --insecure \\
+  loadgen-node probe --sut 10.0.0.4:8000,10.0.0.5:8000 --insecure \\
       --token-file token --matrix --transport tcp
   loadgen-node probe --link-rate 25G
 
