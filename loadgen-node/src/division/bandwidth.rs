@@ -20,11 +20,11 @@ pub(super) fn of(bandwidth: &Bandwidth) -> Verdict {
     let ways = [("ingress", required.ingress, probed.ingress), ("egress", required.egress, probed.egress)];
     let little = ways.into_iter().filter_map(|(way, required, probed)| {
         let (required, probed) = (required?, probed?);
-        let told = || {
+        let fault = || {
             let [required, probed] = apart(required, probed);
             format!("{way}: {required} is required, the fabric gave {probed}")
         };
-        (required > probed).then(told)
+        (required > probed).then(fault)
     });
     let little: Vec<String> = little.collect();
     match () {

@@ -292,8 +292,8 @@ fn no_further_run_starts_when_the_time_is_over() {
     let ended = campaign.call("run", &[]);
     assert_eq!(ended.code, Some(3), "{ended:?}");
     assert!(campaign.records().len() < 3, "{ended:?}");
-    let told = ended.stdout.clone() + &ended.stderr;
-    assert!(told.contains("its time is over (stop.hours)"), "{ended:?}");
+    let printed = ended.stdout.clone() + &ended.stderr;
+    assert!(printed.contains("its time is over (stop.hours)"), "{ended:?}");
     fs::write(&campaign.file, format!("out = \"out\"\n{}", text("1.0"))).unwrap();
     let again = campaign.call("run", &[]);
     assert_eq!(campaign.records().len(), 3, "{again:?}");

@@ -129,8 +129,12 @@ fn every_tenant_is_judged_and_counted_by_itself() {
     assert!(shown.starts_with("Result    VALID\n") && shown.contains("Fairness  "), "{shown}");
     assert!(shown.contains("\np99       chat: "), "the parts of its latency: {shown}");
     assert!(mixed.tenant("chat").schedule_lag_ns.is_some(), "{shown}");
-    let made = LoadGen::run(&["report", folder]);
-    assert_eq!((made.code, std::fs::read_to_string(mixed.path("report.html")).unwrap()), (Some(0), page), "{made:?}");
+    let report = LoadGen::run(&["report", folder]);
+    assert_eq!(
+        (report.code, std::fs::read_to_string(mixed.path("report.html")).unwrap()),
+        (Some(0), page),
+        "{report:?}"
+    );
     // A list of the folder that has the mix has the runs of its tenants.
     let above = mixed.folder.path.parent().unwrap();
     let listed = LoadGen::run(&["list", above.to_str().unwrap(), "--format", "csv", "--label", "tenant=chat"]);
