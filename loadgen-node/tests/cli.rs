@@ -50,9 +50,9 @@ fn a_program_that_gets_no_memory_says_so_and_exits_1() {
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -v 150000 && exec \"$0\" trace --settings \"$1\"", env!("CARGO_BIN_EXE_loadgen-node")]);
     let output = command.arg(&file).env_remove("RUST_BACKTRACE").output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("memory allocation of ") && told.contains(" bytes failed"), "{told}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("memory allocation of ") && message.contains(" bytes failed"), "{message}");
 }
 
 #[test]
@@ -88,8 +88,8 @@ fn a_trace_draws_integers_as_the_wheel_did() {
         "sample_index_rng_seed":15036839855038426416,"schedule_rng_seed":9933818062894767841}}"#;
     std::fs::write(&file, settings).unwrap();
     let first = |flags: &[&str]| {
-        let words = [&["trace", "--settings", file.to_str().unwrap(), "--rules", "v5.0"], flags].concat();
-        let trace: serde_json::Value = serde_json::from_str(&stdout(&words)).unwrap();
+        let arguments = [&["trace", "--settings", file.to_str().unwrap(), "--rules", "v5.0"], flags].concat();
+        let trace: serde_json::Value = serde_json::from_str(&stdout(&arguments)).unwrap();
         let of = |key: &str| trace["phases"][0][key].as_array().unwrap()[..4].to_vec();
         [of("loaded_set"), of("sample_indices")]
             .map(|list| list.iter().map(|n| n.as_u64().unwrap()).collect::<Vec<_>>())
@@ -178,8 +178,8 @@ fn a_record_of_an_earlier_version_is_refused_by_name() {
     old[..8].copy_from_slice(b"LONTIME2");
     std::fs::write(&path, old).unwrap();
     let output = loadgen_node(&["replay", "--timeline", path.to_str().unwrap()]);
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code() == Some(2) && told.contains("earlier version"), "{told}");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && message.contains("earlier version"), "{message}");
 }
 
 #[test]
@@ -190,12 +190,15 @@ fn a_damaged_record_is_an_error_that_names_file_and_place() {
     let mut altered = whole.clone();
     altered[whole.len() - 100] ^= 1;
     let cases = [(&whole[..whole.len() / 2], "truncated: it ends after byte"), (&altered, "altered or damaged in its")];
-    for (bytes, words) in cases {
+    for (bytes, part) in cases {
         std::fs::write(&path, bytes).unwrap();
         let output = loadgen_node(&["replay", "--timeline", path.to_str().unwrap()]);
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{told}");
-        assert!(told.contains(words) && told.contains("timeline.bin") && told.lines().count() == 1, "{told}");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(
+            message.contains(part) && message.contains("timeline.bin") && message.lines().count() == 1,
+            "{message}"
+        );
     }
     let odd = ["replay", "--timeline", "x", "--report-vector", "y"];
     assert_eq!(loadgen_node(&odd).status.code(), Some(2));
@@ -207,13 +210,13 @@ fn a_run_without_answers_to_score_is_told_apart_from_missing_ones() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     write("mlperf_log_accuracy.json", "[\n]\n");
-    for (mode, words) in [("PerformanceOnly", "run with --mode AccuracyOnly"), ("AccuracyOnly", "has no answer")] {
-        let made = format!(r#"{{"benchmark":"digits","dataset":"digits","mode":"{mode}"}}"#);
-        write("result_summary.json", &made);
+    for (mode, part) in [("PerformanceOnly", "run with --mode AccuracyOnly"), ("AccuracyOnly", "has no answer")] {
+        let summary = format!(r#"{{"benchmark":"digits","dataset":"digits","mode":"{mode}"}}"#);
+        write("result_summary.json", &summary);
         let output = loadgen_node(&["accuracy", folder.path().to_str().unwrap()]);
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{told}");
-        assert!(told.contains(words), "{mode}: {told}");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains(part), "{mode}: {message}");
     }
 }
 
@@ -245,8 +248,8 @@ fn some_answers_of_a_performance_run_are_scored_without_a_verdict() {
     // A run of all samples has to have them all.
     write("result_summary.json", r#"{"benchmark":"digits","dataset":"digits","mode":"AccuracyOnly"}"#);
     let output = loadgen_node(&["accuracy", path]);
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code() == Some(2) && told.contains("has no answer: 40 of 450"), "{told}");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && message.contains("has no answer: 40 of 450"), "{message}");
 }
 
 /// `--compression auto` is no run: neither its folder nor its nodes matter.
@@ -272,6 +275,6 @@ fn advice_on_codecs_needs_no_run_folder_and_no_node() {
     assert!(markdown.starts_with("| codec | ratio |") && markdown.contains("| lz4 | "), "{markdown}");
     let run: Vec<&str> = args[..args.len() - 2].iter().copied().chain(["--format", "csv"]).collect();
     let refused = loadgen_node(&run);
-    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(refused.status.code() == Some(2) && told.contains("--compression auto"), "{told}");
+    let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(2) && message.contains("--compression auto"), "{message}");
 }

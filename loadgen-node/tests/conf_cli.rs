@@ -24,7 +24,7 @@ fn refused(args: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-fn written(folder: &Path, name: &str, text: &str) -> String {
+fn new_file(folder: &Path, name: &str, text: &str) -> String {
     let path = folder.join(name);
     std::fs::write(&path, text).unwrap();
     path.to_str().unwrap().to_owned()
@@ -37,9 +37,9 @@ fn setting<'a>(view: &'a Value, name: &str) -> (&'a Value, &'a str) {
 #[test]
 fn every_layer_is_named_as_the_origin() {
     let folder = tempfile::tempdir().unwrap();
-    let official = written(folder.path(), "mlperf.conf", "*.*.qsl_rng_seed = 7\n*.Server.target_qps = 3\n");
-    let user = written(folder.path(), "user.conf", "\n*.Server.target_qps = 100\n*.*.min_query_count = 5000\n");
-    let audit = written(folder.path(), "audit.config", "*.*.min_query_count = 6000\n");
+    let official = new_file(folder.path(), "mlperf.conf", "*.*.qsl_rng_seed = 7\n*.Server.target_qps = 3\n");
+    let user = new_file(folder.path(), "user.conf", "\n*.Server.target_qps = 100\n*.*.min_query_count = 5000\n");
+    let audit = new_file(folder.path(), "audit.config", "*.*.min_query_count = 6000\n");
     let files = ["--mlperf-conf", &official, "--user-conf", &user, "--audit-conf", &audit];
     let flags = ["--benchmark", "resnet50", "--scenario", "Server", "--set", "max_duration=700000,min_query_count=1"];
     let view = json(&[&flags[..], &files[..]].concat());
@@ -123,7 +123,7 @@ fn query_counts_are_printed_beside_the_early_stopping_minimum() {
 #[test]
 fn odd_lines_are_warned_of_or_refused_with_their_place() {
     let folder = tempfile::tempdir().unwrap();
-    let odd = written(folder.path(), "user.conf", "# ours\n*.Server.target_qps=5\n*.*.qsl_rng_seed = 5\n");
+    let odd = new_file(folder.path(), "user.conf", "# ours\n*.Server.target_qps=5\n*.*.qsl_rng_seed = 5\n");
     let flags = ["--benchmark", "bert", "--scenario", "Server", "--user-conf", &odd];
     let view = json(&flags);
     let warnings = view["warnings"].to_string();
@@ -136,7 +136,7 @@ fn odd_lines_are_warned_of_or_refused_with_their_place() {
 #[test]
 fn what_cannot_be_used_ends_with_2_and_names_it() {
     let folder = tempfile::tempdir().unwrap();
-    let faulty = written(folder.path(), "faulty.conf", "*.*.mode = 2\n*.Server.target_qps = 5 # rate\n");
+    let faulty = new_file(folder.path(), "faulty.conf", "*.*.mode = 2\n*.Server.target_qps = 5 # rate\n");
     let server = ["--benchmark", "bert", "--scenario", "Server"];
     let with = |more: &[&str]| refused(&[&server[..], more].concat());
     for (flags, part) in [
@@ -173,7 +173,7 @@ fn files_with_crlf_and_other_encodings_are_read() {
 #[test]
 fn a_mode_flag_beats_conf_files_and_an_audit_file_beats_the_flag() {
     let folder = tempfile::tempdir().unwrap();
-    let accuracy = written(folder.path(), "some.conf", "*.*.mode = 1\n");
+    let accuracy = new_file(folder.path(), "some.conf", "*.*.mode = 1\n");
     let flags = ["--benchmark", "bert", "--scenario", "Offline"];
     let mode = |more: &[&str]| json(&[&flags[..], more].concat())["mode"].clone();
     assert_eq!(mode(&[]), "PerformanceOnly");

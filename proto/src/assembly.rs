@@ -20,7 +20,7 @@ pub struct Part {
 /// Cuts a payload into parts without copying it.
 #[derive(Clone, Debug)]
 pub struct Parts {
-    rest: Bytes,
+    tail: Bytes,
     total_len: u64,
     next: u32,
     done: bool,
@@ -29,7 +29,7 @@ pub struct Parts {
 impl Parts {
     /// Parts of `payload`; an empty payload has one empty part.
     pub fn new(payload: Bytes) -> Parts {
-        Parts { total_len: payload.len() as u64, rest: payload, next: 0, done: false }
+        Parts { total_len: payload.len() as u64, tail: payload, next: 0, done: false }
     }
 }
 
@@ -40,8 +40,8 @@ impl Iterator for Parts {
         if self.done {
             return None;
         }
-        let data = self.rest.split_to(self.rest.len().min(PART_BYTES));
-        self.done = self.rest.is_empty();
+        let data = self.tail.split_to(self.tail.len().min(PART_BYTES));
+        self.done = self.tail.is_empty();
         let number = self.next;
         self.next += 1;
         Some(Part { number, last: self.done, total_len: if number == 0 { self.total_len } else { 0 }, data })
@@ -52,12 +52,12 @@ impl Iterator for Parts {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AssemblyError {
     /// A part is missing, repeated, or out of order.
-    #[error("part {got} came where part {expected} was due")]
+    #[error("part {actual} came where part {expected} was due")]
     OutOfOrder {
         /// The part that was due.
         expected: u32,
         /// The part that came.
-        got: u32,
+        actual: u32,
     },
     /// The sender announces more bytes than are allowed.
     #[error("{total_len} bytes announced, {max} allowed")]
@@ -68,12 +68,12 @@ pub enum AssemblyError {
         max: u64,
     },
     /// The sender announced another number of bytes than came.
-    #[error("{total_len} bytes announced, {got} came")]
+    #[error("{total_len} bytes announced, {len} came")]
     SizeMismatch {
         /// Number of bytes that were announced.
         total_len: u64,
         /// Number of bytes that came so far.
-        got: u64,
+        len: u64,
     },
 }
 
@@ -94,7 +94,7 @@ impl Assembly {
     /// The part breaks the protocol; the payload is lost.
     pub fn push(&mut self, part: Part, max_len: u64) -> Result<Option<Bytes>, AssemblyError> {
         if part.number != self.next {
-            return Err(AssemblyError::OutOfOrder { expected: self.next, got: part.number });
+            return Err(AssemblyError::OutOfOrder { expected: self.next, actual: part.number });
         }
         if part.number == 0 {
             if part.total_len > max_len {
@@ -102,9 +102,9 @@ impl Assembly {
             }
             self.total_len = part.total_len;
         }
-        let got = (self.buffer.len() + part.data.len()) as u64;
-        if got > self.total_len || (part.last && got != self.total_len) {
-            return Err(AssemblyError::SizeMismatch { total_len: self.total_len, got });
+        let len = (self.buffer.len() + part.data.len()) as u64;
+        if len > self.total_len || (part.last && len != self.total_len) {
+            return Err(AssemblyError::SizeMismatch { total_len: self.total_len, len });
         }
         self.next += 1;
         if part.last && self.buffer.is_empty() {
@@ -161,11 +161,11 @@ mod tests {
             let mut assembly = Assembly::default();
             parts.into_iter().map(|p| assembly.push(p, 10)).find_map(Result::err)
         };
-        assert_eq!(push(vec![part(1, true, 1, b"x")]), Some(AssemblyError::OutOfOrder { expected: 0, got: 1 }));
+        assert_eq!(push(vec![part(1, true, 1, b"x")]), Some(AssemblyError::OutOfOrder { expected: 0, actual: 1 }));
         assert_eq!(push(vec![part(0, true, 11, b"x")]), Some(AssemblyError::TooLarge { total_len: 11, max: 10 }));
-        assert_eq!(push(vec![part(0, true, 3, b"x")]), Some(AssemblyError::SizeMismatch { total_len: 3, got: 1 }));
-        assert_eq!(push(vec![part(0, false, 3, b"xxxx")]), Some(AssemblyError::SizeMismatch { total_len: 3, got: 4 }));
+        assert_eq!(push(vec![part(0, true, 3, b"x")]), Some(AssemblyError::SizeMismatch { total_len: 3, len: 1 }));
+        assert_eq!(push(vec![part(0, false, 3, b"xxxx")]), Some(AssemblyError::SizeMismatch { total_len: 3, len: 4 }));
         let twice = vec![part(0, false, 4, b"xx"), part(0, true, 4, b"xx")];
-        assert_eq!(push(twice), Some(AssemblyError::OutOfOrder { expected: 1, got: 0 }));
+        assert_eq!(push(twice), Some(AssemblyError::OutOfOrder { expected: 1, actual: 0 }));
     }
 }

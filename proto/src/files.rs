@@ -95,8 +95,8 @@ pub fn whole_given(file: &File) -> io::Result<Vec<u8>> {
 /// The lines of a text that come from a reader, without their ends. None is longer than `max_bytes`.
 pub fn lines(mut reader: impl BufRead, max_bytes: usize) -> impl Iterator<Item = io::Result<String>> {
     // The first line is where a byte order mark stands.
-    let mut made: fn(Vec<u8>) -> io::Result<String> = into_text;
-    std::iter::from_fn(move || line(&mut reader, max_bytes, std::mem::replace(&mut made, utf8)).transpose())
+    let mut text_of: fn(Vec<u8>) -> io::Result<String> = into_text;
+    std::iter::from_fn(move || line(&mut reader, max_bytes, std::mem::replace(&mut text_of, utf8)).transpose())
 }
 
 /// Checks that a text begins with none of the marks that some editors put before it. They are no part of it, and would
@@ -128,7 +128,7 @@ pub fn into_text(bytes: Vec<u8>) -> io::Result<String> {
 fn line(
     reader: &mut impl BufRead,
     max_bytes: usize,
-    made: fn(Vec<u8>) -> io::Result<String>,
+    text_of: fn(Vec<u8>) -> io::Result<String>,
 ) -> io::Result<Option<String>> {
     let mut line = Vec::new();
     reader.take(max_bytes as u64 + 2).read_until(b'\n', &mut line)?;
@@ -141,14 +141,14 @@ fn line(
     if line.len() > max_bytes {
         return Err(invalid(format!("a line has more than {max_bytes} bytes, which are the most that are read")));
     }
-    made(line).map(Some)
+    text_of(line).map(Some)
 }
 
-fn check(found: &fs::Metadata, Limit(most): Limit) -> io::Result<()> {
-    if !found.is_file() {
-        return Err(invalid(format!("it is {}, not a file", kind(found.file_type()))));
+fn check(metadata: &fs::Metadata, Limit(most): Limit) -> io::Result<()> {
+    if !metadata.is_file() {
+        return Err(invalid(format!("it is {}, not a file", kind(metadata.file_type()))));
     }
-    match found.len() {
+    match metadata.len() {
         bytes if bytes > most => Err(invalid(format!("it has {bytes} bytes, of which at most {most} are read"))),
         _ => Ok(()),
     }
@@ -168,12 +168,12 @@ fn whole(file: &File, Limit(most): Limit, look: impl Fn(&[u8], usize) -> io::Res
     let mut bytes = Vec::new();
     loop {
         let from = bytes.len();
-        let read = file.take(PIECE_BYTES).read_to_end(&mut bytes)?;
+        let count = file.take(PIECE_BYTES).read_to_end(&mut bytes)?;
         look(&bytes, from)?;
         if bytes.len() as u64 > most {
             return Err(invalid(format!("it has more than {most} bytes, which are the most that are read")));
         }
-        if (read as u64) < PIECE_BYTES {
+        if (count as u64) < PIECE_BYTES {
             return Ok(bytes);
         }
     }
@@ -187,9 +187,9 @@ fn no_zero(bytes: &[u8], from: usize) -> io::Result<()> {
 }
 
 fn utf8(bytes: Vec<u8>) -> io::Result<String> {
-    let told =
+    let failure =
         |error: std::string::FromUtf8Error| invalid(format!("not UTF-8 at byte {}", error.utf8_error().valid_up_to()));
-    String::from_utf8(bytes).map_err(told)
+    String::from_utf8(bytes).map_err(failure)
 }
 
 fn invalid(why: impl Into<String>) -> Error {
@@ -244,13 +244,13 @@ mod tests {
         }
         let sparse = File::create(folder.path().join("sparse")).unwrap();
         sparse.set_len(20 << 30).unwrap();
-        let told = bytes(&folder.path().join("sparse"), Limit::DOCUMENT).unwrap_err().to_string();
-        assert_eq!(told, "it has 21474836480 bytes, of which at most 268435456 are read");
-        let told = text(&folder.path().join("sparse"), Limit::LOG).unwrap_err().to_string();
-        assert_eq!(told, "it is no text: there are zero bytes in it");
+        let message = bytes(&folder.path().join("sparse"), Limit::DOCUMENT).unwrap_err().to_string();
+        assert_eq!(message, "it has 21474836480 bytes, of which at most 268435456 are read");
+        let message = text(&folder.path().join("sparse"), Limit::LOG).unwrap_err().to_string();
+        assert_eq!(message, "it is no text: there are zero bytes in it");
         // The kernel does not say how long it is.
-        let told = bytes(Path::new("/proc/self/maps"), Limit::bytes(9)).unwrap_err().to_string();
-        assert_eq!(told, "it has more than 9 bytes, which are the most that are read");
+        let message = bytes(Path::new("/proc/self/maps"), Limit::bytes(9)).unwrap_err().to_string();
+        assert_eq!(message, "it has more than 9 bytes, which are the most that are read");
     }
 
     #[test]
@@ -263,23 +263,23 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), b"a\xff").unwrap();
         assert_eq!(given(file.path()).unwrap(), b"a\xff");
-        let told = given_text(file.path()).unwrap_err().to_string();
-        assert_eq!(told, "not UTF-8 at byte 1");
+        let message = given_text(file.path()).unwrap_err().to_string();
+        assert_eq!(message, "not UTF-8 at byte 1");
     }
 
     #[test]
     fn a_byte_order_mark_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
-        for (content, said) in [
+        for (content, part) in [
             (&b"\xef\xbb\xbfa"[..], "starts with a byte order mark"),
             (b"\xff\xfea\0", "it is UTF-16"),
             (b"\xfe\xff\0a", "it is UTF-16"),
         ] {
             fs::write(&path, content).unwrap();
-            for told in [text(&path, Limit::DOCUMENT), given_text(&path), lines(content, 9).collect()] {
-                let told = told.unwrap_err().to_string();
-                assert!(told.contains(said), "{told}");
+            for outcome in [text(&path, Limit::DOCUMENT), given_text(&path), lines(content, 9).collect()] {
+                let message = outcome.unwrap_err().to_string();
+                assert!(message.contains(part), "{message}");
             }
         }
         let later = lines(&b"a\n\xef\xbb\xbfb"[..], 9).collect::<io::Result<Vec<String>>>().unwrap();
@@ -292,8 +292,8 @@ mod tests {
         assert_eq!(read(b"abcd\n\nab\r\nabcd\r\nlast").unwrap(), ["abcd", "", "ab", "abcd", "last"]);
         assert_eq!(read(b"").unwrap(), [""; 0]);
         for long in [&b"abcde"[..], b"ok\nabcde\n", b"abcdefghijk\n"] {
-            let told = read(long).unwrap_err().to_string();
-            assert_eq!(told, "a line has more than 4 bytes, which are the most that are read");
+            let message = read(long).unwrap_err().to_string();
+            assert_eq!(message, "a line has more than 4 bytes, which are the most that are read");
         }
         let endless = io::BufReader::new(io::repeat(b'x'));
         assert!(lines(endless, 1 << 20).next().unwrap().is_err());

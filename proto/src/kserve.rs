@@ -52,9 +52,9 @@ mod tests {
 
     #[test]
     fn names_lead_to_types_and_back() {
-        for &known in DType::ALL {
-            let Some(name) = datatype(known) else { continue };
-            assert_eq!((dtype(name), element_bytes(name)), (Some(known), Some(known.size())));
+        for &own in DType::ALL {
+            let Some(name) = datatype(own) else { continue };
+            assert_eq!((dtype(name), element_bytes(name)), (Some(own), Some(own.size())));
         }
         assert_eq!((dtype(BYTES), datatype(DType::I4), datatype(DType::Bf16)), (None, None, Some("BF16")));
         assert_eq!((dtype("f32"), element_bytes(BYTES)), (None, None));

@@ -138,7 +138,7 @@ impl Tensor {
         let dims = Dims::new(dims).ok_or(SampleError::Rank { tensor: 0, rank })?;
         let needed = data_len(dtype, &dims).ok_or(SampleError::Overflow { tensor: 0, dtype, dims })?;
         if needed != data.len() as u64 {
-            return Err(SampleError::DataLength { dtype, dims, needed, got: data.len() as u64 });
+            return Err(SampleError::DataLength { dtype, dims, needed, len: data.len() as u64 });
         }
         Ok(Tensor { dtype, dims, data })
     }
@@ -203,14 +203,14 @@ pub enum SampleError {
         dims: Dims,
     },
     /// The bytes end too early.
-    #[error("the sample ends after {got} bytes, inside {part}, which needs {needed}")]
+    #[error("the sample ends after {len} bytes, inside {part}, which needs {needed}")]
     Truncated {
         /// Where the end was met.
         part: SamplePart,
         /// Bytes up to the end of that part.
         needed: u64,
         /// Number of bytes that there are.
-        got: usize,
+        len: usize,
     },
     /// A padding byte is not zero.
     #[error("byte {at} is padding and not zero")]
@@ -222,7 +222,7 @@ pub enum SampleError {
     #[error("{0} bytes follow the last tensor")]
     Trailing(usize),
     /// The data of a tensor do not have the length that its type and dimensions ask for.
-    #[error("{dtype}{dims} has {needed} bytes of data, not {got}")]
+    #[error("{dtype}{dims} has {needed} bytes of data, not {len}")]
     DataLength {
         /// The type of the elements.
         dtype: DType,
@@ -231,7 +231,7 @@ pub enum SampleError {
         /// Number of bytes that type and dimensions ask for.
         needed: u64,
         /// Number of bytes that there are.
-        got: u64,
+        len: u64,
     },
 }
 
@@ -349,7 +349,7 @@ impl Spans {
 }
 
 fn header<const N: usize>(sample: &[u8], at: &mut usize) -> Result<[u8; N], SampleError> {
-    let Some(bytes) = sample.get(*at..).and_then(|rest| rest.first_chunk()) else {
+    let Some(bytes) = sample.get(*at..).and_then(|tail| tail.first_chunk()) else {
         return Err(truncated(sample, SamplePart::Header, (*at + N) as u64));
     };
     *at += N;
@@ -385,7 +385,7 @@ fn data(sample: &[u8], at: usize, tensor: usize, dtype: DType, dims: &Dims) -> R
 }
 
 fn truncated(sample: &[u8], part: SamplePart, needed: u64) -> SampleError {
-    SampleError::Truncated { part, needed, got: sample.len() }
+    SampleError::Truncated { part, needed, len: sample.len() }
 }
 
 #[cfg(test)]

@@ -52,8 +52,8 @@ impl From<Setting> for v1::Setting {
 
 /// The setting as the node reports it, with its texts made fit to be shown.
 impl From<v1::Setting> for Setting {
-    fn from(told: v1::Setting) -> Setting {
-        let v1::Setting { name, value, shapes_answers } = told;
+    fn from(message: v1::Setting) -> Setting {
+        let v1::Setting { name, value, shapes_answers } = message;
         Setting { name: printable(&name), value: printable(&value), shapes_answers }
     }
 }
@@ -67,12 +67,12 @@ impl From<Build> for v1::Build {
 
 /// The build as the node reports it, with its texts made fit to be shown.
 impl From<v1::Build> for Build {
-    fn from(told: v1::Build) -> Build {
+    fn from(message: v1::Build) -> Build {
         Build {
-            version: printable(&told.version),
-            revision: printable(&told.revision),
-            image_digest: printable(&told.image_digest),
-            features: told.features.iter().map(|feature| printable(feature)).collect(),
+            version: printable(&message.version),
+            revision: printable(&message.revision),
+            image_digest: printable(&message.image_digest),
+            features: message.features.iter().map(|feature| printable(feature)).collect(),
         }
     }
 }

@@ -75,8 +75,9 @@ pub fn duration_ns(duration: Duration) -> u64 {
 
 /// The stages as a SUT node reports them; `inflate_ns` is 0.
 impl From<v1::Stages> for Stages {
-    fn from(told: v1::Stages) -> Stages {
-        let v1::Stages { decode_ns, preprocess_ns, queue_ns, batch_ns, inference_ns, postprocess_ns, encode_ns } = told;
+    fn from(message: v1::Stages) -> Stages {
+        let v1::Stages { decode_ns, preprocess_ns, queue_ns, batch_ns, inference_ns, postprocess_ns, encode_ns } =
+            message;
         Stages { decode_ns, preprocess_ns, queue_ns, batch_ns, inference_ns, postprocess_ns, encode_ns, inflate_ns: 0 }
     }
 }

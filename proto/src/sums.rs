@@ -38,10 +38,10 @@ impl<R: Read> Summing<R> {
 
 impl<R: Read> Read for Summing<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(into)?;
-        self.sum.update(&into[..read]);
-        self.bytes += read as u64;
-        Ok(read)
+        let count = self.inner.read(into)?;
+        self.sum.update(&into[..count]);
+        self.bytes += count as u64;
+        Ok(count)
     }
 }
 

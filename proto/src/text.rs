@@ -27,11 +27,11 @@ pub fn printable(text: &str) -> String {
 
 /// The same as [`printable`], cut off after `max_chars` characters.
 pub fn printable_within(text: &str, max_chars: usize) -> String {
-    let mut shown: String = text.chars().take(max_chars).map(|c| if is_hidden(c) { '\u{fffd}' } else { c }).collect();
+    let mut line: String = text.chars().take(max_chars).map(|c| if is_hidden(c) { '\u{fffd}' } else { c }).collect();
     if text.chars().nth(max_chars).is_some() {
-        shown.push_str("...");
+        line.push_str("...");
     }
-    shown
+    line
 }
 
 /// Most of what [`few`] names one by one.
@@ -39,10 +39,10 @@ pub const FEW: usize = 8;
 
 /// A list in a sentence, with `between` between its parts: the first eight of it, and how many there are beside them.
 pub fn few(all: &[impl AsRef<str>], between: &str) -> String {
-    let shown: Vec<&str> = all.iter().take(FEW).map(AsRef::as_ref).collect();
-    let more = all.len() - shown.len();
+    let names: Vec<&str> = all.iter().take(FEW).map(AsRef::as_ref).collect();
+    let more = all.len() - names.len();
     let behind = if more > 0 { format!("{between}and {more} more") } else { String::new() };
-    shown.join(between) + &behind
+    names.join(between) + &behind
 }
 
 /// Returns true for a character that is not seen, or that changes how others are seen. These are control characters,

@@ -173,7 +173,7 @@ fn filters_find_what_they_are_for() {
 #[test]
 fn the_same_bytes_are_encoded_the_same_whatever_came_before() {
     // Words of a small vocabulary: more repetitions than any match finder keeps, so that it has to choose.
-    let words = |len: usize, seed: u64| {
+    let sentence = |len: usize, seed: u64| {
         let mut state = seed;
         let mut next = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -186,9 +186,9 @@ fn the_same_bytes_are_encoded_the_same_whatever_came_before() {
         let mut used = Encoder::new(codec);
         for (seed, len) in [(1, 20), (2, 5_000), (3, 150_000), (4, 80_000), (5, 3_000)] {
             let layout = Layout::Elements { element_bytes: 4 };
-            used.encode(&words(len + 1_000, seed + 10), layout).unwrap();
-            let encoded = used.encode(&words(len, seed), layout).unwrap();
-            assert!(encoded == encode(codec, &words(len, seed), layout), "{codec} {len}");
+            used.encode(&sentence(len + 1_000, seed + 10), layout).unwrap();
+            let encoded = used.encode(&sentence(len, seed), layout).unwrap();
+            assert!(encoded == encode(codec, &sentence(len, seed), layout), "{codec} {len}");
         }
     }
 }
@@ -243,11 +243,11 @@ fn sizes_are_checked_before_memory_is_taken() {
         }
         let mut exact = Inflater::new(codec, raw.len() as u64);
         assert_eq!(exact.inflate(encoded.clone().into()).unwrap(), raw);
-        let told = Inflater::new(codec, raw.len() as u64 - 1).inflate(encoded.into()).unwrap_err().to_string();
-        assert!(told.starts_with(&codec.to_string()) && told.contains(&raw.len().to_string()), "{told}");
+        let message = Inflater::new(codec, raw.len() as u64 - 1).inflate(encoded.into()).unwrap_err().to_string();
+        assert!(message.starts_with(&codec.to_string()) && message.contains(&raw.len().to_string()), "{message}");
     }
-    let told = Inflater::new(Codec::None, 3).inflate(Bytes::from_static(b"four")).unwrap_err().to_string();
-    assert!(told.contains("4 bytes") && told.contains("3 are allowed"), "{told}");
+    let message = Inflater::new(Codec::None, 3).inflate(Bytes::from_static(b"four")).unwrap_err().to_string();
+    assert!(message.contains("4 bytes") && message.contains("3 are allowed"), "{message}");
 }
 
 /// A frame of a few bytes that says it is a gigabyte: its body could not hold it.
@@ -263,8 +263,8 @@ fn bombs_are_seen_by_their_size() {
         ("lz4", &[], vec![0xff; 60]),
     ] {
         let bomb = [&len.to_le_bytes()[..], &[0; 4], filter, &body].concat();
-        let told = Inflater::new(codec(name), len).inflate(bomb.into()).unwrap_err().to_string();
-        assert!(told.contains("at most"), "{told}");
+        let message = Inflater::new(codec(name), len).inflate(bomb.into()).unwrap_err().to_string();
+        assert!(message.contains("at most"), "{message}");
     }
 }
 
@@ -281,12 +281,12 @@ fn real_repetition_is_no_bomb() {
 #[test]
 fn frames_of_other_codecs_are_refused() {
     let raw = images(&[20, 20, 3]);
-    for made in with_frames() {
-        let encoded = encode(made, &raw, Layout::Sample);
-        for read in with_frames().filter(|&read| read != made) {
-            refused(read, encoded.clone());
+    for own in with_frames() {
+        let encoded = encode(own, &raw, Layout::Sample);
+        for other in with_frames().filter(|&other| other != own) {
+            refused(other, encoded.clone());
         }
-        refused(made, raw.clone());
+        refused(own, raw.clone());
     }
 }
 
@@ -295,11 +295,11 @@ fn encoders_say_what_they_do_not_take() {
     let no_sample = Bytes::from_static(b"\xff\xffnot a sample");
     for name in ["shuffle-zstd", "delta-zstd:3"] {
         let mut encoder = Encoder::new(codec(name));
-        let told = encoder.encode(&no_sample, Layout::Sample).unwrap_err().to_string();
-        assert!(told.contains("not a sample: 255 tensors") && told.contains(name), "{told}");
+        let message = encoder.encode(&no_sample, Layout::Sample).unwrap_err().to_string();
+        assert!(message.contains("not a sample: 255 tensors") && message.contains(name), "{message}");
         for element_bytes in [0, 9] {
-            let told = encoder.encode(&no_sample, Layout::Elements { element_bytes }).unwrap_err().to_string();
-            assert!(told.contains("1 to 8"), "{told}");
+            let message = encoder.encode(&no_sample, Layout::Elements { element_bytes }).unwrap_err().to_string();
+            assert!(message.contains("1 to 8"), "{message}");
         }
         encoder.encode(&images(&[2, 2, 3]), Layout::Sample).unwrap();
     }

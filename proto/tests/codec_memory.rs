@@ -52,15 +52,15 @@ fn a_codec_takes_what_it_says_and_keeps_nothing_large() {
     for name in ["zstd", "lz4", "shuffle-zstd", "delta-zstd"] {
         let codec: Codec = name.parse().unwrap();
         let mut encoder = Encoder::new(codec);
-        let (frame, _, kept) = counted(|| encoder.encode(&raw, Layout::Sample).unwrap());
-        assert!(kept < frame.len() + SMALL, "{name}: the encoder keeps {kept} bytes");
+        let (frame, _, memory_bytes) = counted(|| encoder.encode(&raw, Layout::Sample).unwrap());
+        assert!(memory_bytes < frame.len() + SMALL, "{name}: the encoder keeps {memory_bytes} bytes");
 
         let mut inflater = Inflater::new(codec, 1 << 30);
-        let said = codec.inflating_bytes(&frame) as usize;
-        let (inflated, most, kept) = counted(|| inflater.inflate(frame.clone()).unwrap());
+        let declared_bytes = codec.inflating_bytes(&frame) as usize;
+        let (inflated, most, memory_bytes) = counted(|| inflater.inflate(frame.clone()).unwrap());
         assert_eq!(inflated.len(), raw.len());
-        assert!(most < said + SMALL, "{name}: {most} bytes, said were {said}");
-        assert!(kept < inflated.len() + SMALL, "{name}: the inflater keeps {kept} bytes");
+        assert!(most < declared_bytes + SMALL, "{name}: {most} bytes, said were {declared_bytes}");
+        assert!(memory_bytes < inflated.len() + SMALL, "{name}: the inflater keeps {memory_bytes} bytes");
 
         // A frame beyond the bound takes nothing, neither does one that cannot be as large as it says.
         let mut bounded = Inflater::new(codec, raw.len() as u64 - 1);

@@ -27,11 +27,11 @@ fn generated_code_is_fresh() {
         let build = tonic_prost_build::configure().bytes(".").skip_debug(SECRET).out_dir(out.path());
         build.compile_fds(descriptors).unwrap();
         let fresh = std::fs::read_to_string(out.path().join(name)).unwrap();
-        let kept = root.join("src/gen").join(name);
+        let path = root.join("src/gen").join(name);
         if std::env::var_os("LON_BLESS").is_some() {
-            std::fs::write(&kept, &fresh).unwrap();
+            std::fs::write(&path, &fresh).unwrap();
         }
-        let checked_in = std::fs::read_to_string(&kept).unwrap_or_default();
+        let checked_in = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(fresh == checked_in, "src/gen/{name} is stale: LON_BLESS=1 cargo test -p lon-proto --test generated");
     }
 }

@@ -49,7 +49,7 @@ fn cost_ns(burst: u64) -> nix::Result<f64> {
             back.message(black_box(40), black_box(8));
         }
         let counters = black_box(&counters);
-        counters.sent(black_box(&out));
+        counters.add_burst(black_box(&out));
         counters.received(black_box(&back));
     }
     let took = processor_time()? - started;

@@ -120,7 +120,7 @@ pub enum ConnectError {
         reason: String,
     },
     /// A node does not have the model that a tenant names.
-    #[error("SUT node {name} ({address}) has no model '{model}'; {}", known_models(known))]
+    #[error("SUT node {name} ({address}) has no model '{model}'; {}", model_list(models))]
     NoTenantModel {
         /// The node's name.
         name: String,
@@ -129,10 +129,10 @@ pub enum ConnectError {
         /// Name of the model, as the tenant gives it.
         model: String,
         /// Names of the node's models; empty where it knows no tenants.
-        known: Vec<String>,
+        models: Vec<String>,
     },
     /// A node does not have the codec.
-    #[error("SUT node {name} ({address}) does not know the codec '{codec}' {of}; it knows: {known}")]
+    #[error("SUT node {name} ({address}) does not know the codec '{codec}' {of}; it knows: {codecs}")]
     Codec {
         /// The node's name.
         name: String,
@@ -143,7 +143,7 @@ pub enum ConnectError {
         /// Purpose of the codec.
         of: &'static str,
         /// The names of the node's own codecs.
-        known: String,
+        codecs: String,
     },
     /// A server does not have the model, or does not have it yet.
     #[error("server {name} ({address}): model '{model}' is not ready: {reason} ({advice})")]
@@ -245,10 +245,10 @@ impl ConnectError {
 }
 
 /// The models that a node has, for one who named another.
-fn known_models(known: &[String]) -> String {
-    match known {
+fn model_list(models: &[String]) -> String {
+    match models {
         [] => "it knows no tenants: it is of an earlier version, or no SUT node".to_owned(),
-        known => format!("it has: {} (sut-node serve --backend NAME=...)", known.join(", ")),
+        models => format!("it has: {} (sut-node serve --backend NAME=...)", models.join(", ")),
     }
 }
 
@@ -307,9 +307,9 @@ mod tests {
     #[test]
     fn a_connection_that_breaks_off_has_words_for_people() {
         let of_library = Status::unknown("h2 protocol error: error reading a body from connection");
-        let told = failure_of(&of_library).to_string();
-        assert!(told.contains("it broke off without a word: the node's process has ended"), "{told}");
-        assert!(!told.contains("h2"), "{told}");
+        let message = failure_of(&of_library).to_string();
+        assert!(message.contains("it broke off without a word: the node's process has ended"), "{message}");
+        assert!(!message.contains("h2"), "{message}");
         let own = Status::unknown("the model is gone");
         assert_eq!(failure_of(&own), NodeFailure::Connection("the model is gone".to_owned()));
     }

@@ -113,8 +113,8 @@ mod tests {
             error: "\u{1b}[31m".to_owned(),
             ..ProbePeerResponse::default()
         };
-        let read = PeerFound::read(more, &order());
-        assert_eq!((read.name.as_str(), read.sent_bits_per_s.len()), ("", 3));
-        assert!(!read.error.unwrap().contains('\u{1b}'));
+        let measurement = PeerFound::read(more, &order());
+        assert_eq!((measurement.name.as_str(), measurement.sent_bits_per_s.len()), ("", 3));
+        assert!(!measurement.error.unwrap().contains('\u{1b}'));
     }
 }

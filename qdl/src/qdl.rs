@@ -19,7 +19,7 @@ use crate::account::inflated::Inflated;
 use crate::carry::{Connection, Driver, Endpoint, IoDriver, Opened};
 use crate::config::{Config, RunConfig};
 use crate::control::{
-    Claim, Claimed, Control, Described, NodeDescription, Peer, Purpose, Reach, RunCodecs, SutName, Tenant, Wanted,
+    Claim, ClaimTarget, Claimed, Control, Described, NodeDescription, Peer, Purpose, Reach, RunCodecs, SutName, Tenant,
     claim_all, many,
 };
 use crate::dispatch::{AnswerRule, Dispatcher, Expected, Inflaters, Inflating, Node, warm};
@@ -104,7 +104,7 @@ impl Qdl {
 
     /// The machine that this program runs on, with ids that can be compared with those of the nodes' machines.
     pub fn here(&self) -> Host {
-        Machine::here().told(&self.nonce)
+        Machine::here().host_for(&self.nonce)
     }
 
     /// The SUT's name, from a round trip to every node made by this very call.
@@ -159,20 +159,20 @@ impl Qdl {
         let run_id = new_run_id()?;
         let is_probe = matches!(purpose, Purpose::Probe);
         let claim = Claim { run_id: run_id.clone(), client: self.config.client.clone(), purpose };
-        let wanted = self.wanted(|_| claim.clone());
-        let terms = self.claim(&run_id, wanted)?;
+        let targets = self.claim_targets(|_| claim.clone());
+        let terms = self.claim(&run_id, targets)?;
         self.open(config, sink, &terms.concat(), is_probe, 1)
     }
 
     /// Returns the nodes that are to be claimed, each with its claim, in their order.
-    pub(crate) fn wanted(&self, claim: impl Fn(usize) -> Claim) -> Vec<Wanted> {
+    pub(crate) fn claim_targets(&self, claim: impl Fn(usize) -> Claim) -> Vec<ClaimTarget> {
         let nodes = self.peers.iter().zip(&self.descriptions).enumerate();
-        let wanted = nodes.map(|(index, (peer, node))| Wanted {
+        let targets = nodes.map(|(index, (peer, node))| ClaimTarget {
             peer: Arc::clone(peer),
             name: node.name.clone(),
             claim: claim(index),
         });
-        wanted.collect()
+        targets.collect()
     }
 
     /// Opens the streams of a run, of `tenants` in all, for which the nodes are claimed. When that fails, the claims
@@ -187,8 +187,8 @@ impl Qdl {
     ) -> Result<Run, ConnectError> {
         let rules = self.rules(is_probe, config.max_answer_bytes);
         let share_bytes = UNFINISHED_BYTES / (claimed.len() * tenants).max(1) as u64;
-        let begun = self.begin_claimed(config, sink, claimed, rules, share_bytes);
-        let (run, opened) = begun.inspect_err(|_| self.let_go(claimed))?;
+        let outcome = self.begin_claimed(config, sink, claimed, rules, share_bytes);
+        let (run, opened) = outcome.inspect_err(|_| self.let_go(claimed))?;
         let outcomes = run.wait_open(opened);
         let mut failed = outcomes.into_iter().filter_map(|(node, outcome)| Some((node, outcome.err()?)));
         match failed.next() {
@@ -258,20 +258,20 @@ impl Qdl {
     }
 
     /// Claims all nodes or none; returns the terms of each for its tenants.
-    pub(crate) fn claim(&self, run_id: &Bytes, wanted: Vec<Wanted>) -> Result<Vec<Vec<Claimed>>, ConnectError> {
+    pub(crate) fn claim(&self, run_id: &Bytes, targets: Vec<ClaimTarget>) -> Result<Vec<Vec<Claimed>>, ConnectError> {
         let deadline = clock::now() + self.config.wait_ready;
-        let names: Vec<String> = wanted.iter().map(|node| node.name.clone()).collect();
+        let names: Vec<String> = targets.iter().map(|node| node.name.clone()).collect();
         let addresses: Vec<NodeAddress> = self.descriptions.iter().map(|node| node.address.clone()).collect();
         let claimed = self.control.wait(async move {
-            let claimed = claim_all(&wanted, deadline).await?;
-            let nodes = wanted.iter().zip(&claimed).zip(addresses);
-            let unusable = |((node, terms), address): ((&Wanted, &Vec<Claimed>), NodeAddress)| {
+            let claimed = claim_all(&targets, deadline).await?;
+            let nodes = targets.iter().zip(&claimed).zip(addresses);
+            let unusable = |((node, terms), address): ((&ClaimTarget, &Vec<Claimed>), NodeAddress)| {
                 let field = terms.iter().find_map(|tenant| tenant.zero)?;
                 Some(ConnectError::NoBound { name: node.name.clone(), address, field })
             };
             let unusable = { nodes }.find_map(unusable);
             if let Some(error) = unusable {
-                many::all(wanted.iter().zip(&claimed).map(|(node, terms)| node.let_go(terms))).await;
+                many::all(targets.iter().zip(&claimed).map(|(node, terms)| node.let_go(terms))).await;
                 return Err(error);
             }
             Ok(claimed)
@@ -359,12 +359,12 @@ fn no_control_thread<T>() -> Result<T, ConnectError> {
 
 /// Names must be there, usable in a list, and unique.
 fn check_names(names: &[String], addresses: &[NodeAddress]) -> Result<(), ConnectError> {
-    let mut seen = HashMap::new();
+    let mut owners = HashMap::new();
     for (name, address) in names.iter().zip(addresses) {
         if name.parse::<NodeName>().is_err() {
             return Err(ConnectError::BadName { address: address.clone(), name: printable(name) });
         }
-        if let Some(first) = seen.insert(name, address) {
+        if let Some(first) = owners.insert(name, address) {
             let (name, first, second) = (name.clone(), first.clone(), address.clone());
             return Err(ConnectError::DuplicateName { name, first, second });
         }
@@ -374,17 +374,16 @@ fn check_names(names: &[String], addresses: &[NodeAddress]) -> Result<(), Connec
 
 /// Every node must have the codec. Every node has the codec `none`, also when it does not list it.
 fn check_codec(nodes: &[NodeDescription], codec: &'static str, of: &'static str) -> Result<(), ConnectError> {
-    let lacks =
-        |node: &&NodeDescription| codec != Codec::None.name() && !node.codecs.iter().any(|known| known == codec);
+    let lacks = |node: &&NodeDescription| codec != Codec::None.name() && !node.codecs.iter().any(|own| own == codec);
     match nodes.iter().find(lacks) {
         None => Ok(()),
         Some(NodeDescription { name, address, codecs, .. }) => {
-            let mut known = if codecs.is_empty() { "none".to_owned() } else { codecs.join(", ") };
+            let mut names = if codecs.is_empty() { "none".to_owned() } else { codecs.join(", ") };
             if codec == Codec::Original.name() {
-                known.push_str("; files are decoded by a node that is started with --preprocess");
+                names.push_str("; files are decoded by a node that is started with --preprocess");
             }
             let (name, address) = (name.clone(), address.clone());
-            Err(ConnectError::Codec { name, address, codec, of, known })
+            Err(ConnectError::Codec { name, address, codec, of, codecs: names })
         }
     }
 }

@@ -154,7 +154,7 @@ impl Run {
         self.control.spawn(async move {
             while !dispatcher.all_sent() {
                 // The pause is for safety: lanes notify when they have nothing left to send.
-                let _ = tokio::time::timeout(Duration::from_millis(50), dispatcher.sent.notified()).await;
+                let _ = tokio::time::timeout(Duration::from_millis(50), dispatcher.sent_signal.notified()).await;
             }
             dispatcher.flushing.store(false, SeqCst);
             type Flushed<'a> = (&'a Node, (Arc<dyn Peer>, RunPass));
@@ -243,9 +243,9 @@ impl Run {
             }
         };
         let calls: Vec<_> = self.dispatcher.nodes.iter().zip(self.peers.iter().zip(&self.passes)).map(ask).collect();
-        let asked = async move { many::all(calls.into_iter()).await };
+        let answers = async move { many::all(calls.into_iter()).await };
         let silent = || vec![Err("the control thread is gone".to_owned()); self.dispatcher.nodes.len()];
-        self.control.wait(asked).unwrap_or_else(silent)
+        self.control.wait(answers).unwrap_or_else(silent)
     }
 
     /// Ends the parts in the order in which answers pass them, so that no part gets an answer after its end.

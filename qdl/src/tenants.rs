@@ -56,12 +56,12 @@ impl Qdl {
             }
         }
         let run_id = new_run_id()?;
-        let wanted = nodes.wanted(|place| {
+        let targets = nodes.claim_targets(|place| {
             let of_node = tenants.iter().filter(|tenant| has(tenant, &nodes.nodes()[place]));
             let purpose = Purpose::Tenants(of_node.map(TenantStart::terms).collect());
             Claim { run_id: run_id.clone(), client: self.config.client.clone(), purpose }
         });
-        let terms = nodes.claim(&run_id, wanted)?;
+        let terms = nodes.claim(&run_id, targets)?;
         let terms = of_tenants(&nodes, &tenants, terms);
         open_all(tenants, terms)
     }
@@ -93,13 +93,13 @@ fn of_tenants(nodes: &Qdl, tenants: &[TenantStart<'_>], terms: Vec<Vec<Claimed>>
 fn open_all(tenants: Vec<TenantStart<'_>>, terms: Vec<Vec<Claimed>>) -> Result<Vec<Run>, ConnectError> {
     let count = tenants.len();
     let mut runs = Vec::with_capacity(count);
-    let mut left = tenants.into_iter().zip(terms);
-    while let Some((TenantStart { qdl, config, sink, .. }, claimed)) = left.next() {
+    let mut starts = tenants.into_iter().zip(terms);
+    while let Some((TenantStart { qdl, config, sink, .. }, claimed)) = starts.next() {
         match qdl.open(&config, sink, &claimed, false, count) {
             Ok(run) => runs.push(run),
             Err(error) => {
                 runs.into_iter().for_each(|run: Run| drop(run.end()));
-                left.for_each(|(tenant, claimed)| tenant.qdl.let_go(&claimed));
+                starts.for_each(|(tenant, claimed)| tenant.qdl.let_go(&claimed));
                 return Err(error);
             }
         }

@@ -37,15 +37,15 @@ fn socket_bytes_are_those_of_the_wire() {
         {
             let expected = bytes_on_wire - packets * head;
             for end in ["loadgen", "sut"] {
-                let mut told = bytes(&report.at("/nodes/0"), "socket", direction, end);
+                let mut end_bytes = bytes(&report.at("/nodes/0"), "socket", direction, end);
                 let is_sender = (end == "loadgen") == (direction == "ingress");
                 if transport == "quic" && is_sender {
                     // The sender counts each packet that it hands to the kernel. A packet that a full link dropped
                     // never crossed it.
-                    told -= report.count(&format!("/nodes/0/retransmits/{end}")) * QUIC_PACKET_BYTES;
+                    end_bytes -= report.count(&format!("/nodes/0/retransmits/{end}")) * QUIC_PACKET_BYTES;
                 }
-                let off = told.abs_diff(expected) as f64 / expected as f64;
-                assert!(off < 0.02, "{transport} {direction}: {end} says {told}, the wire {expected}: {report}");
+                let off = end_bytes.abs_diff(expected) as f64 / expected as f64;
+                assert!(off < 0.02, "{transport} {direction}: {end} says {end_bytes}, the wire {expected}: {report}");
             }
         }
     }

@@ -49,18 +49,18 @@ fn twelve_cells_over_a_shaped_link_are_made_once_each_though_the_campaign_is_kil
     let hosts = [1, 2].map(|number| fabric.host(number).address().to_string()).join(",");
     let launch = format!("{} {{host}}", launcher.display());
     let (file, out) = (file.to_str().unwrap(), above.path().join("out"));
-    let words = ["campaign", "run", file, "--hosts", &hosts, "--launch", &launch];
-    let first = LoadGen::start_in(fabric.host(0), &[], &words);
-    let begun = Instant::now();
+    let args = ["campaign", "run", file, "--hosts", &hosts, "--launch", &launch];
+    let first = LoadGen::start_in(fabric.host(0), &[], &args);
+    let start = Instant::now();
     while records(&out).len() < 5 {
-        assert!(begun.elapsed() < PATIENCE, "{:?}", records(&out));
+        assert!(start.elapsed() < PATIENCE, "{:?}", records(&out));
         std::thread::sleep(Duration::from_millis(50));
     }
     first.signal(Signal::SIGKILL);
     assert_eq!(first.finish().code, None);
     let before = records(&out);
     assert!((5..12).contains(&before.len()), "{}", before.len());
-    let second = LoadGen::start_in(fabric.host(0), &[], &words).finish();
+    let second = LoadGen::start_in(fabric.host(0), &[], &args).finish();
     assert!(matches!(second.code, Some(0 | 3)), "{second:?}");
     let after = records(&out);
     assert_eq!(after.iter().map(|(folder, _)| folder).collect::<BTreeSet<_>>().len(), 12);

@@ -35,8 +35,8 @@ fn packets_are_those_of_the_wire_when_offload_is_off() {
     let mean_bytes = || {
         let before = fabric.host(0).counters();
         iperf::goodput_bits_per_s(fabric.host(0), fabric.host(1), Direction::Up, 1);
-        let sent = fabric.host(0).counters().since(before);
-        sent.tx_bytes / sent.tx_packets
+        let counters = fabric.host(0).counters().since(before);
+        counters.tx_bytes / counters.tx_packets
     };
     let with = mean_bytes();
     fabric.hosts().iter().for_each(lon_tests::fabric::Host::offload_off);

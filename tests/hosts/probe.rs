@@ -37,9 +37,9 @@ fn assert_agrees_with_iperf3(rate_mbit_s: u32) {
         let ratios = || {
             let link =
                 [Direction::Up, Direction::Down].map(|direction| iperf::goodput_bits_per_s(near, far, direction, 1));
-            let said = probe_over(near, &node.address, transport);
-            let said = ["up", "down"].map(|key| said.number(&format!("/nodes/0/goodput_gbit_s/{key}")) * 1e9);
-            [said[0] / link[0], said[1] / link[1]]
+            let document = probe_over(near, &node.address, transport);
+            let rates = ["up", "down"].map(|key| document.number(&format!("/nodes/0/goodput_gbit_s/{key}")) * 1e9);
+            [rates[0] / link[0], rates[1] / link[1]]
         };
         let verdict = medians_within(0.97..=1.03, 5, ratios);
         assert_eq!(verdict, Ok(()), "{rate_mbit_s} Mbit/s, {transport}");
@@ -64,23 +64,23 @@ fn a_probe_of_three_nodes_says_what_one_link_carries_to_all() {
     let fabric = fabric(4, 100);
     let nodes = [1, 2, 3].map(|host| SutNode::start_in(fabric.host(host), &format!("n{host}"), "null", &[]));
     let sut = sut(&nodes);
-    let said = probe_over(fabric.host(0), &sut, "grpc");
-    assert_eq!(said.items("/nodes").len(), 3, "{said}");
-    for node in said.items("/nodes") {
+    let document = probe_over(fabric.host(0), &sut, "grpc");
+    assert_eq!(document.items("/nodes").len(), 3, "{document}");
+    for node in document.items("/nodes") {
         for key in ["up", "down", "both"] {
-            assert!(node.number(&format!("/goodput_gbit_s/{key}")) > 0.05, "{said}");
+            assert!(node.number(&format!("/goodput_gbit_s/{key}")) > 0.05, "{document}");
         }
         for sizes in node.items("/rtt_ns") {
             let [p50, p90, p99] = ["/p50", "/p90", "/p99"].map(|p| sizes.count(p));
-            assert!(0 < p50 && p50 <= p90 && p90 <= p99, "{said}");
+            assert!(0 < p50 && p50 <= p90 && p90 <= p99, "{document}");
         }
         // A queue of 25 ms stands in front of a saturated link.
         let idle = node.items("/rtt_ns")[0].count("/p50");
-        assert!(node.count("/loaded_rtt_ns/p50") > idle, "{said}");
+        assert!(node.count("/loaded_rtt_ns/p50") > idle, "{document}");
     }
     // The LoadGen node's own link bounds them together.
-    let together = said.number("/together/goodput_gbit_s/up");
-    assert!((0.08..0.1).contains(&together), "{said}");
+    let together = document.number("/together/goodput_gbit_s/up");
+    assert!((0.08..0.1).contains(&together), "{document}");
 }
 
 /// The required, the carried, the probed and the claimed rates are figures of one link, and agree.
@@ -90,7 +90,7 @@ fn a_run_with_a_probe_says_what_it_required_and_what_the_link_carried() {
     let fabric = fabric(2, 100);
     let (near, far) = (fabric.host(0), fabric.host(1));
     let node = SutNode::start_in(far, "a", "null", &[]);
-    let mut seen = None;
+    let mut last_run = None;
     let ratios = || {
         let link_gbit_s = iperf::goodput_bits_per_s(near, far, Direction::Up, 2) / 1e9;
         let test = TestRun::of("resnet50", "Offline").args(&["--dataset", "synthetic:u8[3,224,224]x64", "--probe"]);
@@ -99,12 +99,12 @@ fn a_run_with_a_probe_says_what_it_required_and_what_the_link_carried() {
         let report = folder.network_report();
         let [probed, carried] =
             ["probed", "carried"].map(|what| report.number(&format!("/bandwidth_gbit_s/{what}/ingress")) / link_gbit_s);
-        seen = Some((finished, folder, report));
+        last_run = Some((finished, folder, report));
         [probed, carried]
     };
     // To the per cent: another test.
     assert_eq!(medians_within(0.95..=1.05, 5, ratios), Ok(()), "probed and carried, of what iperf3 carried");
-    let (finished, folder, report) = seen.unwrap();
+    let (finished, folder, report) = last_run.unwrap();
     let bandwidth = report.at("/bandwidth_gbit_s");
     let required = bandwidth.number("/required/ingress");
     let needed = folder.result()["metric"]["value"].as_f64().unwrap() * IMAGE_BYTES * 8.0 / 1e9;
@@ -167,9 +167,9 @@ fn an_asymmetric_link_is_seen_as_one() {
         let link = [Direction::Up, Direction::Down].map(|direction| iperf::goodput_bits_per_s(near, far, direction, 1));
         let finished = probe(near, &node.address, &["--duration", "1s", "--sizes", "64"]);
         assert_eq!(finished.code, Some(0), "{finished:?}");
-        let said = json(&finished);
-        let [up, down] = ["up", "down"].map(|key| said.number(&format!("/nodes/0/goodput_gbit_s/{key}")) * 1e9);
-        assert!(down > 3.0 * up, "{said}");
+        let document = json(&finished);
+        let [up, down] = ["up", "down"].map(|key| document.number(&format!("/nodes/0/goodput_gbit_s/{key}")) * 1e9);
+        assert!(down > 3.0 * up, "{document}");
         [up / link[0], down / link[1]]
     };
     assert_eq!(medians_within(0.97..=1.03, 3, ratios), Ok(()), "of what iperf3 carried");
@@ -189,11 +189,11 @@ fn a_sweep_of_connections_agrees_with_as_many_streams_of_iperf3() {
             [1, 4].map(|streams| iperf::goodput_of_streams_bits_per_s(near, far, Direction::Up, SECONDS, streams));
         let finished = probe(near, &node.address, &["--duration", "2s", "--sizes", "64", "--connections", "1,4"]);
         assert_eq!(finished.code, Some(0), "{finished:?}");
-        let said = json(&finished);
-        let tried = said.items("/nodes/0/by_connections");
+        let document = json(&finished);
+        let tried = document.items("/nodes/0/by_connections");
         let [one, four] = [0, 1].map(|at| tried[at].number("/up_gbit_s") * 1e9 / link[at]);
         // In most rounds: a single measurement of a second scatters by more than the difference that counts.
-        [one, four, said.number("/nodes/0/fills_with")]
+        [one, four, document.number("/nodes/0/fills_with")]
     };
     assert_eq!(medians_within(0.97..=1.03, 3, ratios), Ok(()), "of what iperf3 carried");
 }

@@ -18,12 +18,12 @@ fn whatever_happens_no_result_is_valid_that_should_not_be() {
     let seed = number("LON_NEMESIS_SEED").unwrap_or(now.as_secs());
     let lasts = Duration::from_secs(number("LON_NEMESIS_SECONDS").unwrap_or(120));
     println!("LON_NEMESIS_SEED={seed}, {lasts:?}");
-    let made = tempfile::tempdir().unwrap();
-    let kept = std::env::var_os("LON_NEMESIS_FOLDER");
-    let folder = kept.map_or_else(|| made.path().join("nemesis"), std::path::PathBuf::from);
+    let tempdir = tempfile::tempdir().unwrap();
+    let folder_variable = std::env::var_os("LON_NEMESIS_FOLDER");
+    let folder = folder_variable.map_or_else(|| tempdir.path().join("nemesis"), std::path::PathBuf::from);
     disturb(&folder, seed, lasts);
     let checked = Command::new(binary("nemesis-check")).arg(&folder).output().unwrap();
-    let said = String::from_utf8_lossy(&checked.stdout);
-    println!("{said}");
-    assert!(checked.status.success(), "LON_NEMESIS_SEED={seed}: {said}");
+    let output = String::from_utf8_lossy(&checked.stdout);
+    println!("{output}");
+    assert!(checked.status.success(), "LON_NEMESIS_SEED={seed}: {output}");
 }

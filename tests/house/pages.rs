@@ -75,7 +75,7 @@ fn fault(page: &str, link: &str, pages: &BTreeMap<String, Page>) -> Option<Strin
         return Some(format!("{page}: {link}: there is no {path}"));
     }
     let anchor = anchor?;
-    let has = pages.get(&path).is_some_and(|page| page.anchors.iter().any(|known| known == anchor));
+    let has = pages.get(&path).is_some_and(|page| page.anchors.iter().any(|candidate| candidate == anchor));
     (!has).then(|| format!("{page}: {link}: no heading of {path} has this anchor"))
 }
 
@@ -135,9 +135,9 @@ fn lines_and_sentences_are_short_and_begin_with_the_thing() {
     let mut faults = Vec::new();
     for (path, page) in pages().iter().filter(|(path, _)| PLAIN.iter().any(|plain| path.starts_with(plain))) {
         for sentence in &page.sentences {
-            let words = sentence.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)).count();
-            if words > MOST_WORDS {
-                faults.push(format!("{path}: {words} words: {sentence}"));
+            let word_count = sentence.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)).count();
+            if word_count > MOST_WORDS {
+                faults.push(format!("{path}: {word_count} words: {sentence}"));
             }
             if sentence.split_whitespace().next().is_some_and(|first| OPENERS.contains(&first)) {
                 faults.push(format!("{path}: opener: {sentence}"));

@@ -65,17 +65,17 @@ const PICTURES: [(&str, &[&str]); 9] = [
 #[test]
 fn pictures_of_the_guide_are_drawn_by_the_program() {
     let folder = TempDir::new().unwrap();
-    let drawn = folder.path().join("drawn.svg");
+    let picture = folder.path().join("drawn.svg");
     let mut faults = Vec::new();
     for (name, flags) in PICTURES {
-        let made = Command::new(binary("loadgen-node"))
+        let output = Command::new(binary("loadgen-node"))
             .args(["trace", "--benchmark", "digits", "--picture"])
-            .arg(&drawn)
+            .arg(&picture)
             .args(flags)
             .output()
             .unwrap();
-        assert!(made.status.success(), "{name}: {}", String::from_utf8_lossy(&made.stderr));
-        let svg = fs::read_to_string(&drawn).unwrap();
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        let svg = fs::read_to_string(&picture).unwrap();
         let path = repository(FOLDER).join(format!("{name}.svg"));
         if std::env::var_os("LON_BLESS").is_some() {
             fs::write(&path, &svg).unwrap();

@@ -51,7 +51,7 @@ fn the_reference_is_what_the_code_says() {
             fs::write(&path, &text).unwrap();
         }
         let there = fs::read_to_string(&path).unwrap_or_default();
-        let differs = there.lines().zip(text.lines()).find(|(there, said)| there != said);
+        let differs = there.lines().zip(text.lines()).find(|(there, line)| there != line);
         if there != text {
             faults.push(format!("{FOLDER}/{name} is not what the code says (LON_BLESS=1 writes it): {differs:?}"));
         }

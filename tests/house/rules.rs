@@ -8,16 +8,16 @@
 //! - `rooms`: what may use what; `places`: what may stand where;
 //! - `lengths`: of functions, files and lines; `docs`: of what the documentation says;
 //! - `openers`: first words of comments, and the length of their sentences;
-//! - `ignored`: which tests `cargo test` leaves out, and what runs them.
+//! - `long_tests`: which tests `cargo test` leaves out, and what runs them.
 
-use self::places::Wanted;
+use self::places::Pattern;
 use self::rooms::Floors;
 use self::sources::House;
 
 mod arrows;
 mod docs;
-mod ignored;
 mod lengths;
+mod long_tests;
 mod modules;
 mod openers;
 mod places;
@@ -134,7 +134,7 @@ const ROOMS: &[Floors] = &[
     },
     Floors {
         folder: "loadgen-node/world",
-        floors: &["mix net_world", "inbox pace stage_rows stall", "counts", "failures tally threads", "odd"],
+        floors: &["mix net_world", "inbox pace stage_rows stall", "counts", "failures tally threads", "odd_answers"],
     },
     Floors {
         folder: "loadgen-node",
@@ -189,11 +189,11 @@ const ROOMS: &[Floors] = &[
     },
 ];
 
-/// Fails when there are more faults than `left`, and shows them.
+/// Fails when there are more faults than `limit`, and shows them.
 #[track_caller]
-fn no_more_than(left: usize, rule: &str, faults: &[String]) {
-    println!("{rule}: {} faults, {left} allowed for now", faults.len());
-    assert!(faults.len() <= left, "{rule}: {} faults, {left} allowed:\n{}", faults.len(), faults.join("\n"));
+fn no_more_than(limit: usize, rule: &str, faults: &[String]) {
+    println!("{rule}: {} faults, {limit} allowed for now", faults.len());
+    assert!(faults.len() <= limit, "{rule}: {} faults, {limit} allowed:\n{}", faults.len(), faults.join("\n"));
 }
 
 /// Files and folders that may lie at the top: the agreed folders, and the files that are usual there. Build outputs and
@@ -285,7 +285,7 @@ fn module_lists_match_the_modules() {
 /// `cargo test` prints the reason of each test that it leaves out, which says how to run it.
 #[test]
 fn what_is_ignored_names_the_check_that_runs_it() {
-    no_more_than(0, "ignored tests", &ignored::faults(&House::here(), &ignored::checks()));
+    no_more_than(0, "ignored tests", &long_tests::faults(&House::here(), &long_tests::checks()));
 }
 
 #[test]
@@ -327,10 +327,10 @@ fn scenarios_are_chosen_in_their_rooms() {
         // Interactive is Server with other limits, and no scenario of the engine.
         "loadgen-node/src/submission/suites.rs",
         // Offline measures the rate that nodes can answer at once.
-        "loadgen-node/src/test_run/look.rs",
+        "loadgen-node/src/test_run/auto_tune.rs",
     ];
-    let found = places::outside(&House::here(), &Wanted::ChoiceOf("Scenario"), &allowed);
-    no_more_than(0, "choices of a scenario", &found);
+    let faults = places::outside(&House::here(), &Pattern::ChoiceOf("Scenario"), &allowed);
+    no_more_than(0, "choices of a scenario", &faults);
 }
 
 /// A transport is known by what it does: its file alone knows which it is.
@@ -345,8 +345,8 @@ fn transports_are_chosen_in_their_rooms() {
         "loadgen-node/src/commands/demo/",
         "tests/perf/",
     ];
-    let found = places::outside(&House::here(), &Wanted::ChoiceOf("Transport"), &allowed);
-    no_more_than(0, "choices of a transport", &found);
+    let faults = places::outside(&House::here(), &Pattern::ChoiceOf("Transport"), &allowed);
+    no_more_than(0, "choices of a transport", &faults);
 }
 
 #[test]
@@ -360,14 +360,14 @@ fn kserve_is_told_apart_in_its_rooms() {
         "loadgen-node/src/test_run/kserve.rs",
         "loadgen-node/src/cli/",
     ];
-    no_more_than(0, "choices by kserve", &places::outside(&House::here(), &Wanted::BranchOn("kserve"), &allowed));
+    no_more_than(0, "choices by kserve", &places::outside(&House::here(), &Pattern::BranchOn("kserve"), &allowed));
 }
 
 /// Documents are written and read by structs; JSON by hand is for what has no struct.
 #[test]
 fn json_is_made_by_structs() {
     let allowed = ["loadgen-node/engine/src/report/", "tests/perf/"];
-    no_more_than(0, "json! by hand", &places::outside(&House::here(), &Wanted::Macro("json"), &allowed));
+    no_more_than(0, "json! by hand", &places::outside(&House::here(), &Pattern::Macro("json"), &allowed));
 }
 
 /// Files of others are read by the one reader that knows limits and pipes; the kernel's own are no files of others.
@@ -398,7 +398,7 @@ fn files_are_read_in_one_place() {
         // They only start programs, and read what those wrote.
         "tests/perf/",
     ];
-    let reads = Wanted::PathOf(&[("fs", "read"), ("fs", "read_to_string"), ("fs", "copy"), ("File", "open")]);
+    let reads = Pattern::PathOf(&[("fs", "read"), ("fs", "read_to_string"), ("fs", "copy"), ("File", "open")]);
     no_more_than(0, "files read elsewhere", &places::outside(&House::here(), &reads, &allowed));
 }
 
@@ -406,7 +406,7 @@ fn files_are_read_in_one_place() {
 /// fields.
 #[test]
 fn events_of_the_log_have_fields() {
-    no_more_than(0, "log messages with values in them", &places::outside(&House::here(), &Wanted::LogText, &[]));
+    no_more_than(0, "log messages with values in them", &places::outside(&House::here(), &Pattern::LogText, &[]));
 }
 
 #[test]
@@ -433,8 +433,8 @@ fn samples_are_moved_by_one_clock() {
     let others = ["proto/net/src/clock.rs", "proto/net/src/quic/tests.rs"];
     for (path, source) in House::here().sources.iter().filter(|(path, _)| !others.contains(&path.as_str())) {
         let is_bound = read_it.iter().any(|place| path.starts_with(place));
-        let found = is_bound && (source.text.contains("Instant::now()") || source.text.contains(".elapsed()"));
-        assert!(!found, "{path} reads the clock past lon_net::clock");
+        let reads_clock = is_bound && (source.text.contains("Instant::now()") || source.text.contains(".elapsed()"));
+        assert!(!reads_clock, "{path} reads the clock past lon_net::clock");
     }
 }
 

@@ -27,13 +27,13 @@ fn files_of_variables_have_every_flag_once() {
     for (file, [program, command]) in FILES {
         let help = Command::new(binary(program)).args([command, "--help"]).output().unwrap().stdout;
         let help = String::from_utf8(help).unwrap();
-        let mut wanted: Vec<&str> = names(&help).collect();
-        wanted.sort_unstable();
-        wanted.dedup();
+        let mut flags: Vec<&str> = names(&help).collect();
+        flags.sort_unstable();
+        flags.dedup();
         let text = fs::read_to_string(repository(&format!("deploy/{file}"))).unwrap();
         let mut there: Vec<&str> = text.lines().filter_map(named).collect();
         there.sort_unstable();
-        assert_eq!(there, wanted, "deploy/{file} against {program} {command} --help");
+        assert_eq!(there, flags, "deploy/{file} against {program} {command} --help");
     }
 }
 

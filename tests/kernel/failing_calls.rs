@@ -88,15 +88,16 @@ impl Injected {
             let text = std::fs::read_to_string(self.calls.path()).unwrap();
             let is_beside = |line: &str| line.contains("[eventfd]") || line.contains("write(1<");
             // A call that other threads' calls came between stands in two lines; the first has the descriptor.
-            let begun = |number: usize, line: &str| {
+            let starts_beside = |number: usize, line: &str| {
                 let thread = line.split(' ').next().unwrap_or_default();
                 let before = text.lines().take(number).filter(|line| line.starts_with(thread));
                 before.filter(|line| line.contains("<unfinished")).last().is_some_and(is_beside)
             };
             let mut failed = text.lines().enumerate().filter(|(_, line)| line.contains("(INJECTED)")).peekable();
             if failed.peek().is_some() {
-                return failed
-                    .any(|(number, line)| is_beside(line) || (line.contains("resumed>") && begun(number, line)));
+                return failed.any(|(number, line)| {
+                    is_beside(line) || (line.contains("resumed>") && starts_beside(number, line))
+                });
             }
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -112,15 +113,15 @@ fn places(calls: &[Point], run: impl Fn(&[&str])) -> Vec<(Point, Vec<usize>)> {
     let path = folder.path().join("calls");
     run(&["strace", "-D", "-f", "-qq", "-o", path.to_str().unwrap(), "-e", &trace]);
     let text = std::fs::read_to_string(&path).unwrap();
-    let mut made: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for line in text.lines() {
         let Some((thread, call)) = line.split_once(' ') else { continue };
         let name = call.trim_start().split('(').next().unwrap_or_default();
-        *made.entry((thread, name)).or_default() += 1;
+        *counts.entry((thread, name)).or_default() += 1;
     }
     let most = |calls: &str| {
-        let of = |thread: &str| calls.split(',').filter_map(|call| made.get(&(thread, call))).sum();
-        made.keys().map(|(thread, _)| of(thread)).max().unwrap_or(0)
+        let of = |thread: &str| calls.split(',').filter_map(|call| counts.get(&(thread, call))).sum();
+        counts.keys().map(|(thread, _)| of(thread)).max().unwrap_or(0)
     };
     let spread = |point: &Point| {
         let (calls, _, at_most) = *point;
@@ -138,19 +139,19 @@ fn short(node: &str) -> TestRun {
 }
 
 /// Returns true when the output has a panic that lack of memory does not explain.
-fn is_bug(said: &str) -> bool {
-    said.lines().any(|line| line.contains("panicked at") && !line.contains("no memory is left"))
+fn is_bug(output: &str) -> bool {
+    output.lines().any(|line| line.contains("panicked at") && !line.contains("no memory is left"))
 }
 
 /// Returns the faults at the end of a LoadGen node, for any failed call.
 fn faults_of(finished: &Finished, folder: &RunFolder) -> Vec<String> {
     // A program without memory ends at once, as if it were killed, and cannot clean up.
-    let has_no_memory = OUT_OF_MEMORY.iter().any(|words| finished.stderr.contains(words));
+    let has_no_memory = OUT_OF_MEMORY.iter().any(|phrase| finished.stderr.contains(phrase));
     let code = finished.code.filter(|_| !has_no_memory);
     let mut faults = FolderCheck::of(&folder.path, code).faults;
-    let said = format!("{}{}", finished.stdout, finished.stderr);
-    if is_bug(&said) {
-        faults.push(format!("a panic: {said}"));
+    let output = format!("{}{}", finished.stdout, finished.stderr);
+    if is_bug(&output) {
+        faults.push(format!("a panic: {output}"));
     }
     if finished.code != Some(0) && finished.stderr.trim().is_empty() {
         faults.push(format!("it ended with {:?} and said nothing", finished.code));
@@ -206,8 +207,8 @@ fn a_loadgen_whose_calls_fail_says_so_and_leaves_nothing_that_looks_whole() {
             faults.push(format!("a missing thread is told as a file's fault: {}", finished.stderr));
         }
         // Nothing excuses a success that is none, nor a panic but that of threads that cannot be woken.
-        let told = |what: &str| finished.stdout.matches(what).count() + finished.stderr.matches(what).count();
-        let is_excusable = finished.code != Some(0) && told("panicked at") <= told("failed to wake I/O driver");
+        let count_of = |what: &str| finished.stdout.matches(what).count() + finished.stderr.matches(what).count();
+        let is_excusable = finished.code != Some(0) && count_of("panicked at") <= count_of("failed to wake I/O driver");
         if !faults.is_empty() && is_excusable && injected.is_beside_the_point() { Vec::new() } else { faults }
     });
 }
@@ -268,12 +269,12 @@ fn faults_of_node(under: &[&str]) -> Vec<String> {
         }
     }
     let code = node.end();
-    let said = std::fs::read_to_string(&log).unwrap();
-    if is_bug(&said) {
-        faults.push(format!("a panic: {said}"));
+    let text = std::fs::read_to_string(&log).unwrap();
+    if is_bug(&text) {
+        faults.push(format!("a panic: {text}"));
     }
-    if address.is_none() && (code == Some(0) || said.trim().is_empty()) {
-        faults.push(format!("it did not come up, ended with {code:?} and said: {said}"));
+    if address.is_none() && (code == Some(0) || text.trim().is_empty()) {
+        faults.push(format!("it did not come up, ended with {code:?} and said: {text}"));
     }
     faults
 }
@@ -396,8 +397,8 @@ fn limits_of_memory_of_control_groups_are_kept_or_told() {
     let large = short(&node.address).dataset("synthetic:u8[16000000]x16");
     let (finished, folder) = large.under(&join.each_ref().map(String::as_str)).finish();
     assert_eq!((finished.code, faults_of(&finished, &folder)), (None, vec![]), "{finished:?}");
-    let left = FolderCheck::of(&folder.path, finished.code);
-    assert!(left.words().contains("has not ended"), "{:?}", left.result);
+    let check = FolderCheck::of(&folder.path, finished.code);
+    assert!(check.verdict_text().contains("has not ended"), "{:?}", check.result);
     let (next, _folder) = short(&node.address).args(&["--wait-ready", "20s"]).finish();
     assert_eq!(next.code, Some(0), "{next:?}");
 }

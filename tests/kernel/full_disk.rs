@@ -17,18 +17,18 @@ fn a_full_disk_makes_the_result_invalid() {
         let other = tempfile::tempdir().unwrap();
         let run = short_submission(&node).into(RunFolder::on_small_disk(kib << 10));
         let (finished, folder) = in_shell(run, "", other.path()).finish();
-        let told = format!("{kib} KiB: {finished:?}");
+        let message = format!("{kib} KiB: {finished:?}");
         if finished.code == Some(0) {
             assert_sums(&folder.path);
             continue;
         }
-        assert!(finished.stderr.contains("No space left"), "{told}");
-        assert_nothing_says_valid(folder.path.parent().unwrap(), &told);
-        assert_nothing_says_valid(other.path(), &told);
+        assert!(finished.stderr.contains("No space left"), "{message}");
+        assert_nothing_says_valid(folder.path.parent().unwrap(), &message);
+        assert_nothing_says_valid(other.path(), &message);
         if finished.code == Some(2) {
             continue;
         }
-        assert_eq!(finished.code, Some(1), "{told}");
+        assert_eq!(finished.code, Some(1), "{message}");
         assert_saved(&finished, &folder.path, other.path());
     }
 }

@@ -24,10 +24,10 @@ fn the_page_of_a_campaign_opens_in_a_browser() {
                 transport = [\"grpc\", \"tcp\"]\nsettings.samples_per_query = \"1..8 x2\"\n";
     std::fs::write(&file, text).unwrap();
     let [file, page_arg] = [file, page.clone()].map(|path| path.to_str().unwrap().to_owned());
-    let made = LoadGen::run(&["campaign", "run", &file]);
-    assert!(matches!(made.code, Some(0 | 3)), "{made:?}");
-    let written = LoadGen::run(&["campaign", "table", &file, "--html", &page_arg]);
-    assert_eq!(written.code, Some(0), "{written:?}");
+    let finished = LoadGen::run(&["campaign", "run", &file]);
+    assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
+    let table = LoadGen::run(&["campaign", "table", &file, "--html", &page_arg]);
+    assert_eq!(table.code, Some(0), "{table:?}");
     look(vec![page]);
 }
 
@@ -39,7 +39,7 @@ fn look(pages: Vec<PathBuf>) {
         look.arg("--pictures").arg(pictures);
     }
     let looked = look.output().unwrap();
-    let said = String::from_utf8_lossy(&looked.stdout).into_owned();
-    assert!(looked.status.success(), "{said}{}", String::from_utf8_lossy(&looked.stderr));
-    print!("{said}");
+    let output = String::from_utf8_lossy(&looked.stdout).into_owned();
+    assert!(looked.status.success(), "{output}{}", String::from_utf8_lossy(&looked.stderr));
+    print!("{output}");
 }

@@ -75,8 +75,8 @@ fn a_decoder_answers_over_the_wire_as_in_process() {
                 .unwrap();
         }
         let mut firsts = vec![Bytes::new(); prompts.len()];
-        let mut left = prompts.len();
-        while left > 0 {
+        let mut open_count = prompts.len();
+        while open_count > 0 {
             let message = answers.message().await.unwrap().unwrap();
             assert_eq!(message.error, "");
             let id = message.id as usize;
@@ -86,7 +86,7 @@ fn a_decoder_answers_over_the_wire_as_in_process() {
                 Kind::Final => {
                     assert_eq!((message.n_tokens, &message.data), (ANSWER_TOKENS as u64, &expected[id]));
                     assert_eq!(firsts[id], message.data[..8]);
-                    left -= 1;
+                    open_count -= 1;
                 }
             }
         }
@@ -113,8 +113,8 @@ fn a_decoder_is_measured_by_its_tokens() {
 fn bench_asks_a_decoder_with_token_ids() {
     let output = Command::new(binary("sut-node")).args(["bench", "--seconds", "1", "--backend", &decoder()]).output();
     let output = output.unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success() && told.contains("Tokens ") && !told.contains("Failed"), "{told}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && text.contains("Tokens ") && !text.contains("Failed"), "{text}");
 }
 
 #[test]
@@ -151,7 +151,11 @@ fn samples_that_a_model_of_free_sizes_has_no_memory_for_are_refused_before_they_
     let (large, finished) = run("2097152");
     assert_eq!((finished.code, large.faults.as_slice()), (Some(3), &[][..]), "{finished:?}");
     assert_eq!(large.count("failed"), 12, "{finished:?}");
-    assert!(large.words().contains("are set aside for one inference (sut-node --memory)"), "{}", large.words());
+    assert!(
+        large.verdict_text().contains("are set aside for one inference (sut-node --memory)"),
+        "{}",
+        large.verdict_text()
+    );
     // Samples on their way have a quarter of the memory to themselves.
     let more_bytes = memory::most_bytes(node.id()) - quiet_bytes;
     println!("{more_bytes} bytes more than {quiet_bytes}");

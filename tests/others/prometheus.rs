@@ -63,9 +63,9 @@ impl Prometheus {
 
     /// The only value of a query; none while nothing was scraped.
     fn value(&self, query: &str) -> Option<f64> {
-        let found = self.query(query);
-        assert!(found.len() < 2, "{query}: {found:?}");
-        found.first().map(|series| series["value"][1].as_str().unwrap().parse().unwrap())
+        let list = self.query(query);
+        assert!(list.len() < 2, "{query}: {list:?}");
+        list.first().map(|series| series["value"][1].as_str().unwrap().parse().unwrap())
     }
 
     /// Waits until a query has this value.
@@ -148,8 +148,8 @@ fn prometheus_has_the_runs_numbers() {
     prometheus.wait_for("lon_loadgen_finished", 1.0);
     assert_same_as_the_result(&prometheus, &folder);
     for question in questions().iter().filter(|question| question.contains("lon_loadgen_")) {
-        let asked = question.replace("$__rate_interval", "30s");
-        assert!(!prometheus.query(&asked).is_empty(), "the board's question has no answer: {question}");
+        let query = question.replace("$__rate_interval", "30s");
+        assert!(!prometheus.query(&query).is_empty(), "the board's question has no answer: {question}");
     }
     // The grace ends with a signal; the result stays as it is.
     run.signal(Signal::SIGINT);
@@ -177,8 +177,8 @@ fn prometheus_has_the_runs_numbers() {
     for question in questions() {
         let of_sut = question.contains("lon_sut_") && !question.contains("label_values");
         if of_sut {
-            let asked = question.replace("$__rate_interval", "30s").replace("$__range", "30s").replace("$node", ".*");
-            assert!(!prometheus.query(&asked).is_empty(), "the board's question has no answer: {question}");
+            let query = question.replace("$__rate_interval", "30s").replace("$__range", "30s").replace("$node", ".*");
+            assert!(!prometheus.query(&query).is_empty(), "the board's question has no answer: {question}");
         }
     }
 }
@@ -201,8 +201,8 @@ fn assert_same_as_the_result(prometheus: &Prometheus, folder: &RunFolder) {
     }
     for (place, node) in report.items("/nodes").iter().enumerate() {
         let name = node.text("/name");
-        let sent = format!("lon_loadgen_sent_samples_total{{node={name:?}}}");
-        assert_eq!(prometheus.value(&sent), Some(node.count("/samples") as f64), "{sent}");
+        let samples_query = format!("lon_loadgen_sent_samples_total{{node={name:?}}}");
+        assert_eq!(prometheus.value(&samples_query), Some(node.count("/samples") as f64), "{samples_query}");
         for (layer, end) in [("tensor", ""), ("encoded", ""), ("message", "/loadgen"), ("socket", "/loadgen")] {
             for direction in ["ingress", "egress"] {
                 let labels = format!("node={name:?},layer={layer:?},direction={direction:?}");
@@ -234,14 +234,14 @@ fn assert_same_as_the_result(prometheus: &Prometheus, folder: &RunFolder) {
 #[test]
 #[ignore = ".ci/run programs"]
 fn prometheus_scrapes_with_certificates_and_a_token() {
-    let made = Certificates::new();
+    let certificates = Certificates::new();
     let folder = tempfile::tempdir().unwrap();
     let token = folder.path().join("token");
     std::fs::write(&token, "0123456789abcdef").unwrap();
     let token = token.to_str().unwrap();
     let tokens = ["--token-file", token, "--allow-open-key-files"];
-    let node = Node::start("a", "null", &[&made.shown()[..], &made.trusted(), &tokens].concat());
-    let ([_, ca], [_, cert, _, key]) = (made.trusted(), made.shown_by_client());
+    let node = Node::start("a", "null", &[&certificates.server_args()[..], &certificates.trusted(), &tokens].concat());
+    let ([_, ca], [_, cert, _, key]) = (certificates.trusted(), certificates.client_args());
     let job = |name: &str, pair: &str, token: &str| {
         format!(
             "- job_name: {name}\n  scheme: https\n  static_configs: [{{targets: [{:?}]}}]\n  \
@@ -266,8 +266,8 @@ fn promtool(text: &str) -> (bool, String) {
     let mut child = command.spawn().expect("promtool: apt-get install prometheus");
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.success(), String::from_utf8(said).unwrap())
+    let streams = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(streams).unwrap())
 }
 
 #[test]

@@ -13,17 +13,17 @@ fn others_read_the_same_of_parquet_as_of_csv() {
     let (folder, _) = recorded("Offline", "min_duration=1000,min_query_count=1,target_qps=300000");
     let at = |name: &str| folder.path.join(name).to_str().unwrap().to_owned();
     for form in ["csv", "parquet"] {
-        let made = LoadGen::run(&["export", folder.arg(), "--to", form, "--out", &at(form)]);
-        assert_eq!(made.code, Some(0), "{made:?}");
+        let finished = LoadGen::run(&["export", folder.arg(), "--to", form, "--out", &at(form)]);
+        assert_eq!(finished.code, Some(0), "{finished:?}");
     }
     let script = repository("tests/readers/parquet.py");
     let compared = Command::new(python).arg(script).args([at("parquet"), at("csv")]).output().unwrap();
-    let said = String::from_utf8_lossy(&compared.stdout).into_owned();
-    assert!(compared.status.success(), "{said}{}", String::from_utf8_lossy(&compared.stderr));
-    print!("{said}");
+    let output = String::from_utf8_lossy(&compared.stdout).into_owned();
+    assert!(compared.status.success(), "{output}{}", String::from_utf8_lossy(&compared.stderr));
+    print!("{output}");
     let head = std::fs::read_to_string(at("csv")).unwrap().lines().next().unwrap().split(',').count();
     let columns = format!("groups, {head} columns");
-    assert!(said.contains(&columns) && !said.contains("in 1 groups"), "{said}");
+    assert!(output.contains(&columns) && !output.contains("in 1 groups"), "{output}");
 }
 
 #[test]
@@ -37,9 +37,9 @@ fn the_table_of_dli_is_what_python_computes_from_exported_samples() {
                 backend = \"synthetic:base=300us,per_sample=100us\"\nmax-batch = 4\n[axes]\n\
                 scenario = [\"SingleStream\", \"MultiStream\", \"Offline\"]\n";
     std::fs::write(&file, text).unwrap();
-    let call = |words: &[&str]| LoadGen::run(&[&["campaign"], words, &[file.to_str().unwrap()]].concat());
-    let made = call(&["run"]);
-    assert!(matches!(made.code, Some(0 | 3)), "{made:?}");
+    let call = |args: &[&str]| LoadGen::run(&[&["campaign"], args, &[file.to_str().unwrap()]].concat());
+    let finished = call(&["run"]);
+    assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
     let table = call(&["table", "--dli"]);
     assert_eq!(table.stdout.lines().filter(|line| line.starts_with("Success;")).count(), 3, "{table:?}");
     let at = |name: &str| above.path().join(name).to_str().unwrap().to_owned();
@@ -47,13 +47,13 @@ fn the_table_of_dli_is_what_python_computes_from_exported_samples() {
     let samples = ["SingleStream", "MultiStream", "Offline"].map(|scenario| {
         let out = at(&format!("{scenario}.csv"));
         let folder = at(&format!("out/scenario={scenario}/1"));
-        let made = LoadGen::run(&["export", &folder, "--to", "csv", "--out", &out]);
-        assert_eq!(made.code, Some(0), "{made:?}");
+        let finished = LoadGen::run(&["export", &folder, "--to", "csv", "--out", &out]);
+        assert_eq!(finished.code, Some(0), "{finished:?}");
         out
     });
     let script = repository("tests/readers/dli.py");
     let compared = Command::new(python).arg(script).arg(at("table.csv")).args(samples).output().unwrap();
-    let said = String::from_utf8_lossy(&compared.stdout).into_owned();
-    assert!(compared.status.success(), "{said}{}", String::from_utf8_lossy(&compared.stderr));
-    assert_eq!(said, "3 rows: the same\n");
+    let output = String::from_utf8_lossy(&compared.stdout).into_owned();
+    assert!(compared.status.success(), "{output}{}", String::from_utf8_lossy(&compared.stderr));
+    assert_eq!(output, "3 rows: the same\n");
 }

@@ -185,11 +185,11 @@ fn models_that_mlserver_and_kserve_do_not_have_are_named_before_the_run() {
         let run = TestRun::digits("Offline").on(&server.named("n")).args(&["--transport", "kserve"]);
         let (absent, folder) = run.args(&["--model", "absent"]).args(&kind.inputs("image")).finish();
         assert_eq!(absent.code, Some(4), "{absent:?}");
-        let words = match kind.tells {
+        let message = match kind.tells {
             true => "Model absent with version  not found",
             false => "Model with name absent does not exist.",
         };
-        for part in ["server n", "'absent' is not ready", words, "--model", "--wait-ready"] {
+        for part in ["server n", "'absent' is not ready", message, "--model", "--wait-ready"] {
             assert!(absent.stderr.contains(part), "no '{part}' in {absent:?}");
         }
         assert!(!folder.path.exists(), "a run that never started leaves nothing");
@@ -308,8 +308,8 @@ fn a_node_in_python_from_the_proto_file_alone_keeps_every_rule() {
     let node = OtherServer::python_node();
     let (finished, document) = check(&node.address, "grpc");
     assert_eq!((finished.code, rules(&document, "not seen").len()), (Some(0), 0), "{finished:?}");
-    let kept = rules(&document, "kept");
-    assert!(["model-unknown", "tenants"].iter().all(|rule| kept.contains(rule)), "{kept:?}");
+    let rule_names = rules(&document, "kept");
+    assert!(["model-unknown", "tenants"].iter().all(|rule| rule_names.contains(rule)), "{rule_names:?}");
 }
 
 /// The second tenant has answers that only its own model gives.

@@ -87,13 +87,13 @@ impl Terminal {
     }
 
     fn wait(&self, text: &str, look: impl Fn() -> String) -> String {
-        let begun = Instant::now();
+        let start = Instant::now();
         loop {
             let screen = look();
             if screen.contains(text) {
                 return screen;
             }
-            assert!(begun.elapsed() < PATIENCE, "no '{text}' in:\n{screen}");
+            assert!(start.elapsed() < PATIENCE, "no '{text}' in:\n{screen}");
             std::thread::sleep(Duration::from_millis(50));
         }
     }

@@ -1,4 +1,4 @@
-//! Changes to a node's messages on their way: every field of every message, and the lengths around them.
+//! Changes to a node's messages in transit: every field of every message, and the lengths around them.
 //!
 //! A lie is told on the transport `tcp`: control calls are HTTP/2 whose DATA frames hold a message each, answers are
 //! messages with a length in front. A message is taken apart by the numbers of its fields and put together again.
@@ -14,7 +14,7 @@ const HEAD: usize = 9;
 
 /// A kind of message that a node sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum MessageKind {
     GetName,
     Describe,
     StartRun,
@@ -23,23 +23,23 @@ pub(crate) enum Said {
 }
 
 /// A kind of message, and the numbers of its fields.
-const FIELDS: [(Said, &[u64]); 5] = [
-    (Said::GetName, &[1, 2]),
-    (Said::Describe, &[1, 2, 3, 4, 5, 6]),
-    (Said::StartRun, &[1, 2, 3, 4, 5]),
-    (Said::EndRun, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]),
-    (Said::Answer, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 15]),
+const FIELDS: [(MessageKind, &[u64]); 5] = [
+    (MessageKind::GetName, &[1, 2]),
+    (MessageKind::Describe, &[1, 2, 3, 4, 5, 6]),
+    (MessageKind::StartRun, &[1, 2, 3, 4, 5]),
+    (MessageKind::EndRun, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]),
+    (MessageKind::Answer, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 15]),
 ];
 
 /// Fields whose lies cannot make a result look better than it is, each with the reason.
-const WITHOUT_EFFECT: &[(Said, &[u64], &str)] = &[
-    (Said::Describe, &[3, 4, 5, 6], "texts and shapes that are shown, or held against the dataset and not here"),
-    (Said::StartRun, &[1, 2, 3, 4], "a node's own bounds: it gets more or less at a time, and all is counted"),
-    (Said::EndRun, &[11, 12], "bytes of sockets may differ by a slack, and these runs are within it"),
-    (Said::EndRun, &[8, 13, 14, 16], "heartbeats, segments and interfaces are shown and not judged"),
-    (Said::EndRun, &[15], "how many answers had a NaN is shown; nobody but the node can know"),
-    (Said::Answer, &[6], "a kind that is not known is that of a whole answer, by protobuf's rules"),
-    (Said::Answer, &[8], "durations of stages are the node's own and are shown as such"),
+const WITHOUT_EFFECT: &[(MessageKind, &[u64], &str)] = &[
+    (MessageKind::Describe, &[3, 4, 5, 6], "texts and shapes that are shown, or held against the dataset and not here"),
+    (MessageKind::StartRun, &[1, 2, 3, 4], "a node's own bounds: it gets more or less at a time, and all is counted"),
+    (MessageKind::EndRun, &[11, 12], "bytes of sockets may differ by a slack, and these runs are within it"),
+    (MessageKind::EndRun, &[8, 13, 14, 16], "heartbeats, segments and interfaces are shown and not judged"),
+    (MessageKind::EndRun, &[15], "how many answers had a NaN is shown; nobody but the node can know"),
+    (MessageKind::Answer, &[6], "a kind that is not known is that of a whole answer, by protobuf's rules"),
+    (MessageKind::Answer, &[8], "durations of stages are the node's own and are shown as such"),
 ];
 
 /// Kind of change to a field.
@@ -74,7 +74,7 @@ pub(crate) struct Lie(Arc<Mutex<State>>);
 #[derive(Debug)]
 struct State {
     rng: Rng,
-    about: Said,
+    about: MessageKind,
     part: Part,
     change: Change,
     /// So many messages of its kind are left as they are.
@@ -88,15 +88,15 @@ impl Lie {
     pub(crate) fn of(mut rng: Rng) -> Lie {
         let (about, fields) = rng.of(&FIELDS);
         let part = match rng.within(0..12) {
-            0 if about == Said::Answer => Part::Whole,
-            1 if about == Said::Answer => Part::Length,
+            0 if about == MessageKind::Answer => Part::Whole,
+            1 if about == MessageKind::Answer => Part::Length,
             _ => Part::Field(rng.of(fields)),
         };
         let change = rng.of(&CHANGES);
         let wait = match about {
-            Said::Answer => rng.within(0..3),
+            MessageKind::Answer => rng.within(0..3),
             // The first name only tells nodes apart; the one that is shown is asked for again.
-            Said::GetName => rng.within(1..3),
+            MessageKind::GetName => rng.within(1..3),
             _ => 0,
         };
         Lie(Arc::new(Mutex::new(State { rng, about, part, change, wait, is_told: false, says_the_same: false })))
@@ -107,23 +107,24 @@ impl Lie {
         let State { about, part, change, is_told, says_the_same, .. } = &*self.0.lock().unwrap();
         let field = if let Part::Field(number) = part { *number } else { 0 };
         let is_harmless =
-            |(said, fields, _): &(Said, &[u64], &str)| said == about && field != 0 && fields.contains(&field);
+            |(kind, fields, _): &(MessageKind, &[u64], &str)| kind == about && field != 0 && fields.contains(&field);
         // By protobuf's rules the last of a field that comes twice is the field.
         let is_repeated = matches!((part, change), (Part::Field(_), Change::Twice));
         // Every value but 0 is true.
-        let is_still_the_last =
-            (*about, field) == (Said::Answer, 3) && !matches!(change, Change::Zero | Change::OneLess | Change::Dropped);
+        let is_still_the_last = (*about, field) == (MessageKind::Answer, 3)
+            && !matches!(change, Change::Zero | Change::OneLess | Change::Dropped);
         (*is_told && !says_the_same && !is_repeated && !is_still_the_last && !WITHOUT_EFFECT.iter().any(is_harmless))
             .then(|| format!("{about:?} {part:?} {change:?}"))
     }
 
     /// The message as it is passed on, prefix included.
-    fn pass(&self, said: Said, message: &[u8]) -> Vec<u8> {
+    fn pass(&self, kind: MessageKind, message: &[u8]) -> Vec<u8> {
         let mut state = self.0.lock().unwrap();
-        if state.is_told || state.about != said {
+        if state.is_told || state.about != kind {
             return message.to_vec();
         }
-        let is_heartbeat = said == Said::Answer && fields(&message[PREFIX..]).iter().any(|field| field.number == 15);
+        let is_heartbeat =
+            kind == MessageKind::Answer && fields(&message[PREFIX..]).iter().any(|field| field.number == 15);
         if is_heartbeat {
             // More of them or fewer are what a slower clock would send.
             return message.to_vec();
@@ -249,14 +250,14 @@ fn fields(mut body: &[u8]) -> Vec<Field> {
         let value = match key & 7 {
             0 => Value::Number(take_number(&mut body)),
             1 => {
-                let (fixed, rest) = body.split_at(8);
-                body = rest;
+                let (fixed, tail) = body.split_at(8);
+                body = tail;
                 Value::Fixed(u64::from_le_bytes(fixed.try_into().unwrap()))
             }
             _ => {
                 let length = take_number(&mut body) as usize;
-                let (bytes, rest) = body.split_at(length);
-                body = rest;
+                let (bytes, tail) = body.split_at(length);
+                body = tail;
                 Value::Bytes(bytes.to_vec())
             }
         };
@@ -290,29 +291,29 @@ fn together(fields: &[Field]) -> Vec<u8> {
 #[derive(Debug)]
 pub(crate) struct Liar {
     lie: Lie,
-    held: Vec<u8>,
+    buffer: Vec<u8>,
     /// Number of messages that have passed on a control connection.
     messages: u64,
 }
 
 impl Liar {
     pub(crate) fn new(lie: Lie) -> Liar {
-        Liar { lie, held: Vec::new(), messages: 0 }
+        Liar { lie, buffer: Vec::new(), messages: 0 }
     }
 
     /// Takes these bytes and returns those that go on now. `first` is the beginning of the client's bytes.
     pub(crate) fn pass(&mut self, bytes: &[u8], first: &[u8]) -> Vec<u8> {
-        self.held.extend_from_slice(bytes);
+        self.buffer.extend_from_slice(bytes);
         let mut out = Vec::new();
         let is_http = first.starts_with(b"PRI");
-        while let Some(length) = if is_http { frame_length(&self.held) } else { message_length(&self.held) } {
-            let whole: Vec<u8> = self.held.drain(..length).collect();
+        while let Some(length) = if is_http { frame_length(&self.buffer) } else { message_length(&self.buffer) } {
+            let whole: Vec<u8> = self.buffer.drain(..length).collect();
             if is_http {
                 out.extend(self.frame(&whole));
             } else {
                 // An End has a flag of its own; it is no answer.
                 let is_answer = whole[0] == 0;
-                out.extend(if is_answer { self.lie.pass(Said::Answer, &whole) } else { whole });
+                out.extend(if is_answer { self.lie.pass(MessageKind::Answer, &whole) } else { whole });
             }
         }
         out
@@ -326,17 +327,17 @@ impl Liar {
         }
         self.messages += 1;
         let body = &payload[PREFIX..];
-        let said = match self.messages {
-            1 | 3 => Said::GetName,
-            2 => Said::Describe,
-            4 => Said::StartRun,
+        let kind = match self.messages {
+            1 | 3 => MessageKind::GetName,
+            2 => MessageKind::Describe,
+            4 => MessageKind::StartRun,
             _ if body.is_empty() => return frame.to_vec(),
             _ if fields(body).iter().any(|field| field.number == 2 && matches!(field.value, Value::Bytes(_))) => {
-                Said::GetName
+                MessageKind::GetName
             }
-            _ => Said::EndRun,
+            _ => MessageKind::EndRun,
         };
-        let payload = self.lie.pass(said, payload);
+        let payload = self.lie.pass(kind, payload);
         // A frame holds 16 KiB at most; what is longer is not told.
         if payload.len() > 16 << 10 {
             return frame.to_vec();
@@ -346,14 +347,14 @@ impl Liar {
     }
 }
 
-fn frame_length(held: &[u8]) -> Option<usize> {
-    let head = held.get(..HEAD)?;
+fn frame_length(bytes: &[u8]) -> Option<usize> {
+    let head = bytes.get(..HEAD)?;
     let length = HEAD + u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
-    (held.len() >= length).then_some(length)
+    (bytes.len() >= length).then_some(length)
 }
 
-fn message_length(held: &[u8]) -> Option<usize> {
-    let prefix = held.get(..PREFIX)?;
+fn message_length(bytes: &[u8]) -> Option<usize> {
+    let prefix = bytes.get(..PREFIX)?;
     let length = PREFIX + u32::from_be_bytes([prefix[1], prefix[2], prefix[3], prefix[4]]) as usize;
-    (held.len() >= length).then_some(length)
+    (bytes.len() >= length).then_some(length)
 }

@@ -59,7 +59,7 @@ fn play(seed: u64) -> Option<Outcome> {
 
 /// Plays so many seeds on two threads, each seed on one of them, and counts.
 fn play_all(count: u64) {
-    let begun = Instant::now();
+    let start = Instant::now();
     let next = AtomicU64::new(0);
     let failed = AtomicU64::new(0);
     let (events, valid, begun_runs) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
@@ -82,7 +82,7 @@ fn play_all(count: u64) {
             });
         }
     });
-    let took = begun.elapsed();
+    let took = start.elapsed();
     println!(
         "{count} seeds, {begun_runs:?} runs begun, {valid:?} VALID, {events:?} events, {took:.1?}: {:.0} seeds/min",
         count as f64 * 60.0 / took.as_secs_f64()

@@ -10,7 +10,7 @@ use lon_net::socket::{Connecting, Network, Socket};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 
-use crate::pipe::{End, Way};
+use crate::pipe::{End, Link};
 use crate::record::{Happened, Record};
 use crate::rng::Rng;
 
@@ -20,7 +20,7 @@ const RETRY: Duration = Duration::from_secs(1);
 /// Where the connections of a host go.
 pub(crate) type Door = mpsc::Sender<(Socket, SocketAddr)>;
 
-/// All hosts, and the ways to them.
+/// All hosts, and the links to them.
 #[derive(Clone, Debug)]
 pub(crate) struct Net(Arc<Mutex<Hosts>>);
 
@@ -34,7 +34,7 @@ struct Hosts {
 
 #[derive(Debug)]
 struct Host {
-    way: Arc<Way>,
+    link: Arc<Link>,
     /// Sender of connections to the listener of this host. Is `None` while nothing listens there.
     door: Option<Door>,
 }
@@ -48,11 +48,11 @@ impl Net {
         self.0.lock().unwrap()
     }
 
-    pub(crate) fn add(&self, address: &str, record: &Record, latency: Duration, jitter_ms: u64) -> Arc<Way> {
-        let way = Arc::new(Way::new(record.clone(), latency, jitter_ms));
-        let host = Host { way: Arc::clone(&way), door: None };
+    pub(crate) fn add(&self, address: &str, record: &Record, latency: Duration, jitter_ms: u64) -> Arc<Link> {
+        let link = Arc::new(Link::new(record.clone(), latency, jitter_ms));
+        let host = Host { link: Arc::clone(&link), door: None };
         self.lock().hosts.insert(address.to_owned(), host);
-        way
+        link
     }
 
     /// From here on connections to this address go through `door`; with `None` they are refused.
@@ -64,10 +64,10 @@ impl Net {
 
     async fn reach(&self, address: &str) -> io::Result<End> {
         let unknown = || io::Error::new(io::ErrorKind::NotFound, "no such host");
-        let way = self.lock().hosts.get(address).map(|host| Arc::clone(&host.way)).ok_or_else(unknown)?;
+        let link = self.lock().hosts.get(address).map(|host| Arc::clone(&host.link)).ok_or_else(unknown)?;
         loop {
-            tokio::time::sleep(2 * way.latency()).await;
-            if !way.is_dark() {
+            tokio::time::sleep(2 * link.latency()).await;
+            if !link.is_dark() {
                 let mut hosts = self.lock();
                 let (rng, ghost) = (hosts.rng.split(), hosts.doubled > 0);
                 let is_doubled = ghost && {
@@ -76,12 +76,12 @@ impl Net {
                 };
                 let mut ghost_rng = hosts.rng.split();
                 let Some(door) = &hosts.hosts[address].door else { return Err(refused()) };
-                let (near, far) = way.connect(rng);
+                let (near, far) = link.connect(rng);
                 match door.try_send((Socket::Brought(Box::new(far)), ([10, 0, 0, 1], 40_000).into())) {
                     Ok(()) => {
-                        way.record.note(Happened::Connected, 0, 0);
+                        link.record.note(Happened::Connected, 0, 0);
                         if is_doubled {
-                            let (again, far) = way.connect(ghost_rng.split());
+                            let (again, far) = link.connect(ghost_rng.split());
                             if door.try_send((Socket::Brought(Box::new(far)), ([10, 0, 0, 1], 40_001).into())).is_ok() {
                                 tokio::spawn(repeat(Arc::clone(near.wire()), again, ghost_rng));
                             }
@@ -105,12 +105,12 @@ fn refused() -> io::Error {
 /// A connection that came twice: says what the first one has said, or part of it, and goes away.
 async fn repeat(first: Arc<crate::pipe::Wire>, mut again: End, mut rng: Rng) {
     tokio::time::sleep(rng.millis(0..1500)).await;
-    let mut said = first.first();
-    if rng.chance(500) && !said.is_empty() {
-        said.truncate(rng.within(0..said.len() as u64) as usize);
+    let mut bytes = first.first();
+    if rng.chance(500) && !bytes.is_empty() {
+        bytes.truncate(rng.within(0..bytes.len() as u64) as usize);
     }
     drop(first);
-    if again.write_all(&said).await.is_ok() {
+    if again.write_all(&bytes).await.is_ok() {
         let mut heard = [0; 512];
         let listening = async { while again.read(&mut heard).await.is_ok_and(|count| count > 0) {} };
         let _ = tokio::time::timeout(rng.millis(0..3000), listening).await;

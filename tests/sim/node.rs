@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 
 use crate::backend::SimBackend;
 use crate::network::Net;
-use crate::pipe::{FAR, Way};
+use crate::pipe::{FAR, Link};
 
 /// Number of connections that can wait to be accepted.
 const BACKLOG: usize = 32;
@@ -17,7 +17,7 @@ const BACKLOG: usize = 32;
 /// A node, and the process that it runs as, if it runs.
 pub(crate) struct Node {
     pub(crate) address: String,
-    pub(crate) way: Arc<Way>,
+    pub(crate) link: Arc<Link>,
     net: Net,
     config: ServeConfig,
     backend: Arc<SimBackend>,
@@ -30,8 +30,8 @@ struct Process {
 }
 
 impl Node {
-    pub(crate) fn new(address: String, way: Arc<Way>, net: Net, config: ServeConfig, backend: SimBackend) -> Node {
-        Node { address, way, net, config, backend: Arc::new(backend), process: None }
+    pub(crate) fn new(address: String, link: Arc<Link>, net: Net, config: ServeConfig, backend: SimBackend) -> Node {
+        Node { address, link, net, config, backend: Arc::new(backend), process: None }
     }
 
     /// Starts it, unless it runs.
@@ -68,9 +68,9 @@ impl Node {
             drop(process.stop);
         }
         if is_silent {
-            self.way.break_end(FAR);
+            self.link.break_end(FAR);
         } else {
-            self.way.reset_all();
+            self.link.reset_all();
         }
     }
 }

@@ -24,15 +24,15 @@ use crate::rng::Rng;
 /// Number of a connection's first bytes that are kept, for a connection that repeats them.
 const KEPT_BYTES: usize = 2 << 10;
 
-/// The way between the LoadGen node and one node, which all connections to that node share.
+/// The link between the LoadGen node and one node, which all connections to that node share.
 #[derive(Debug)]
-pub(crate) struct Way {
+pub(crate) struct Link {
     pub(crate) record: Record,
-    state: Mutex<WayState>,
+    state: Mutex<LinkState>,
 }
 
 #[derive(Debug)]
-struct WayState {
+struct LinkState {
     latency: Duration,
     jitter_ms: u64,
     /// Nothing passes, and nobody is told.
@@ -49,14 +49,14 @@ pub(crate) const NEAR: usize = 0;
 /// The end that accepted, by its number.
 pub(crate) const FAR: usize = 1;
 
-impl Way {
-    pub(crate) fn new(record: Record, latency: Duration, jitter_ms: u64) -> Way {
+impl Link {
+    pub(crate) fn new(record: Record, latency: Duration, jitter_ms: u64) -> Link {
         let state =
-            WayState { latency, jitter_ms, is_dark: false, is_stalled: [false; 2], lie: None, wires: Vec::new() };
-        Way { record, state: Mutex::new(state) }
+            LinkState { latency, jitter_ms, is_dark: false, is_stalled: [false; 2], lie: None, wires: Vec::new() };
+        Link { record, state: Mutex::new(state) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, WayState> {
+    fn lock(&self) -> MutexGuard<'_, LinkState> {
         self.state.lock().unwrap()
     }
 
@@ -117,11 +117,11 @@ impl Way {
             first: Vec::new(),
             liar: self.lock().lie.clone().map(Liar::new),
         };
-        let wire = Arc::new(Wire { id, way: Arc::clone(self), state: Mutex::new(state) });
-        let mut way = self.lock();
-        way.wires.retain(|wire| !wire.is_over());
-        way.wires.push(Arc::clone(&wire));
-        drop(way);
+        let wire = Arc::new(Wire { id, link: Arc::clone(self), state: Mutex::new(state) });
+        let mut link = self.lock();
+        link.wires.retain(|wire| !wire.is_over());
+        link.wires.push(Arc::clone(&wire));
+        drop(link);
         (End::new(&wire, NEAR), End::new(&wire, FAR))
     }
 
@@ -138,7 +138,7 @@ impl Way {
 #[derive(Debug)]
 pub(crate) struct Wire {
     id: u64,
-    way: Arc<Way>,
+    link: Arc<Link>,
     state: Mutex<WireState>,
 }
 
@@ -159,7 +159,7 @@ struct WireState {
     liar: Option<Liar>,
 }
 
-/// Bytes on their way in one direction.
+/// Bytes in transit in one direction.
 #[derive(Debug)]
 struct Flow {
     chunks: VecDeque<(Instant, Bytes)>,
@@ -197,8 +197,8 @@ impl WireState {
     }
 
     /// When something that leaves now in this direction arrives.
-    fn arrival(&mut self, from: usize, way: &WayState) -> Instant {
-        let delay = way.latency + Duration::from_millis(self.rng.within(0..way.jitter_ms + 1));
+    fn arrival(&mut self, from: usize, link: &LinkState) -> Instant {
+        let delay = link.latency + Duration::from_millis(self.rng.within(0..link.jitter_ms + 1));
         let at = (clock::now() + delay).max(self.flows[from].last_at.unwrap_or_else(clock::now));
         self.flows[from].last_at = Some(at);
         at
@@ -255,8 +255,8 @@ impl End {
 
     /// Takes what has arrived; or when there will be something, if that is known.
     fn take(&self, cx: &Context<'_>, buf: &mut ReadBuf<'_>) -> Result<(), Result<Option<Instant>, io::Error>> {
-        let Wire { way, id, .. } = &*self.wire;
-        let way_state = way.lock();
+        let Wire { link, id, .. } = &*self.wire;
+        let link_state = link.lock();
         let mut state = self.wire.lock();
         let WireState { rng, flows, reset_at, is_broken, .. } = &mut *state;
         let flow = &mut flows[1 - self.side];
@@ -264,7 +264,7 @@ impl End {
         if is_broken[self.side] {
             return Err(Err(reset()));
         }
-        if way_state.is_stalled[self.side] || way_state.is_dark {
+        if link_state.is_stalled[self.side] || link_state.is_dark {
             return Err(Ok(None));
         }
         let now = clock::now();
@@ -284,7 +284,7 @@ impl End {
                 }
                 flow.bytes -= count;
                 flow.wake_writer();
-                way.record.note(Happened::Read, *id, count as u64);
+                link.record.note(Happened::Read, *id, count as u64);
                 Ok(())
             }
             None if flow.end_at.is_some_and(|at| at <= now) => Ok(()),
@@ -296,20 +296,20 @@ impl End {
     }
 
     fn put(&self, cx: &Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
-        let Wire { way, id, .. } = &*self.wire;
-        let way_state = way.lock();
+        let Wire { link, id, .. } = &*self.wire;
+        let link_state = link.lock();
         let mut state = self.wire.lock();
         if state.is_reset(self.side) {
             return Poll::Ready(Err(reset()));
         }
         state.flows[self.side].writer = Some(cx.waker().clone());
-        if way_state.is_stalled[self.side] {
+        if link_state.is_stalled[self.side] {
             return Poll::Pending;
         }
         let whole: usize = slices.iter().map(|slice| slice.len()).sum();
         if state.is_gone[1 - self.side] {
             // The reset that answers it comes a round trip later.
-            let at = clock::now() + 2 * way_state.latency;
+            let at = clock::now() + 2 * link_state.latency;
             state.reset_at[self.side].get_or_insert(at);
             state.flows[1 - self.side].wake_reader();
             return Poll::Ready(Ok(whole));
@@ -333,13 +333,13 @@ impl End {
             chunk = liar.pass(&chunk, first);
         }
         if !chunk.is_empty() {
-            let at = state.arrival(self.side, &way_state);
+            let at = state.arrival(self.side, &link_state);
             let flow = &mut state.flows[self.side];
             flow.bytes += chunk.len();
             flow.chunks.push_back((at, chunk.into()));
             flow.wake_reader();
         }
-        way.record.note(Happened::Written, *id, count as u64);
+        link.record.note(Happened::Written, *id, count as u64);
         Poll::Ready(Ok(count))
     }
 }
@@ -389,10 +389,10 @@ impl AsyncWrite for End {
 
 impl End {
     fn end_output(&self) {
-        let way = self.wire.way.lock();
+        let link = self.wire.link.lock();
         let mut state = self.wire.lock();
         if state.flows[self.side].end_at.is_none() {
-            let at = state.arrival(self.side, &way);
+            let at = state.arrival(self.side, &link);
             state.flows[self.side].end_at = Some(at);
             state.flows[self.side].wake_reader();
         }
@@ -402,8 +402,8 @@ impl End {
 impl Drop for End {
     fn drop(&mut self) {
         self.end_output();
-        let Wire { way, id, .. } = &*self.wire;
-        let latency = way.latency();
+        let Wire { link, id, .. } = &*self.wire;
+        let latency = link.latency();
         let mut state = self.wire.lock();
         state.is_gone[self.side] = true;
         // A reset answers the bytes that arrive at an end that is gone.
@@ -412,6 +412,6 @@ impl Drop for End {
             state.reset_at[1 - self.side].get_or_insert(at);
         }
         state.wake();
-        way.record.note(Happened::Closed, *id, self.side as u64);
+        link.record.note(Happened::Closed, *id, self.side as u64);
     }
 }

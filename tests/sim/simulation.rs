@@ -113,15 +113,15 @@ impl Simulation {
     fn new(seed: u64, plan: Plan, lie: Option<Lie>, runtime: &Arc<Runtime>, record: &Record) -> Simulation {
         let mut rng = Rng::new(seed ^ 0x51ED);
         let net = Net::new(rng.split(), plan.doubled);
-        let made = plan.nodes.iter().enumerate().map(|(index, node)| {
+        let new_nodes = plan.nodes.iter().enumerate().map(|(index, node)| {
             let address = format!("10.0.1.{index}:9000");
-            let way = net.add(&address, record, node.latency, node.jitter_ms);
+            let link = net.add(&address, record, node.latency, node.jitter_ms);
             let backend = SimBackend::new(rng.split(), node.is_inline, node.most_ms, plan.answer_bytes, record.clone());
-            Node::new(address, way, net.clone(), serve_config(index, node), backend)
+            Node::new(address, link, net.clone(), serve_config(index, node), backend)
         });
-        let nodes: Vec<Node> = made.collect();
+        let nodes: Vec<Node> = new_nodes.collect();
         if let Some(lie) = &lie {
-            nodes[seed as usize % nodes.len()].way.set_lie(lie.clone());
+            nodes[seed as usize % nodes.len()].link.set_lie(lie.clone());
         }
         let nodes = Arc::new(Mutex::new(nodes));
         Simulation { seed, plan, runtime: Arc::clone(runtime), record: record.clone(), net, nodes, lie }
@@ -243,7 +243,8 @@ impl Simulation {
             issued.len() as u64 - ends.answered
         );
         if self.plan.faults.is_empty() && self.plan.doubled == 0 {
-            let differences: Vec<String> = reports.iter().flat_map(reconcile).map(|found| found.to_string()).collect();
+            let differences: Vec<String> =
+                reports.iter().flat_map(reconcile).map(|difference| difference.to_string()).collect();
             // A node that is late with one sample after the other is given up.
             let is_slow = self.plan.response_timeout < Duration::from_secs(60);
             let is_late = |report: &NodeReport| matches!(report.lost, Some(NodeFailure::Stalled(_)));
@@ -319,28 +320,28 @@ fn serve_config(index: usize, node: &NodePlan) -> ServeConfig {
 async fn happen(fault: Fault, nodes: &Mutex<Vec<Node>>, stop: &AtomicBool) {
     match fault {
         Fault::Dark { node, lasts } => {
-            let way = Arc::clone(&nodes.lock().unwrap()[node].way);
-            way.set_dark(true);
+            let link = Arc::clone(&nodes.lock().unwrap()[node].link);
+            link.set_dark(true);
             tokio::time::sleep(lasts.min(KERNEL_PATIENCE)).await;
             if lasts > KERNEL_PATIENCE {
-                way.reset_all();
+                link.reset_all();
                 tokio::time::sleep(lasts - KERNEL_PATIENCE).await;
             }
-            way.set_dark(false);
+            link.set_dark(false);
         }
-        Fault::Reset { node } => nodes.lock().unwrap()[node].way.reset_all(),
+        Fault::Reset { node } => nodes.lock().unwrap()[node].link.reset_all(),
         Fault::Stall { node, side, lasts } => {
-            let way = Arc::clone(&nodes.lock().unwrap()[node].way);
-            way.set_stalled(side, true);
+            let link = Arc::clone(&nodes.lock().unwrap()[node].link);
+            link.set_stalled(side, true);
             tokio::time::sleep(lasts).await;
-            way.set_stalled(side, false);
+            link.set_stalled(side, false);
         }
         Fault::Kill { node, is_silent, back_after } => {
             nodes.lock().unwrap()[node].kill(is_silent);
             tokio::time::sleep(back_after).await;
             let mut nodes = nodes.lock().unwrap();
             // The system that comes back knows nothing of the connections of the one before.
-            nodes[node].way.reset_all();
+            nodes[node].link.reset_all();
             nodes[node].start();
         }
         Fault::Stop { node, back_after } => {

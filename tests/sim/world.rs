@@ -103,8 +103,8 @@ impl SimWorld {
             let kind = match outcome {
                 Outcome::FirstToken(data) => ArrivalKind::FirstToken(data),
                 Outcome::Done(answer) => {
-                    let asked = self.issued.get(&id.0).map(|index| &self.samples.payloads[*index as usize]);
-                    if asked.is_none_or(|asked| answer_to(asked, self.samples.answer_bytes) != answer.data) {
+                    let payload = self.issued.get(&id.0).map(|index| &self.samples.payloads[*index as usize]);
+                    if payload.is_none_or(|payload| answer_to(payload, self.samples.answer_bytes) != answer.data) {
                         self.inbox.ends.lock().unwrap().wrong += 1;
                     }
                     let n_tokens = i64::try_from(answer.n_tokens).unwrap_or(i64::MAX);

@@ -11,21 +11,21 @@ pub fn questions() -> Vec<String> {
 
 /// The same, each with how its curves are named; empty where they have no names.
 pub fn questions_and_legends() -> Vec<(String, String)> {
-    fn collect(value: &Value, found: &mut Vec<(String, String)>) {
+    fn collect(value: &Value, pairs: &mut Vec<(String, String)>) {
         match value {
             Value::Object(map) => {
                 let query = map.get("expr").or_else(|| map.get("query").and_then(|query| query.get("query")));
                 let legend = map.get("legendFormat").and_then(Value::as_str).unwrap_or_default();
-                found.extend(query.and_then(Value::as_str).map(|query| (query.to_owned(), legend.to_owned())));
-                map.values().for_each(|value| collect(value, found));
+                pairs.extend(query.and_then(Value::as_str).map(|query| (query.to_owned(), legend.to_owned())));
+                map.values().for_each(|value| collect(value, pairs));
             }
-            Value::Array(list) => list.iter().for_each(|value| collect(value, found)),
+            Value::Array(list) => list.iter().for_each(|value| collect(value, pairs)),
             _ => {}
         }
     }
     let text = std::fs::read_to_string(repository("deploy/metrics/dashboard.json")).unwrap();
-    let mut found = Vec::new();
-    collect(&serde_json::from_str(&text).unwrap(), &mut found);
-    assert!(found.len() > 10, "{found:?}");
-    found
+    let mut pairs = Vec::new();
+    collect(&serde_json::from_str(&text).unwrap(), &mut pairs);
+    assert!(pairs.len() > 10, "{pairs:?}");
+    pairs
 }

@@ -29,14 +29,14 @@ pub enum Act {
 
 /// Request of a client.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct ChatRequest {
     /// Request line and headers.
     pub head: String,
     /// The body; null when there was none.
     pub body: Value,
 }
 
-impl Asked {
+impl ChatRequest {
     /// The prompt of a chat completion, empty when this is none.
     pub fn prompt(&self) -> &str {
         self.body.pointer("/messages/0/content").and_then(Value::as_str).unwrap_or_default()
@@ -53,13 +53,13 @@ pub struct ChatServer {
 }
 
 /// Function that returns a server's acts for a request.
-type Script = Box<dyn Fn(&Asked) -> Vec<Act> + Send + Sync>;
+type Script = Box<dyn Fn(&ChatRequest) -> Vec<Act> + Send + Sync>;
 
 struct State {
     tls: Option<Arc<ServerConfig>>,
     script: Script,
-    asked: Mutex<Vec<Asked>>,
-    left: AtomicUsize,
+    requests: Mutex<Vec<ChatRequest>>,
+    hangups: AtomicUsize,
     stop: AtomicBool,
 }
 
@@ -76,7 +76,7 @@ impl ChatServer {
     }
 
     /// A server that does as the script says for each request.
-    pub fn raw(script: impl Fn(&Asked) -> Vec<Act> + Send + Sync + 'static) -> ChatServer {
+    pub fn raw(script: impl Fn(&ChatRequest) -> Vec<Act> + Send + Sync + 'static) -> ChatServer {
         ChatServer::open(None, Box::new(script))
     }
 
@@ -84,8 +84,8 @@ impl ChatServer {
         let scheme = if tls.is_some() { "https" } else { "http" };
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address").to_string();
-        let (asked, left) = (Mutex::default(), AtomicUsize::new(0));
-        let state = Arc::new(State { tls, script, asked, left, stop: AtomicBool::new(false) });
+        let (requests, hangups) = (Mutex::default(), AtomicUsize::new(0));
+        let state = Arc::new(State { tls, script, requests, hangups, stop: AtomicBool::new(false) });
         let shared = Arc::clone(&state);
         let listener = std::thread::spawn(move || {
             while let Ok((stream, _)) = listener.accept() {
@@ -105,13 +105,13 @@ impl ChatServer {
     }
 
     /// All requests so far.
-    pub fn asked(&self) -> Vec<Asked> {
-        self.state.asked.lock().expect("no test panicked here").clone()
+    pub fn requests(&self) -> Vec<ChatRequest> {
+        self.state.requests.lock().expect("no test panicked here").clone()
     }
 
     /// Clients that left while the server hung.
-    pub fn left(&self) -> usize {
-        self.state.left.load(SeqCst)
+    pub fn hangups(&self) -> usize {
+        self.state.hangups.load(SeqCst)
     }
 }
 
@@ -125,8 +125,8 @@ impl Drop for ChatServer {
 }
 
 /// A script in which the list of models and a node's first prompt are answered well.
-fn well_begun(script: impl Fn(&str) -> Vec<Act>) -> impl Fn(&Asked) -> Vec<Act> {
-    move |asked| match (asked.head.starts_with("GET /v1/models "), asked.prompt()) {
+fn well_begun(script: impl Fn(&str) -> Vec<Act>) -> impl Fn(&ChatRequest) -> Vec<Act> {
+    move |request| match (request.head.starts_with("GET /v1/models "), request.prompt()) {
         (true, _) => vec![Act::Send(models(&["tiny"]))],
         (false, "Hello") => vec![Act::Send(stream(&[&text("Hi"), FINISH, &usage(1), DONE]))],
         (false, prompt) => script(prompt),
@@ -156,15 +156,15 @@ fn accept(state: &State, mut stream: TcpStream) {
 
 /// One request and its answer; a client that leaves ends it.
 fn serve(state: &State, stream: &mut (impl Read + Write)) {
-    let Some(asked) = read(stream) else { return };
-    state.asked.lock().expect("no test panicked here").push(asked.clone());
-    for act in (state.script)(&asked) {
+    let Some(request) = read(stream) else { return };
+    state.requests.lock().expect("no test panicked here").push(request.clone());
+    for act in (state.script)(&request) {
         let done = match act {
             Act::Send(text) => stream.write_all(text.as_bytes()),
             Act::Trickle(text) => text.bytes().try_for_each(|byte| stream.write_all(&[byte])),
             Act::Hang => {
-                let left = matches!(stream.read(&mut [0]), Ok(0));
-                state.left.fetch_add(usize::from(left), SeqCst);
+                let is_closed = matches!(stream.read(&mut [0]), Ok(0));
+                state.hangups.fetch_add(usize::from(is_closed), SeqCst);
                 return;
             }
         };
@@ -174,7 +174,7 @@ fn serve(state: &State, stream: &mut (impl Read + Write)) {
     }
 }
 
-fn read(stream: &mut impl Read) -> Option<Asked> {
+fn read(stream: &mut impl Read) -> Option<ChatRequest> {
     let mut reader = BufReader::new(stream);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -185,7 +185,7 @@ fn read(stream: &mut impl Read) -> Option<Asked> {
     let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")?.parse().ok());
     let mut body = vec![0; length.unwrap_or(0)];
     reader.read_exact(&mut body).ok()?;
-    Some(Asked { head, body: serde_json::from_slice(&body).unwrap_or_default() })
+    Some(ChatRequest { head, body: serde_json::from_slice(&body).unwrap_or_default() })
 }
 
 /// The end of a stream.

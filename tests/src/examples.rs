@@ -80,8 +80,8 @@ impl Examples {
         let mut lines = text.lines().skip_while(|line| !line.starts_with("Example"));
         let head = lines.next().unwrap_or_default();
         // "Examples, with FILE being" or "... having": its content follows.
-        let words: Vec<&str> = head.trim_end_matches(':').split(' ').collect();
-        let file = words.windows(2).find(|pair| pair[0].ends_with(".json") && ["being", "having"].contains(&pair[1]));
+        let terms: Vec<&str> = head.trim_end_matches(':').split(' ').collect();
+        let file = terms.windows(2).find(|pair| pair[0].ends_with(".json") && ["being", "having"].contains(&pair[1]));
         examples.files.extend(file.map(|pair| (pair[0].to_owned(), String::new())));
         let mut goes_on = false;
         for line in lines.take_while(|line| line.is_empty() || line.starts_with(' ')) {
@@ -122,9 +122,9 @@ impl Setup {
         let at = |name: &str| folder.path().join(name);
         let certificates = Certificates::new();
         for (flag, name) in [("--tls-cert", "n1.pem"), ("--tls-key", "n1.key")] {
-            let shown = certificates.shown();
-            let index = shown.iter().position(|arg| *arg == flag).unwrap();
-            fs::copy(shown[index + 1], at(name)).unwrap();
+            let args = certificates.server_args();
+            let index = args.iter().position(|arg| *arg == flag).unwrap();
+            fs::copy(args[index + 1], at(name)).unwrap();
         }
         fs::copy(certificates.trusted()[1], at("ca.pem")).unwrap();
         let digits = format!("onnx:{}", repository("loadgen-node/qsl/digits/digits.onnx").display());
@@ -134,8 +134,8 @@ impl Setup {
             fs::copy(repository("loadgen-node/qsl/digits").join(name), at("DIGITS").join(name)).unwrap();
         }
         let plain = ["N1", "N2"].map(|name| SutNode::start(name, &digits, &[]));
-        let secure = SutNode::start("N3", &digits, &certificates.shown());
-        let any = SutNode::start("N4", "null", &certificates.shown());
+        let secure = SutNode::start("N3", &digits, &certificates.server_args());
+        let any = SutNode::start("N4", "null", &certificates.server_args());
         fs::create_dir(at("results")).unwrap();
         fs::write(at("token"), "a-token-of-these-nodes").unwrap();
         fs::set_permissions(at("token"), fs::Permissions::from_mode(0o600)).unwrap();
@@ -156,9 +156,9 @@ impl Setup {
         let recorded = fs::read_to_string(repository("loadgen-node/engine/tests/data/v05/config.jsonl")).unwrap();
         fs::write(at("case.json"), recorded.lines().next().unwrap()).unwrap();
         let run = TestRun::digits("Server").on(&plain[0].address).args(&["--mode", "SubmissionRun"]);
-        let (finished, made) = run.set("target_qps=1000,min_duration=1s").finish();
+        let (finished, run_folder) = run.set("target_qps=1000,min_duration=1s").finish();
         assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
-        fs::rename(&made.path, at("RUN")).unwrap();
+        fs::rename(&run_folder.path, at("RUN")).unwrap();
         // Its logs have the official form, but for the marks.
         fs::create_dir(at("OFFICIAL")).unwrap();
         for file in ["mlperf_log_summary.txt", "mlperf_log_detail.txt", "mlperf_log_accuracy.json"] {
@@ -168,27 +168,27 @@ impl Setup {
         }
         // On a node of its own, which may wait for it for a while.
         let alone = SutNode::start("N0", &digits, &[]);
-        let (killed, left) = TestRun::digits("Offline").on(&alone.address).set("min_duration=60s").begin();
-        let begun = Instant::now();
-        while !left.path.join("result_summary.json").exists() && begun.elapsed() < PATIENCE {
+        let (killed, killed_folder) = TestRun::digits("Offline").on(&alone.address).set("min_duration=60s").begin();
+        let start = Instant::now();
+        while !killed_folder.path.join("result_summary.json").exists() && start.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(10));
         }
         killed.signal(Signal::SIGKILL);
         assert_eq!(killed.finish().code, None);
-        fs::rename(&left.path, at("left")).unwrap();
+        fs::rename(&killed_folder.path, at("left")).unwrap();
         drop(alone);
         let inputs = vec![kserve::tensor("x", "UINT8", &[-1, 1, 8, 8])];
         let behaviour = Behaviour { model: "digits".to_owned(), inputs, ..Behaviour::good() };
         let servers = [kserve::Server::start(behaviour.clone()), kserve::Server::start(behaviour)];
         let answer = [ROLE, &text("hello"), FINISH, &usage(1), DONE].map(str::to_owned);
-        let chat = ChatServer::raw(move |asked| {
-            let is_list = asked.head.starts_with("GET");
+        let chat = ChatServer::raw(move |request| {
+            let is_list = request.head.starts_with("GET");
             let events = answer.each_ref().map(String::as_str);
             vec![Act::Send(if is_list { models(&["MODEL"]) } else { stream(&events) })]
         });
         let port = any.address.rsplit_once(':').unwrap().1;
         let mut stand_ins: Vec<(String, String)> =
-            STAND_INS.iter().map(|(said, used)| (said.to_string(), used.to_string())).collect();
+            STAND_INS.iter().map(|(placeholder, used)| (placeholder.to_string(), used.to_string())).collect();
         stand_ins.extend([
             ("10.0.0.2:8000".to_owned(), plain[0].address.clone()),
             ("10.0.0.3:8000".to_owned(), plain[1].address.clone()),
@@ -214,8 +214,8 @@ impl Setup {
         let fresh = format!("rm -rf KILLED demo && cp -r left KILLED && {demo}");
         assert!(Command::new("sh").args(["-c", &fresh]).current_dir(self.folder.path()).status().unwrap().success());
         let mut line = command.to_owned();
-        for (said, used) in &self.stand_ins {
-            line = line.replace(said, used);
+        for (placeholder, used) in &self.stand_ins {
+            line = line.replace(placeholder, used);
         }
         let programs = binary("sut-node");
         let path = format!("{}:{}", programs.parent().unwrap().display(), std::env::var("PATH").unwrap());
@@ -225,26 +225,26 @@ impl Setup {
         // A shell that serves becomes the node, so that the signal reaches it.
         let line = if serves { format!("exec {line}") } else { line };
         let out = self.folder.path().join("said");
-        let said = fs::File::create(&out).unwrap();
+        let output = fs::File::create(&out).unwrap();
         let mut shell = Command::new("bash");
         shell.args(["-c", &line]).current_dir(self.folder.path()).env("PATH", path).stdin(Stdio::null());
         if !watches && !line.contains(" --link-rate ") {
             // A tenth of what a probe takes unless told. A watch and arithmetic have no duration.
             shell.env("LON_PROBE_DURATION", "200ms");
         }
-        let mut child = shell.stdout(said.try_clone().unwrap()).stderr(said).spawn().unwrap();
+        let mut child = shell.stdout(output.try_clone().unwrap()).stderr(output).spawn().unwrap();
         let read = || fs::read_to_string(&out).unwrap_or_default();
-        let begun = Instant::now();
-        let mut told = false;
+        let start_time = Instant::now();
+        let mut is_signalled = false;
         let code = loop {
             if let Some(status) = child.try_wait().unwrap() {
                 break status.code();
             }
-            if serves && !told && read().contains(begins) {
+            if serves && !is_signalled && read().contains(begins) {
                 kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
-                told = true;
+                is_signalled = true;
             }
-            if begun.elapsed() > PATIENCE {
+            if start_time.elapsed() > PATIENCE {
                 let _ = child.kill();
             }
             std::thread::sleep(Duration::from_millis(20));
@@ -263,7 +263,7 @@ impl Setup {
         let is_run = may_be_late.iter().any(|start| line.starts_with(start)) || is_judged;
         let is_undecided = line.contains(" --against ") && code == Some(2);
         let is_fine = code == Some(0) || (is_run && code == Some(3)) || is_undecided;
-        assert!(is_fine && serves == told, "'{command}' ended with {code:?}: {line}\n{}", read());
+        assert!(is_fine && serves == is_signalled, "'{command}' ended with {code:?}: {line}\n{}", read());
     }
 }
 
@@ -276,17 +276,17 @@ const AT_ONCE: usize = 2;
 
 /// Pastes all examples of a program that are wanted, each once; how many there were. Those of one command follow each
 /// other in one setup, as one may read what another has written.
-pub fn paste_all(program: &str, wanted: impl Fn(&str) -> bool + Sync) -> usize {
-    let left = Mutex::new(commands(program));
+pub fn paste_all(program: &str, predicate: impl Fn(&str) -> bool + Sync) -> usize {
+    let queue = Mutex::new(commands(program));
     let pasted = Mutex::new(BTreeSet::new());
     let paste_some = || {
         let setup = Setup::new();
-        while let Some(command) = { left.lock().unwrap().pop() } {
+        while let Some(command) = { queue.lock().unwrap().pop() } {
             // The short help may have others.
             let [short, long] = ["-h", "--help"].map(|flag| Examples::of(&help(program, &[&command, flag])));
             assert!(!long.commands.is_empty(), "{program} {command} --help has no example");
             write(setup.folder.path(), &long.files);
-            for example in [short.commands, long.commands].concat().into_iter().filter(|example| wanted(example)) {
+            for example in [short.commands, long.commands].concat().into_iter().filter(|example| predicate(example)) {
                 let is_new = pasted.lock().unwrap().insert(example.clone());
                 if is_new {
                     setup.paste(&example);

@@ -175,8 +175,10 @@ impl Host {
     pub fn counters(&self) -> Counters {
         let files = ["rx_bytes", "rx_packets", "tx_bytes", "tx_packets"];
         let files = files.map(|file| format!("/sys/class/net/eth0/statistics/{file}"));
-        let said = self.lab("exec", &[&["cat"][..], &files.each_ref().map(String::as_str)].concat());
-        let [rx_bytes, rx_packets, tx_bytes, tx_packets] = numbers(&said)[..] else { panic!("not counters: {said}") };
+        let output = self.lab("exec", &[&["cat"][..], &files.each_ref().map(String::as_str)].concat());
+        let [rx_bytes, rx_packets, tx_bytes, tx_packets] = numbers(&output)[..] else {
+            panic!("not counters: {output}")
+        };
         Counters { rx_bytes, rx_packets, tx_bytes, tx_packets }
     }
 

@@ -59,7 +59,7 @@ impl FolderCheck {
     }
 
     /// The verdict and its reasons, marks included.
-    pub fn words(&self) -> String {
+    pub fn verdict_text(&self) -> String {
         let list = |name: &str| self.result[name].as_array().cloned().unwrap_or_default();
         let texts = [list("reasons"), list("marks")].concat();
         texts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
@@ -88,9 +88,9 @@ impl FolderCheck {
             entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         let missing: Vec<&str> = FILES.into_iter().filter(|name| !there.contains(*name)).collect();
         self.fault(is_whole(code) && !missing.is_empty(), format!("exit code {code:?} though {missing:?} are missing"));
-        let left: Vec<&String> = there.iter().filter(|name| name.starts_with('.')).collect();
+        let leftovers: Vec<&String> = there.iter().filter(|name| name.starts_with('.')).collect();
         // A program that was killed cannot clear up.
-        self.fault(code.is_some() && !left.is_empty(), format!("{left:?} were left behind"));
+        self.fault(code.is_some() && !leftovers.is_empty(), format!("{leftovers:?} were left behind"));
         let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
         for line in read("mlperf_log_detail.txt").unwrap_or_default().lines() {
             let is_json = line.strip_prefix(":::MLLOG ").is_some_and(is_json);
@@ -161,16 +161,17 @@ impl FolderCheck {
             _ => &["failed", "duplicate", "late", "foreign"],
         };
         let counted = counted.iter().filter(|name| self.count(name) > 0);
-        let mut found: Vec<String> = counted.map(|name| format!("{} samples are {name}", self.count(name))).collect();
+        let mut blemishes: Vec<String> =
+            counted.map(|name| format!("{} samples are {name}", self.count(name))).collect();
         if self.result["interrupted"] == true {
-            found.push("it was interrupted".to_owned());
+            blemishes.push("it was interrupted".to_owned());
         }
         for node in self.result["network"]["nodes"].as_array().into_iter().flatten() {
             if !node["lost"].is_null() {
-                found.push(format!("node {} was lost", node["name"]));
+                blemishes.push(format!("node {} was lost", node["name"]));
             }
         }
-        found
+        blemishes
     }
 
     /// The timeline has the same counts as the result; whether the command `replay` says VALID.
@@ -199,21 +200,21 @@ impl FolderCheck {
 }
 
 /// No file below says VALID, in whatever form.
-pub fn assert_nothing_says_valid(folder: &Path, told: &str) {
+pub fn assert_nothing_says_valid(folder: &Path, label: &str) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            assert_nothing_says_valid(&path, told);
+            assert_nothing_says_valid(&path, label);
         } else if path.file_name().unwrap() == "timeline.bin" {
             let replay = crate::process::LoadGen::run(&["replay", "--timeline", path.to_str().unwrap()]);
             // `replay` refuses the timeline of a run that has not ended.
             let is_refused = replay.code == Some(2) && replay.stderr.contains("has not ended");
             let is_judged = matches!(replay.code, Some(1 | 3..=5));
-            assert!(is_refused || is_judged && replay.stdout.contains("Result is : INVALID\n"), "{told}: {replay:?}");
+            assert!(is_refused || is_judged && replay.stdout.contains("Result is : INVALID\n"), "{label}: {replay:?}");
         } else {
             let text = std::fs::read_to_string(&path).unwrap();
             for valid in ["Result is : VALID", "\"VALID\""] {
-                assert!(!text.contains(valid), "{told}: {} says {valid}", path.display());
+                assert!(!text.contains(valid), "{label}: {} says {valid}", path.display());
             }
         }
     }

@@ -45,9 +45,9 @@ pub fn goodput_of_streams_bits_per_s(
     let output = command.output().expect("iperf3 starts");
     drop(listening);
     let text = String::from_utf8_lossy(&output.stdout);
-    let said: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("iperf3: {error}: {text}"));
-    let received = said.pointer("/end/sum_received/bits_per_second").and_then(Value::as_f64);
-    received.unwrap_or_else(|| panic!("iperf3: {}", said.get("error").unwrap_or(&said)))
+    let report: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("iperf3: {error}: {text}"));
+    let received = report.pointer("/end/sum_received/bits_per_second").and_then(Value::as_f64);
+    received.unwrap_or_else(|| panic!("iperf3: {}", report.get("error").unwrap_or(&report)))
 }
 
 /// A server for one client. Killed when dropped.
@@ -59,13 +59,13 @@ impl Server {
         let mut command = host.command("iperf3");
         command.args(["--server", "--one-off", "--forceflush", "--bind", &host.address().to_string()]);
         let mut child = command.stdout(Stdio::piped()).spawn().expect("iperf3 starts");
-        let mut said = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
         // The guard exists before the server listens, so that the server is killed even when the check below fails.
         let server = Server(child);
-        let listens = said.by_ref().map_while(Result::ok).any(|line| line.contains("listening"));
+        let listens = lines.by_ref().map_while(Result::ok).any(|line| line.contains("listening"));
         assert!(listens, "iperf3 ended before it listened");
         // A thread reads the rest of the output, or iperf3 would die of a closed pipe.
-        std::thread::spawn(move || said.for_each(drop));
+        std::thread::spawn(move || lines.for_each(drop));
         server
     }
 }

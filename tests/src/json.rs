@@ -95,14 +95,14 @@ impl Json {
     fn lacks(&self, pointer: &str) -> String {
         let mut ends = pointer.rmatch_indices('/').map(|(end, _)| &pointer[..end]);
         let there = ends.find(|end| self.value.pointer(end).is_some()).unwrap_or("");
-        let found = match self.value.pointer(there) {
+        let content = match self.value.pointer(there) {
             Some(Value::Object(object)) => {
                 format!("the keys {}", object.keys().cloned().collect::<Vec<_>>().join(", "))
             }
             Some(Value::Array(list)) => format!("{} elements", list.len()),
             other => other.unwrap_or(&Value::Null).to_string(),
         };
-        format!("{} has no {pointer}; at '{there}' there is {found}", self.what)
+        format!("{} has no {pointer}; at '{there}' there is {content}", self.what)
     }
 }
 

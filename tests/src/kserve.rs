@@ -268,23 +268,23 @@ impl Scripted {
                 Ok(ServerMetadataResponse { name, version, extensions: Vec::new() }.encode_to_vec())
             }
             "ModelReady" => {
-                let asked = ModelReadyRequest::decode(&message[..]).expect("a request that can be read");
+                let request = ModelReadyRequest::decode(&message[..]).expect("a request that can be read");
                 let mut heard = self.heard();
                 heard.ready_calls += 1;
-                let ready = asked.name == behaviour.model && heard.ready_calls > behaviour.unready;
+                let ready = request.name == behaviour.model && heard.ready_calls > behaviour.unready;
                 let answer = Ok(ModelReadyResponse { ready }.encode_to_vec());
                 behaviour.unready_status.clone().filter(|_| !ready).map_or(answer, Err)
             }
             "ModelMetadata" => {
-                let asked = ModelMetadataRequest::decode(&message[..]).expect("a request that can be read");
+                let request = ModelMetadataRequest::decode(&message[..]).expect("a request that can be read");
                 let metadata = ModelMetadataResponse {
-                    name: asked.name.clone(),
+                    name: request.name.clone(),
                     platform: "script".to_owned(),
                     inputs: behaviour.inputs.clone(),
                     outputs: behaviour.outputs.clone(),
                     ..ModelMetadataResponse::default()
                 };
-                if asked.name == behaviour.model { Ok(metadata.encode_to_vec()) } else { Err(unknown(&asked.name)) }
+                if request.name == behaviour.model { Ok(metadata.encode_to_vec()) } else { Err(unknown(&request.name)) }
             }
             other => Err(Status::unimplemented(format!("no call {other}"))),
         };
@@ -330,8 +330,8 @@ fn send(mut respond: SendResponse<Bytes>, answer: Result<Vec<u8>, Status>) {
             let Ok(mut stream) = respond.send_response(response, false) else { return };
             // Cut where no message would be cut.
             let mut first = framed(&message);
-            let rest = first.split_off(first.len().min(3));
-            let _ = stream.send_data(first, false).and_then(|()| stream.send_data(rest, false));
+            let tail = first.split_off(first.len().min(3));
+            let _ = stream.send_data(first, false).and_then(|()| stream.send_data(tail, false));
             let mut trailers = HeaderMap::new();
             trailers.insert("grpc-status", HeaderValue::from(Code::Ok as i32));
             let _ = stream.send_trailers(trailers);

@@ -25,13 +25,13 @@ pub fn scrape_as(address: &str, accept: &str) -> Option<String> {
 
 /// Asks until the metrics are as they are wanted; the metrics.
 pub fn wait_until(what: &str, is_so: impl Fn(&str) -> bool, address: &str) -> String {
-    let begun = Instant::now();
+    let start = Instant::now();
     loop {
         let metrics = scrape(address).unwrap_or_default();
         if is_so(&metrics) {
             return metrics;
         }
-        assert!(begun.elapsed() < PATIENCE, "{what}:\n{metrics}");
+        assert!(start.elapsed() < PATIENCE, "{what}:\n{metrics}");
         std::thread::sleep(Duration::from_millis(100));
     }
 }

@@ -36,15 +36,15 @@ pub fn free_address() -> String {
 /// # Panics
 /// It never is.
 pub fn wait_for(address: &str, name: &str, at_least: u64) -> io::Result<()> {
-    let begun = Instant::now();
+    let start = Instant::now();
     loop {
         let page = Page::of(&try_ask(address, "")?);
         // A run has its counters once it has begun.
-        let found = if page.names().contains(name) { page.count(name, "") } else { 0 };
-        if found >= at_least {
+        let value = if page.names().contains(name) { page.count(name, "") } else { 0 };
+        if value >= at_least {
             return Ok(());
         }
-        assert!(begun.elapsed() < PATIENCE, "{name} is {found}, not {at_least}");
+        assert!(start.elapsed() < PATIENCE, "{name} is {value}, not {at_least}");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
@@ -162,13 +162,13 @@ impl Page {
     /// # Panics
     /// There is none.
     pub fn sum(&self, name: &str, labels: &str) -> f64 {
-        let wanted: Vec<_> = labels.split(',').filter_map(|label| label.split_once('=')).collect();
+        let label_pairs: Vec<_> = labels.split(',').filter_map(|label| label.split_once('=')).collect();
         let has = |of: &BTreeMap<String, String>| {
-            wanted.iter().all(|(name, value)| of.get(*name).is_some_and(|it| it == value))
+            label_pairs.iter().all(|(name, value)| of.get(*name).is_some_and(|it| it == value))
         };
-        let mut found = self.series.iter().filter(|(it, of, _)| it == name && has(of)).peekable();
-        assert!(found.peek().is_some(), "no series {name}{{{labels}}} among {:?}", self.names());
-        found.map(|(.., value)| value).sum()
+        let mut series = self.series.iter().filter(|(it, of, _)| it == name && has(of)).peekable();
+        assert!(series.peek().is_some(), "no series {name}{{{labels}}} among {:?}", self.names());
+        series.map(|(.., value)| value).sum()
     }
 
     /// The same as a whole number.

@@ -274,12 +274,12 @@ impl Nemesis {
     fn leave(mut self) {
         self.heal();
         (0..NODES).for_each(|node| self.end(node, Signal::SIGTERM));
-        let left = self.fabric.hosts().iter().flat_map(Host::processes);
-        let told = left.map(|pid| {
+        let pids = self.fabric.hosts().iter().flat_map(Host::processes);
+        let lines = pids.map(|pid| {
             let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             format!("{pid} {}\n", String::from_utf8_lossy(&line).replace('\0', " "))
         });
-        std::fs::write(self.folder.join("left"), told.collect::<String>()).expect("a list");
+        std::fs::write(self.folder.join("left"), lines.collect::<String>()).expect("a list");
     }
 }
 

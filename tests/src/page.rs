@@ -14,8 +14,8 @@ pub fn section<'a>(page: &'a str, id: &str) -> Option<&'a str> {
 pub fn stands_alone(page: &str) {
     assert!(page.len() < LARGEST_BYTES, "{} bytes", page.len());
     let links = ["<script", "<link", "<img", "<iframe", "src=", "href=", "url(", "@import"];
-    let found: Vec<&str> = links.into_iter().filter(|link| page.contains(link)).collect();
-    assert!(found.is_empty(), "{found:?}");
+    let references: Vec<&str> = links.into_iter().filter(|link| page.contains(link)).collect();
+    assert!(references.is_empty(), "{references:?}");
     let addresses = page.match_indices("://").map(|(at, _)| &page[at.saturating_sub(5)..at + 30]);
     let others: Vec<&str> = addresses.filter(|text| !text.contains("www.w3.org/2000/svg")).collect();
     assert!(others.is_empty(), "{others:?}");
@@ -50,8 +50,8 @@ impl Table {
     /// There is none.
     #[track_caller]
     pub fn row(&self, name: &str) -> &[String] {
-        let found = self.rows.iter().find(|row| row[0] == name);
-        &found.unwrap_or_else(|| panic!("no '{name}' in {:?}", self.rows))[1..]
+        let entry = self.rows.iter().find(|row| row[0] == name);
+        &entry.unwrap_or_else(|| panic!("no '{name}' in {:?}", self.rows))[1..]
     }
 
     /// The cells below a head.
@@ -137,8 +137,8 @@ pub fn figure(text: &str) -> (f64, f64) {
 /// Fails unless a figure on a page is this value, as exactly as its digits say.
 #[track_caller]
 pub fn shows(text: &str, value: f64) {
-    let (shown, half) = figure(text);
-    assert!((shown - value).abs() <= half * 1.001 + value.abs() * 1e-12, "the page says '{text}' of {value}");
+    let (number, half) = figure(text);
+    assert!((number - value).abs() <= half * 1.001 + value.abs() * 1e-12, "the page says '{text}' of {value}");
 }
 
 #[cfg(test)]

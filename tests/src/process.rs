@@ -135,17 +135,17 @@ const USUAL: &str = "normal";
 
 /// A program of ours as the last arguments of others; on its own where there are none.
 fn command_under(under: &[&str], program: &str) -> Command {
-    let Some((first, rest)) = under.split_first() else { return Command::new(binary(program)) };
+    let Some((first, arguments)) = under.split_first() else { return Command::new(binary(program)) };
     let mut command = Command::new(first);
-    command.args(rest).arg(binary(program));
+    command.args(arguments).arg(binary(program));
     command
 }
 
 /// The same on a host of a fabric.
 fn command_in(host: &Host, under: &[&str], program: &str) -> Command {
-    let Some((first, rest)) = under.split_first() else { return host.command(binary(program)) };
+    let Some((first, arguments)) = under.split_first() else { return host.command(binary(program)) };
     let mut command = host.command(first);
-    command.args(rest).arg(binary(program));
+    command.args(arguments).arg(binary(program));
     command
 }
 
@@ -153,7 +153,7 @@ fn command_in(host: &Host, under: &[&str], program: &str) -> Command {
 pub struct LoadGen {
     child: Child,
     /// Bytes read so far from its standard error.
-    seen: Vec<u8>,
+    stderr_bytes: Vec<u8>,
     /// Bytes read so far from its standard output.
     printed: Vec<u8>,
     /// The schemas that what it prints may fit; empty where it prints no document.
@@ -204,7 +204,7 @@ impl LoadGen {
         command.args(args).env("RUST_LOG", "info").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         LoadGen {
             child: command.spawn().expect("loadgen-node starts"),
-            seen: Vec::new(),
+            stderr_bytes: Vec::new(),
             printed: Vec::new(),
             prints: schemas::printed(args),
         }
@@ -227,7 +227,7 @@ impl LoadGen {
 
     /// Standard error as far as it was read.
     pub fn log(&self) -> String {
-        String::from_utf8_lossy(&self.seen).into_owned()
+        String::from_utf8_lossy(&self.stderr_bytes).into_owned()
     }
 
     /// Reads standard error until a line contains `text`.
@@ -236,16 +236,16 @@ impl LoadGen {
     /// It ends without.
     pub fn wait_for_log(&mut self, text: &str) {
         let is_said = self.has_logged(text);
-        assert!(is_said, "loadgen-node ended without saying '{text}': {}", String::from_utf8_lossy(&self.seen));
+        assert!(is_said, "loadgen-node ended without saying '{text}': {}", String::from_utf8_lossy(&self.stderr_bytes));
     }
 
     /// The same; false when it ends without.
     pub fn has_logged(&mut self, text: &str) -> bool {
         let stderr = self.child.stderr.as_mut().expect("piped");
         let mut byte = [0];
-        while !self.seen.ends_with(text.as_bytes()) {
+        while !self.stderr_bytes.ends_with(text.as_bytes()) {
             match stderr.read(&mut byte) {
-                Ok(1) => self.seen.push(byte[0]),
+                Ok(1) => self.stderr_bytes.push(byte[0]),
                 _ => return false,
             }
         }
@@ -300,7 +300,7 @@ impl LoadGen {
         let stderr = collect(self.child.stderr.take());
         let mut slow = None;
         let code = wait(&mut self.child, patience, |pid| slow = Some(threads::of(pid)));
-        let before = String::from_utf8_lossy(&self.seen).into_owned();
+        let before = String::from_utf8_lossy(&self.stderr_bytes).into_owned();
         let stderr = before + &stderr.join().expect("read");
         let stdout = String::from_utf8_lossy(&self.printed).into_owned() + &stdout.join().expect("read");
         // A signal may end a program while it prints.
@@ -328,14 +328,14 @@ fn send(child: &Child, signal: Signal) {
 
 /// Waits for the end of a program; `is_slow` has its number, once, where that takes longer than [`SLOW`].
 fn wait(child: &mut Child, patience: Duration, is_slow: impl FnOnce(u32)) -> Option<i32> {
-    let begun = Instant::now();
-    let deadline = begun + patience;
+    let start = Instant::now();
+    let deadline = start + patience;
     let mut is_slow = Some(is_slow);
     loop {
         if let Some(status) = child.try_wait().expect("a child can be waited for") {
             return status.code();
         }
-        if begun.elapsed() > SLOW
+        if start.elapsed() > SLOW
             && let Some(is_slow) = is_slow.take()
         {
             is_slow(child.id());

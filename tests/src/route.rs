@@ -63,22 +63,22 @@ pub struct OpenRoute {
 impl OpenRoute {
     /// A node that can be reached this way.
     pub fn node(&self, name: &str, backend: &str, more: &[&str]) -> SutNode {
-        SutNode::start(name, backend, &self.shown(more))
+        SutNode::start(name, backend, &self.args_with(more))
     }
 
     /// The same on an address.
     pub fn node_on(&self, listen: &str, name: &str, backend: &str, more: &[&str]) -> SutNode {
-        SutNode::start_on(listen, name, backend, &self.shown(more))
+        SutNode::start_on(listen, name, backend, &self.args_with(more))
     }
 
     /// The same, started by another program that is to become it.
     pub fn node_under(&self, under: &[&str], name: &str, backend: &str, more: &[&str]) -> SutNode {
-        SutNode::start_under(under, name, backend, &self.shown(more))
+        SutNode::start_under(under, name, backend, &self.args_with(more))
     }
 
     /// The same on a host of a fabric.
     pub fn node_in(&self, host: &Host, name: &str, backend: &str, more: &[&str]) -> SutNode {
-        SutNode::start_in(host, name, backend, &self.shown(more))
+        SutNode::start_in(host, name, backend, &self.args_with(more))
     }
 
     /// A peer that can be reached this way.
@@ -86,8 +86,8 @@ impl OpenRoute {
         Peer::start_with(behaviour, self.certificates.as_ref().map(Certificates::server))
     }
 
-    fn shown<'a>(&'a self, more: &[&'a str]) -> Vec<&'a str> {
-        let tls = self.certificates.iter().flat_map(Certificates::shown);
+    fn args_with<'a>(&'a self, more: &[&'a str]) -> Vec<&'a str> {
+        let tls = self.certificates.iter().flat_map(Certificates::server_args);
         more.iter().copied().chain(tls).collect()
     }
 
@@ -114,7 +114,7 @@ pub struct Certificates {
     _folder: TempDir,
 }
 
-fn shown(files: &TlsFiles) -> [&str; 4] {
+fn tls_args(files: &TlsFiles) -> [&str; 4] {
     ["--tls-cert", path(files.cert.as_deref()), "--tls-key", path(files.key.as_deref())]
 }
 
@@ -131,9 +131,9 @@ impl Certificates {
         let hosts = fabric::addresses().map(|address| address.to_string());
         let names: Vec<String> = std::iter::once("127.0.0.1".to_owned()).chain(hosts).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let made = Throwaway::new(&names).expect("a certificate");
-        let [files, client] =
-            [made.write(folder.path()), made.write_client(folder.path())].map(|files| files.expect("files"));
+        let certificate = Throwaway::new(&names).expect("a certificate");
+        let [files, client] = [certificate.write(folder.path()), certificate.write_client(folder.path())]
+            .map(|files| files.expect("files"));
         Certificates { files, client, _folder: folder }
     }
 
@@ -143,14 +143,14 @@ impl Certificates {
     }
 
     /// The flags of a node that shows its certificate.
-    pub fn shown(&self) -> [&str; 4] {
-        shown(&self.files)
+    pub fn server_args(&self) -> [&str; 4] {
+        tls_args(&self.files)
     }
 
     /// The flags of a client that shows its certificate, in which it is called
     /// [`CLIENT_NAME`](lon_net::throwaway::CLIENT_NAME).
-    pub fn shown_by_client(&self) -> [&str; 4] {
-        shown(&self.client)
+    pub fn client_args(&self) -> [&str; 4] {
+        tls_args(&self.client)
     }
 }
 

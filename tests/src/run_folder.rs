@@ -83,10 +83,10 @@ impl RunFolder {
     /// # Panics
     /// The file stays as it is.
     pub fn wait_until_written(&self, file: &str) {
-        let begun = Instant::now();
+        let start = Instant::now();
         let (mut last, mut updates) = (self.progress(file), 0);
         while updates < 2 {
-            assert!(begun.elapsed() < PATIENCE, "{file} stays at {last:?}");
+            assert!(start.elapsed() < PATIENCE, "{file} stays at {last:?}");
             std::thread::sleep(Duration::from_millis(20));
             let now = self.progress(file);
             updates += u32::from(now > last);

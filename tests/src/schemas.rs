@@ -138,26 +138,28 @@ impl Check<'_> {
             Value::Object(rules) => rules,
             other => return faults.push(format!("{at}: {other} allows nothing")),
         };
-        for (rule, said) in rules {
+        for (rule, rule_value) in rules {
             match rule.as_str() {
                 word if WORDS.contains(&word) => {}
-                "type" => self.kind(said, value, at, faults),
-                "const" if said != value => faults.push(format!("{at}: {value} is not {said}")),
-                "enum" if !list(said).contains(value) => faults.push(format!("{at}: {value} is none of {said}")),
-                "const" | "enum" => {}
-                "minimum" if value.is_number() && value.as_f64() < said.as_f64() => {
-                    faults.push(format!("{at}: {value} is below {said}"));
+                "type" => self.kind(rule_value, value, at, faults),
+                "const" if rule_value != value => faults.push(format!("{at}: {value} is not {rule_value}")),
+                "enum" if !list(rule_value).contains(value) => {
+                    faults.push(format!("{at}: {value} is none of {rule_value}"))
                 }
-                "maximum" if value.is_number() && value.as_f64() > said.as_f64() => {
-                    faults.push(format!("{at}: {value} is above {said}"));
+                "const" | "enum" => {}
+                "minimum" if value.is_number() && value.as_f64() < rule_value.as_f64() => {
+                    faults.push(format!("{at}: {value} is below {rule_value}"));
+                }
+                "maximum" if value.is_number() && value.as_f64() > rule_value.as_f64() => {
+                    faults.push(format!("{at}: {value} is above {rule_value}"));
                 }
                 "minimum" | "maximum" => {}
-                "$ref" => self.value(self.definition(said), value, at, faults),
-                "allOf" => list(said).iter().for_each(|schema| self.value(schema, value, at, faults)),
-                "anyOf" | "oneOf" => self.choice(rule, list(said), value, at, faults),
+                "$ref" => self.value(self.definition(rule_value), value, at, faults),
+                "allOf" => list(rule_value).iter().for_each(|schema| self.value(schema, value, at, faults)),
+                "anyOf" | "oneOf" => self.choice(rule, list(rule_value), value, at, faults),
                 "required" => {
                     let lacks = |key: &&Value| value.is_object() && value.get(key.as_str().unwrap()).is_none();
-                    faults.extend(list(said).iter().filter(lacks).map(|key| format!("{at}: no {key}")));
+                    faults.extend(list(rule_value).iter().filter(lacks).map(|key| format!("{at}: no {key}")));
                 }
                 "properties" | "additionalProperties" => {}
                 "items" | "prefixItems" | "minItems" | "maxItems" => {}
@@ -176,7 +178,7 @@ impl Check<'_> {
         self.root.pointer(pointer).unwrap_or_else(|| panic!("there is no {path}"))
     }
 
-    fn kind(&self, said: &Value, value: &Value, at: &str, faults: &mut Vec<String>) {
+    fn kind(&self, rule_value: &Value, value: &Value, at: &str, faults: &mut Vec<String>) {
         let is = |kind: &Value| match kind.as_str().expect("the name of a type") {
             "null" => value.is_null(),
             "boolean" => value.is_boolean(),
@@ -187,9 +189,9 @@ impl Check<'_> {
             "object" => value.is_object(),
             other => panic!("{at}: there is no type {other}"),
         };
-        let fits = said.as_array().map_or_else(|| is(said), |kinds| kinds.iter().any(is));
+        let fits = rule_value.as_array().map_or_else(|| is(rule_value), |kinds| kinds.iter().any(is));
         if !fits {
-            faults.push(format!("{at}: {value} is no {said}"));
+            faults.push(format!("{at}: {value} is no {rule_value}"));
         }
     }
 
@@ -207,10 +209,10 @@ impl Check<'_> {
     }
 
     fn keys(&self, rules: &Map<String, Value>, keys: &Map<String, Value>, at: &str, faults: &mut Vec<String>) {
-        let known = rules.get("properties").and_then(Value::as_object);
+        let properties = rules.get("properties").and_then(Value::as_object);
         for (key, value) in keys {
             let place = format!("{at}/{key}");
-            match (known.and_then(|known| known.get(key)), rules.get("additionalProperties")) {
+            match (properties.and_then(|properties| properties.get(key)), rules.get("additionalProperties")) {
                 (Some(schema), _) | (None, Some(schema)) => self.value(schema, value, &place, faults),
                 (None, None) => {}
             }
@@ -233,8 +235,8 @@ impl Check<'_> {
     }
 }
 
-fn list(said: &Value) -> &[Value] {
-    said.as_array().map(Vec::as_slice).unwrap_or_default()
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -270,8 +272,8 @@ mod tests {
             (json!({ "schema": 1, "more": 1 }), "allows nothing"),
             (json!([]), "no \"object\""),
         ] {
-            let found = faults(&schema, &bad);
-            assert!(found.iter().any(|fault| fault.contains(word)), "{bad}: {found:?}");
+            let problems = faults(&schema, &bad);
+            assert!(problems.iter().any(|fault| fault.contains(word)), "{bad}: {problems:?}");
         }
     }
 

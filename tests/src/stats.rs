@@ -96,8 +96,8 @@ pub fn medians_within<const N: usize>(
         Outcome::Disturbed(rounds) if is_beside() => Err(format!("not told beside others: {rounds:?}")),
         Outcome::Disturbed(rounds) => {
             // Not by eprintln, which is not shown where a test passes.
-            let told = format!("NOT TOLD: the machine had no time to spare; {rounds:?} instead of {range:?}\n");
-            std::io::stderr().write_all(told.as_bytes()).map_err(|error| error.to_string())
+            let notice = format!("NOT TOLD: the machine had no time to spare; {rounds:?} instead of {range:?}\n");
+            std::io::stderr().write_all(notice.as_bytes()).map_err(|error| error.to_string())
         }
     }
 }
@@ -193,9 +193,9 @@ mod tests {
     use super::{Outcome, Round, Stalls, Ticks, judge, median};
 
     fn outcome(rounds: &[(f64, bool)]) -> (Outcome<1>, usize) {
-        let mut left = rounds.iter().map(|&(value, is_disturbed)| Round { values: [value], is_disturbed });
-        let outcome = judge(&(1.0..=2.0), 5, || left.next().unwrap());
-        (outcome, left.len())
+        let mut queue = rounds.iter().map(|&(value, is_disturbed)| Round { values: [value], is_disturbed });
+        let outcome = judge(&(1.0..=2.0), 5, || queue.next().unwrap());
+        (outcome, queue.len())
     }
 
     #[test]

@@ -36,7 +36,7 @@ mod tests {
     #[test]
     fn this_thread_is_among_its_own() {
         let named = std::thread::Builder::new().name("by this name".to_owned());
-        let found = named.spawn(|| super::of(std::process::id())).unwrap().join().unwrap();
-        assert!(found.lines().any(|line| line.starts_with("by this name") && line.contains(" nice ")), "{found}");
+        let listing = named.spawn(|| super::of(std::process::id())).unwrap().join().unwrap();
+        assert!(listing.lines().any(|line| line.starts_with("by this name") && line.contains(" nice ")), "{listing}");
     }
 }

@@ -51,9 +51,9 @@ impl Heard {
         let until = Instant::now() + PATIENCE;
         let mut state = self.state.lock().unwrap();
         while !is_there(&state) {
-            let left = until.saturating_duration_since(Instant::now());
-            assert!(!left.is_zero(), "{what} did not happen; {} answers came", state.answers.len());
-            state = self.changed.wait_timeout(state, left).unwrap().0;
+            let time_left = until.saturating_duration_since(Instant::now());
+            assert!(!time_left.is_zero(), "{what} did not happen; {} answers came", state.answers.len());
+            state = self.changed.wait_timeout(state, time_left).unwrap().0;
         }
     }
 }
@@ -122,14 +122,14 @@ fn callbacks(heard: &Heard) -> LonCallbacks {
     }
 }
 
-fn said() -> String {
+fn last_error() -> String {
     // SAFETY: never null.
     unsafe { CStr::from_ptr(lon_last_error()) }.to_str().unwrap().to_owned()
 }
 
 #[track_caller]
 fn fine(code: i32) {
-    assert_eq!(code, 0, "{}", said());
+    assert_eq!(code, 0, "{}", last_error());
 }
 
 fn open(options: &Value, callbacks: Option<&LonCallbacks>) -> Result<u64, (i32, String)> {
@@ -137,7 +137,7 @@ fn open(options: &Value, callbacks: Option<&LonCallbacks>) -> Result<u64, (i32, 
     // SAFETY: what the pointers lead to lives until the call returns.
     match unsafe { lon_open(text.as_ptr(), callbacks.map_or(ptr::null(), ptr::from_ref), &mut run) } {
         0 => Ok(run),
-        code => Err((code, said())),
+        code => Err((code, last_error())),
     }
 }
 
@@ -270,20 +270,20 @@ fn a_sample_is_tried_without_waiting() {
     load(run, &[3]);
     // SAFETY: a place on the stack.
     let tried = |id, index| unsafe { lon_try_issue_loaded(run, &LonSample { id, index }) };
-    assert_eq!(tried(0, 4), ARGUMENT, "{}", said());
+    assert_eq!(tried(0, 4), ARGUMENT, "{}", last_error());
     // SAFETY: a null pointer is an error.
     assert_eq!(unsafe { lon_try_issue_loaded(run, ptr::null()) }, ARGUMENT);
     let refused = (0..100_000).map(|id| (id, tried(id, 3))).find(|(_, code)| *code != 0);
-    let Some((sent, BUSY)) = refused else { panic!("{refused:?}: {}", said()) };
-    assert!(said().contains("without waiting"), "{}", said());
+    let Some((refused_id, BUSY)) = refused else { panic!("{refused:?}: {}", last_error()) };
+    assert!(last_error().contains("without waiting"), "{}", last_error());
     // The one that was refused is issued by the call that waits.
-    fine(issue(run, [(sent, 3)].into_iter()));
-    heard.wait("every answer", |state| state.answers.len() as u64 == sent + 1);
+    fine(issue(run, [(refused_id, 3)].into_iter()));
+    heard.wait("every answer", |state| state.answers.len() as u64 == refused_id + 1);
     let folder = tempfile::tempdir().unwrap();
     fine(close(run, folder.path()));
     let counts = &result(folder.path())["counts"];
-    assert_eq!((&counts["completed"], &counts["failed"]), (&json!(sent + 1), &json!(0)), "{counts}");
-    assert_eq!(tried(7, 3), HANDLE, "{}", said());
+    assert_eq!((&counts["completed"], &counts["failed"]), (&json!(refused_id + 1), &json!(0)), "{counts}");
+    assert_eq!(tried(7, 3), HANDLE, "{}", last_error());
 }
 
 #[test]
@@ -370,7 +370,7 @@ fn a_lost_node_makes_the_run_unusable_in_every_file() {
     std::fs::write(folder.path().join("mlperf_log_summary.txt"), "Result is : VALID\n").unwrap();
     // SAFETY: a null folder: the one of the options.
     assert_eq!(unsafe { lon_close(run, ptr::null()) }, 4);
-    assert!(said().contains("node goes was lost"), "{}", said());
+    assert!(last_error().contains("node goes was lost"), "{}", last_error());
     assert!(!folder.path().join("mlperf_log_summary.txt").exists());
     assert_eq!(result(folder.path()), unusable);
 }
@@ -419,7 +419,7 @@ fn datasets_are_opened_without_nodes() {
     // SAFETY: a slice, with an index beyond the end that is passed over.
     fine(unsafe { lon_unload(qsl, [3, 9_999].as_ptr(), 2) });
     assert_eq!((encoded(3).0, encoded(4).0, encoded(9_999).0), (ARGUMENT, 0, ARGUMENT));
-    assert!(said().contains("there is no sample 9999: the dataset has 450"), "{}", said());
+    assert!(last_error().contains("there is no sample 9999: the dataset has 450"), "{}", last_error());
     assert_eq!(issue(qsl, [(0, 4)].into_iter()), HANDLE);
     // SAFETY: a null folder.
     fine(unsafe { lon_close(qsl, ptr::null()) });
@@ -462,8 +462,8 @@ fn misuse_is_an_error() {
             ("callbacks have everything", take_one(run), ARGUMENT),
         ]
     };
-    for (what, code, wanted) in codes {
-        assert_eq!(code, wanted, "{what}");
+    for (what, code, expected_code) in codes {
+        assert_eq!(code, expected_code, "{what}");
     }
     // Nothing is null or loaded, and nothing is asked for.
     // SAFETY: no items.
@@ -478,7 +478,7 @@ fn misuse_is_an_error() {
     // SAFETY: as above.
     assert_eq!(unsafe { lon_close(run, ptr::null()) }, HANDLE, "closed twice");
     assert_eq!((issue(run, [(1, 0)].into_iter()), lon_flush(run)), (HANDLE, HANDLE), "used after it was closed");
-    assert_eq!(said(), format!("{run} is no handle, or was closed"));
+    assert_eq!(last_error(), format!("{run} is no handle, or was closed"));
 }
 
 /// The library's threads are not there: what is handed in would never be sent.
@@ -495,7 +495,7 @@ fn a_process_that_was_forked_is_told_so_by_every_function() {
         let opened = unsafe { lon_open(options.as_ptr(), ptr::null(), &mut 0) };
         let codes =
             [issue(run, [(1, 0)].into_iter()), lon_flush(run), take_one(run), opened, close(run, folder.path())];
-        codes == [FORK; 5] && said().contains("was forked from")
+        codes == [FORK; 5] && last_error().contains("was forked from")
     };
     // SAFETY: the child calls what it may not, and ends at once.
     match unsafe { fork() }.unwrap() {

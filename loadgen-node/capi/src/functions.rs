@@ -140,8 +140,9 @@ unsafe fn read_callbacks(callbacks: *const LonCallbacks) -> Result<Option<LonCal
     // SAFETY: the first field is there, as the caller promises.
     let size = unsafe { ptr::read_unaligned(callbacks.cast::<usize>()) };
     if size != size_of::<LonCallbacks>() {
-        let wanted = size_of::<LonCallbacks>();
-        let text = format!("struct_size of the callbacks is {size}, not {wanted}: is it set to sizeof(lon_callbacks)?");
+        let right_size = size_of::<LonCallbacks>();
+        let text =
+            format!("struct_size of the callbacks is {size}, not {right_size}: is it set to sizeof(lon_callbacks)?");
         return Err(Error::new(Code::Argument, text));
     }
     // SAFETY: it is as long as it says.
@@ -161,9 +162,9 @@ pub unsafe extern "C" fn lon_qsl_open(options: *const c_char, qsl: *mut u64) -> 
         // SAFETY: as the caller promises.
         let options = unsafe { text(options, "options") }?;
         prepare()?;
-        let asked = object::data_of(options)?;
-        let dataset = open_samples(asked.benchmark, &asked.data, asked.codecs)?;
-        let handle = handles::keep(Open::Samples(Samples::new(dataset, asked.benchmark.name).into()));
+        let request = object::data_of(options)?;
+        let dataset = open_samples(request.benchmark, &request.data, request.codecs)?;
+        let handle = handles::keep(Open::Samples(Samples::new(dataset, request.benchmark.name).into()));
         // SAFETY: as the caller promises.
         unsafe { put(qsl, handle, "qsl") }
     })

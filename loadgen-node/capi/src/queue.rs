@@ -16,7 +16,7 @@ use qdl::{Outcome, Reply};
 const MANY: usize = 16;
 
 /// Longest time that answers are left to such a thread.
-const LEFT_FOR: Duration = Duration::from_millis(1);
+const RESERVATION: Duration = Duration::from_millis(1);
 
 /// Kind of responses. All responses of one fetch are of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ struct State {
     /// Responses that each thread fetched last. Their bytes are the caller's until that thread fetches again.
     fetched: HashMap<ThreadId, Vec<Response>>,
     /// Until then answers are left to a thread that does not wait.
-    left_until: Option<Instant>,
+    reservation_end: Option<Instant>,
     /// Nothing more will come.
     has_ended: bool,
     sleepers: usize,
@@ -111,12 +111,12 @@ impl Queue {
         let mut state = self.state();
         loop {
             let now = Instant::now();
-            let left_until = state.left_until.filter(|left_until| *left_until > now && !state.has_ended);
-            let is_due = left_until.is_none() && (!state.waiting.is_empty() || state.has_ended);
+            let reservation_end = state.reservation_end.filter(|end| *end > now && !state.has_ended);
+            let is_due = reservation_end.is_none() && (!state.waiting.is_empty() || state.has_ended);
             if is_due || now >= until {
                 return state;
             }
-            let sleep = left_until.map_or(until, |left_until| left_until.min(until)) - now;
+            let sleep = reservation_end.map_or(until, |end| end.min(until)) - now;
             state.sleepers += 1;
             state = self.changed.wait_timeout(state, sleep).unwrap_or_else(PoisonError::into_inner).0;
             state.sleepers -= 1;
@@ -126,7 +126,7 @@ impl Queue {
     /// Leaves the next answers to the thread that has just fetched some without waiting.
     fn leave(&self, state: &mut State) {
         let now = Instant::now();
-        let is_new = state.left_until.replace(now + LEFT_FOR).is_none_or(|before| before <= now);
+        let is_new = state.reservation_end.replace(now + RESERVATION).is_none_or(|before| before <= now);
         // Answers do not wake whoever sleeps from now on, and it must not sleep longer than they are left.
         if is_new && state.sleepers > 0 {
             self.changed.notify_all();
@@ -155,8 +155,8 @@ impl Queue {
     }
 
     fn wake(&self, state: &State) {
-        let is_left = || state.left_until.is_some_and(|left_until| left_until > Instant::now());
-        if state.sleepers > 0 && (state.has_ended || !is_left()) {
+        let is_reserved = || state.reservation_end.is_some_and(|end| end > Instant::now());
+        if state.sleepers > 0 && (state.has_ended || !is_reserved()) {
             self.changed.notify_all();
         }
     }
@@ -204,8 +204,8 @@ mod tests {
         let mut first = (std::ptr::null(), 0);
         queue.take(1, Duration::ZERO, |fetched| first = (fetched[0].data.as_ptr(), fetched[0].data.len()));
         thread::scope(|scope| scope.spawn(|| fetch(&queue, 1)).join().unwrap());
-        let kept = queue.state().fetched[&thread::current().id()][0].data.clone();
-        assert_eq!((kept.as_ptr(), kept.len()), first);
+        let data = queue.state().fetched[&thread::current().id()][0].data.clone();
+        assert_eq!((data.as_ptr(), data.len()), first);
     }
 
     #[test]
@@ -215,10 +215,10 @@ mod tests {
         many();
         assert_eq!(fetch(&queue, MANY).0.len(), MANY);
         many();
-        let left_until = queue.state().left_until.unwrap();
+        let reservation_end = queue.state().reservation_end.unwrap();
         let mut taken = 0;
         assert!(queue.take(MANY, Duration::from_secs(60), |fetched| taken = fetched.len()));
-        assert!(taken == MANY && Instant::now() >= left_until, "{taken}");
+        assert!(taken == MANY && Instant::now() >= reservation_end, "{taken}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use loadgen_node::{Exit, Finished, Guided, Taker, Test, TestSpec, beside, object};
+use loadgen_node::{Exit, Finished, Guided, Taker, Test, TestSpec, object, qdl_files};
 use qdl::{Sample, SampleId, SutName};
 
 use crate::callbacks::Caller;
@@ -45,7 +45,7 @@ impl Run {
         let (spec, out) = object::test_of(options)?;
         let usage = |error: &dyn std::error::Error| Error::new(Code::Usage, error.to_string());
         let out = out.map(std::path::absolute).transpose().map_err(|error| usage(&error))?;
-        let is_made = out.as_deref().map(beside::prepare).transpose().map_err(|error| usage(&error))?;
+        let is_made = out.as_deref().map(qdl_files::prepare).transpose().map_err(|error| usage(&error))?;
         let opened = Run::open_checked(spec, caller, out.clone());
         if opened.is_err()
             && is_made == Some(true)
@@ -100,12 +100,12 @@ impl Run {
     }
 
     /// Sends samples of the dataset: pairs of the caller's id and the index.
-    pub(crate) fn issue_loaded(&self, wanted: impl Iterator<Item = (u64, usize)> + Clone) -> Result<(), Error> {
+    pub(crate) fn issue_loaded(&self, pairs: impl Iterator<Item = (u64, usize)> + Clone) -> Result<(), Error> {
         let dataset = self.samples.read();
-        for (_, index) in wanted.clone() {
+        for (_, index) in pairs.clone() {
             samples::payload(&dataset, index)?;
         }
-        let issued = self.guided.issue(wanted.map(|(id, index)| Sample {
+        let issued = self.guided.issue(pairs.map(|(id, index)| Sample {
             id: SampleId(id),
             payload: dataset.payload(index),
             tensor_bytes: dataset.tensor_bytes(index),
@@ -123,8 +123,8 @@ impl Run {
     }
 
     /// Sends samples of the caller's own.
-    pub(crate) fn issue(&self, wanted: impl Iterator<Item = (u64, Bytes)>) -> Result<(), Error> {
-        let issued = self.guided.issue(wanted.map(|(id, payload)| {
+    pub(crate) fn issue(&self, pairs: impl Iterator<Item = (u64, Bytes)>) -> Result<(), Error> {
+        let issued = self.guided.issue(pairs.map(|(id, payload)| {
             let tensor_bytes = payload.len() as u64;
             Sample { id: SampleId(id), payload, tensor_bytes }
         }));
@@ -163,7 +163,7 @@ impl Run {
         let Some(Ended { finished, is_written }) = self.end(&mut ended) else {
             return Err(Error::new(Code::Bug, "the run was ended twice"));
         };
-        let written = match folder.or(self.out.as_deref()) {
+        let write_outcome = match folder.or(self.out.as_deref()) {
             Some(folder) if folder.as_os_str().is_empty() => {
                 Err(Error::new(Code::Argument, "'folder' is empty: nothing was written"))
             }
@@ -173,12 +173,12 @@ impl Run {
             None => Ok(()),
         };
         let verdict = verdict(finished);
-        if verdict.is_err() || written.is_err() {
-            [folder, self.out.as_deref()].into_iter().flatten().for_each(beside::take_away);
+        if verdict.is_err() || write_outcome.is_err() {
+            [folder, self.out.as_deref()].into_iter().flatten().for_each(qdl_files::take_away);
         }
-        match (verdict, written) {
-            (Err(verdict), Err(written)) => Err(Error::new(verdict.code, format!("{verdict}; {written}"))),
-            (verdict, written) => verdict.and(written),
+        match (verdict, write_outcome) {
+            (Err(verdict), Err(write_outcome)) => Err(Error::new(verdict.code, format!("{verdict}; {write_outcome}"))),
+            (verdict, write_outcome) => verdict.and(write_outcome),
         }
     }
 
@@ -189,7 +189,7 @@ impl Run {
         let reasons = reasons(finished);
         let Some(out) = &self.out else { return reasons };
         // All official logs are taken away, whatever they say by now: their engine may still have something to write.
-        beside::take_all_away(out);
+        qdl_files::take_all_away(out);
         match write(finished, out) {
             Ok(()) => *is_written = true,
             Err(error) => return format!("{reasons}; {error}"),
@@ -263,10 +263,10 @@ fn is_same(a: &Path, b: &Path) -> bool {
 
 /// Writes what is known of the run.
 fn write(finished: &Finished, folder: &Path) -> Result<(), Error> {
-    beside::write(finished, folder).map_err(|error| {
+    qdl_files::write(finished, folder).map_err(|error| {
         let code = match error {
-            beside::BesideError::Taken(_) => Code::Usage,
-            beside::BesideError::Folder(_) => Code::Bug,
+            qdl_files::QdlFilesError::Taken(_) => Code::Usage,
+            qdl_files::QdlFilesError::Folder(_) => Code::Bug,
         };
         Error::new(code, error.to_string())
     })

@@ -46,19 +46,19 @@ fn with_symbols(header: &str) -> String {
 
 /// The text without comments, preprocessor lines, and names that mean the same.
 fn bare(text: &str) -> String {
-    let mut rest = text;
-    let mut kept = String::new();
-    while let Some((before, after)) = rest.split_once("/*") {
-        kept.push_str(before);
-        rest = after.split_once("*/").map_or("", |(_, after)| after);
+    let mut tail = text;
+    let mut code = String::new();
+    while let Some((before, after)) = tail.split_once("/*") {
+        code.push_str(before);
+        tail = after.split_once("*/").map_or("", |(_, after)| after);
     }
-    kept.push_str(rest);
-    let lines = kept.lines().filter(|line| !line.trim_start().starts_with('#'));
+    code.push_str(tail);
+    let lines = code.lines().filter(|line| !line.trim_start().starts_with('#'));
     let text: String =
         lines.collect::<Vec<_>>().join(" ").replace("extern \"C\" {", "").replace("lon_handle", "uint64_t");
     // Where blanks stand around a star does not matter.
-    let words = text.replace('*', " * ").replace('(', " ( ").replace(')', " ) ").replace(',', " , ");
-    let text = words.split_whitespace().collect::<Vec<_>>().join(" ").replace("( void )", "( )");
+    let tokens = text.replace('*', " * ").replace('(', " ( ").replace(')', " ) ").replace(',', " , ");
+    let text = tokens.split_whitespace().collect::<Vec<_>>().join(" ").replace("( void )", "( )");
     // The same in C, since each structure has a type of its name.
     text.replace("const struct lon_", "const lon_")
         .replace("( struct lon_", "( lon_")
@@ -73,11 +73,11 @@ fn functions(text: &str) -> BTreeMap<String, String> {
         let (head, parameters) = text.split_once('(')?;
         let name = head.split_whitespace().last()?.to_owned();
         let parameters = parameters.trim_end_matches(')').split(',').map(|parameter| {
-            let words: Vec<&str> = parameter.split_whitespace().collect();
-            match words.split_last() {
+            let tokens: Vec<&str> = parameter.split_whitespace().collect();
+            match tokens.split_last() {
                 // A type alone has no name behind it.
                 Some((last, types)) if *last != "*" && !types.is_empty() => types.join(" "),
-                _ => words.join(" "),
+                _ => tokens.join(" "),
             }
         });
         Some((name, format!("{head}({})", parameters.collect::<Vec<_>>().join(","))))
@@ -87,22 +87,22 @@ fn functions(text: &str) -> BTreeMap<String, String> {
 
 /// The fields of each structure, with their types.
 fn structures(text: &str) -> BTreeMap<String, Vec<String>> {
-    let mut found = BTreeMap::new();
-    let mut rest = text;
-    while let Some((_, after)) = rest.split_once("typedef struct ") {
+    let mut fields_by_name = BTreeMap::new();
+    let mut tail = text;
+    while let Some((_, after)) = tail.split_once("typedef struct ") {
         let Some((name, body)) = after.split_once('{') else { break };
         let Some((fields, after)) = body.split_once('}') else { break };
         let fields = fields.split(';').map(str::trim).filter(|field| !field.is_empty());
-        found.insert(name.trim().to_owned(), fields.map(str::to_owned).collect());
-        rest = after;
+        fields_by_name.insert(name.trim().to_owned(), fields.map(str::to_owned).collect());
+        tail = after;
     }
-    found
+    fields_by_name
 }
 
 /// The types of functions.
 fn callbacks(text: &str) -> BTreeSet<String> {
-    let typedefs = text.split(';').filter_map(|statement| statement.split_once("typedef void (").map(|(_, rest)| rest));
-    typedefs.map(|rest| format!("typedef void ({rest}")).collect()
+    let typedefs = text.split(';').filter_map(|statement| statement.split_once("typedef void (").map(|(_, tail)| tail));
+    typedefs.map(|declaration| format!("typedef void ({declaration}")).collect()
 }
 
 #[test]

@@ -71,7 +71,7 @@ impl FurtherKey {
             FurtherValue::Whole(number) => *number as f64,
             FurtherValue::Real(number) => *number,
             FurtherValue::Text(text) => {
-                let Quantity::Text(check) = self.quantity else { return Err(self.quantity.wanted()) };
+                let Quantity::Text(check) = self.quantity else { return Err(self.quantity.requirement()) };
                 return check(text);
             }
         };
@@ -83,13 +83,13 @@ impl FurtherKey {
             Quantity::Percentile => number > 0.0 && number < 1.0,
             Quantity::Text(_) => false,
         };
-        if is_right { Ok(()) } else { Err(self.quantity.wanted()) }
+        if is_right { Ok(()) } else { Err(self.quantity.requirement()) }
     }
 }
 
 impl Quantity {
     /// Describes the values that are accepted, in the field's unit.
-    pub(crate) fn wanted(self) -> String {
+    pub(crate) fn requirement(self) -> String {
         match self {
             Self::Count { least, most: u64::MAX } => format!("a whole number from {least} on"),
             Self::Count { least, most } => format!("a whole number from {least} to {most}"),

@@ -223,7 +223,10 @@ mod tests {
             assert_eq!(text, format!("{:?}", scenario.name()));
             assert_eq!(serde_json::from_str::<Scenario>(&text).unwrap(), scenario);
         }
-        let told = serde_json::from_str::<Scenario>("\"Sever\"").unwrap_err().to_string();
-        assert!(told.contains("unknown variant `Sever`, expected one of `SingleStream`, `MultiStream`"), "{told}");
+        let message = serde_json::from_str::<Scenario>("\"Sever\"").unwrap_err().to_string();
+        assert!(
+            message.contains("unknown variant `Sever`, expected one of `SingleStream`, `MultiStream`"),
+            "{message}"
+        );
     }
 }

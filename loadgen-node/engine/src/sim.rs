@@ -90,7 +90,7 @@ pub struct SimWorld {
     servers: BinaryHeap<Reverse<TimeNs>>,
     events: BinaryHeap<Reverse<Event>>,
     /// Makes simultaneous events come in the order of their making.
-    made: u64,
+    pushes: u64,
     in_flight: usize,
     stopped: Wake,
     /// Every call of `issue`, in order.
@@ -131,7 +131,7 @@ impl SimWorld {
             now: TimeNs(0),
             servers: (0..options.servers.max(1)).map(|_| Reverse(TimeNs(0))).collect(),
             events: BinaryHeap::new(),
-            made: 0,
+            pushes: 0,
             in_flight: 0,
             stopped: Wake::Ready,
             calls: Vec::new(),
@@ -184,8 +184,8 @@ impl SimWorld {
     }
 
     fn push(&mut self, at: TimeNs, seq: SampleSeq, kind: EventKind) {
-        self.made += 1;
-        self.events.push(Reverse(Event { at, order: self.made, seq, sent_at: self.now, kind }));
+        self.pushes += 1;
+        self.events.push(Reverse(Event { at, order: self.pushes, seq, sent_at: self.now, kind }));
     }
 
     fn next_event(&self) -> Option<TimeNs> {

@@ -143,7 +143,7 @@ impl Random {
 
 /// `None`: rejected. Otherwise the query count for bert in Offline, if it is set.
 fn naive(text: &str) -> Option<Option<u64>> {
-    let mut found = vec![None; 4];
+    let mut counts = vec![None; 4];
     for line in text.lines() {
         let words: Vec<&str> = line.split(['\t', ' ', '\r', '\x0b']).filter(|word| !word.is_empty()).collect();
         let hash = words.iter().take(2).position(|word| *word == "#");
@@ -156,10 +156,10 @@ fn naive(text: &str) -> Option<Option<u64>> {
         }
         for value in &words[2..] {
             let worth = VALUES.iter().find(|(text, _)| text == value)?.1;
-            if let Some(rank) = [KEYS[3], KEYS[2], KEYS[1], KEYS[0]].iter().position(|known| *known == key) {
-                found[rank] = Some(worth);
+            if let Some(rank) = [KEYS[3], KEYS[2], KEYS[1], KEYS[0]].iter().position(|other| *other == key) {
+                counts[rank] = Some(worth);
             }
         }
     }
-    Some(found.into_iter().flatten().next())
+    Some(counts.into_iter().flatten().next())
 }

@@ -223,13 +223,13 @@ fn files_can_name_only_registered_scenarios() {
     let about = About { settings, qsl, sut_name: String::new(), warnings: 0, errors: 0, reasons: Vec::new() };
     let mut bytes = Vec::new();
     timeline.write_to(&about, &mut bytes).unwrap();
-    let told = Timeline::read_from(&mut bytes.as_slice()).unwrap_err().to_string();
-    assert!(told.contains("unknown variant `ClosedLoop`"), "{told}");
+    let message = Timeline::read_from(&mut bytes.as_slice()).unwrap_err().to_string();
+    assert!(message.contains("unknown variant `ClosedLoop`"), "{message}");
     assert_eq!(plan.effective().judge(timeline.measured(plan.effective())), outcome.summary.unwrap());
 }
 
 #[test]
 fn it_has_no_search_for_the_peak() {
-    let told = Plan::new(settings(Mode::FindPeakPerformance), QSL).unwrap_err().to_string();
-    assert!(told.starts_with("FindPeakPerformance is not available for ClosedLoop: its queries wait"), "{told}");
+    let message = Plan::new(settings(Mode::FindPeakPerformance), QSL).unwrap_err().to_string();
+    assert!(message.starts_with("FindPeakPerformance is not available for ClosedLoop: its queries wait"), "{message}");
 }

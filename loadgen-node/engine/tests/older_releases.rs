@@ -75,12 +75,12 @@ fn cases() -> [(TestSettings, Qsl); 7] {
 fn digest(plan: &Plan) -> String {
     let mut hash = Sha256::new();
     for phase in plan.phases() {
-        let (mut trace, mut asked) = (Trace::new(phase), Vec::new());
+        let (mut trace, mut samples) = (Trace::new(phase), Vec::new());
         while let Some(query) = trace.next() {
-            trace.samples(&query, 0, usize::MAX, &mut asked);
+            trace.samples(&query, 0, usize::MAX, &mut samples);
         }
-        let asked = asked.iter().map(|sample| sample.index);
-        for index in phase.set.indices.iter().copied().chain(asked) {
+        let indices = samples.iter().map(|sample| sample.index);
+        for index in phase.set.indices.iter().copied().chain(indices) {
             hash.update(index.0.to_le_bytes());
         }
     }

@@ -67,7 +67,7 @@ struct Chaos {
     in_flight: usize,
     /// By time and order.
     coming: BTreeMap<(u64, u64), (u64, bool)>,
-    made: u64,
+    pushes: u64,
     stopped: Wake,
     records: BTreeMap<u64, Record>,
     foreign: u64,
@@ -76,8 +76,8 @@ struct Chaos {
 
 impl Chaos {
     fn come(&mut self, at: u64, seq: u64, answered: bool) {
-        self.made += 1;
-        self.coming.insert((at, self.made), (seq, answered));
+        self.pushes += 1;
+        self.coming.insert((at, self.pushes), (seq, answered));
     }
 
     fn stops_by(&self, time: u64) -> Option<(u64, Wake)> {
@@ -271,7 +271,7 @@ fn faults(dice: &mut Dice) -> Faults {
 
 /// Position among the scenarios.
 fn number(scenario: Scenario) -> u64 {
-    Scenario::ALL.iter().position(|known| *known == scenario).unwrap() as u64
+    Scenario::ALL.iter().position(|other| *other == scenario).unwrap() as u64
 }
 
 fn case(scenario: Scenario, seed: u64) -> Case {
@@ -290,7 +290,7 @@ fn case(scenario: Scenario, seed: u64) -> Case {
         window: 1 + dice.below(100) as usize,
         in_flight: 0,
         coming: BTreeMap::new(),
-        made: 0,
+        pushes: 0,
         stopped: Wake::Ready,
         records: BTreeMap::new(),
         foreign: 0,
@@ -304,45 +304,45 @@ fn case(scenario: Scenario, seed: u64) -> Case {
 
 #[test]
 fn rules_hold_and_verdicts_are_those_worked_out_by_hand() {
-    let mut seen = BTreeMap::<String, u64>::new();
+    let mut endings = BTreeMap::<String, u64>::new();
     for scenario in Scenario::ALL {
         for seed in 0..RUNS_PER_SCENARIO {
             let case = case(scenario, seed);
-            let told = format!("{scenario:?}, seed {seed}");
-            ends(&case, &told);
-            issues(&case, &told);
-            termination(&case, &told);
-            verdict(&case, &told);
+            let name = format!("{scenario:?}, seed {seed}");
+            ends(&case, &name);
+            issues(&case, &name);
+            termination(&case, &name);
+            verdict(&case, &name);
             let stop = format!("{:?}", case.outcome.phases[0].stop);
-            *seen.entry(stop.split([' ', '{']).next().unwrap_or_default().to_owned()).or_default() += 1;
-            *seen.entry(format!("official {:?}", case.outcome.verdict.official())).or_default() += 1;
+            *endings.entry(stop.split([' ', '{']).next().unwrap_or_default().to_owned()).or_default() += 1;
+            *endings.entry(format!("official {:?}", case.outcome.verdict.official())).or_default() += 1;
         }
     }
     let variety = ["AllIssued", "Naturally", "RanOut", "TooManyOutstanding", "MaxQueryCount", "MaxDuration"];
     let variety = variety.into_iter().chain(["Interrupted", "Broken", "official Some(true)", "official Some(false)"]);
     for what in variety {
-        assert!(seen.get(what).is_some_and(|count| *count > 100), "{what} hardly happened: {seen:?}");
+        assert!(endings.get(what).is_some_and(|count| *count > 100), "{what} hardly happened: {endings:?}");
     }
 }
 
 /// Every issued sample ended once, and is counted as what it ended as.
-fn ends(case: &Case, told: &str) {
+fn ends(case: &Case, name: &str) {
     let counts = case.outcome.counts();
     let records = &case.world.records;
     let ended =
-        |wanted: bool| records.values().filter(|r| r.end.is_some_and(|(_, done)| done == wanted)).count() as u64;
-    assert_eq!(counts.issued, records.len() as u64, "{told}");
-    assert_eq!((counts.completed, counts.failed), (ended(true), ended(false)), "{told}");
-    assert_eq!(counts.lost, records.values().filter(|r| r.end.is_none()).count() as u64, "{told}");
-    assert_eq!(counts.ended(), counts.issued, "{told}");
+        |is_done: bool| records.values().filter(|r| r.end.is_some_and(|(_, done)| done == is_done)).count() as u64;
+    assert_eq!(counts.issued, records.len() as u64, "{name}");
+    assert_eq!((counts.completed, counts.failed), (ended(true), ended(false)), "{name}");
+    assert_eq!(counts.lost, records.values().filter(|r| r.end.is_none()).count() as u64, "{name}");
+    assert_eq!(counts.ended(), counts.issued, "{name}");
     let after =
         |done: bool| records.values().filter(move |r| r.end.is_some_and(|(_, d)| d == done)).map(|r| r.further_ends);
-    assert_eq!((counts.duplicate, counts.late), (after(true).sum(), after(false).sum()), "{told}");
-    assert_eq!(counts.unknown, case.world.foreign, "{told}");
+    assert_eq!((counts.duplicate, counts.late), (after(true).sum(), after(false).sum()), "{name}");
+    assert_eq!(counts.unknown, case.world.foreign, "{name}");
     let clean = faultless(case);
     let fine = case.outcome.end == End::Completed && case.outcome.verdict.official() == Some(true);
-    assert_eq!(case.outcome.verdict.is_valid(), clean && fine, "{told}: {:?}", case.outcome.verdict);
-    assert!(!case.world.loaded, "{told}");
+    assert_eq!(case.outcome.verdict.is_valid(), clean && fine, "{name}: {:?}", case.outcome.verdict);
+    assert!(!case.world.loaded, "{name}");
 }
 
 /// Every issued sample was answered, and once.
@@ -352,31 +352,31 @@ fn faultless(case: &Case) -> bool {
 }
 
 /// Nothing was issued before its time.
-fn issues(case: &Case, told: &str) {
+fn issues(case: &Case, name: &str) {
     let phase = &case.outcome.phases[0];
     let queries: Vec<Query> = Trace::new(&case.plan.phases()[0]).collect();
     let mut before: Option<u64> = None;
     for query in queries.iter().take(phase.queries_issued as usize) {
         let samples = || (0..query.samples).filter_map(|i| case.world.records.get(&(query.first_sample.0 + i)));
-        assert!(samples().all(|record| record.query == query.seq.0), "{told}");
+        assert!(samples().all(|record| record.query == query.seq.0), "{name}");
         let Some(first) = samples().map(|record| record.issued_ns).min() else { continue };
         let earlier = || case.world.records.values().filter(|record| record.query < query.seq.0);
         match case.settings.scenario {
             _ if case.is_scheduled() => {
-                assert!(first >= phase.started.0 + query.due_ns, "{told}: before it was due");
+                assert!(first >= phase.started.0 + query.due_ns, "{name}: before it was due");
             }
             offline if offline == Scenario::OFFLINE => {}
             burst if burst == Scenario::BURST => {
                 let has_ended = |record: &Record| record.end.is_some_and(|(at, _)| at <= first);
                 let begins = query.seq.0.is_multiple_of(case.own.size);
-                assert!(!begins || earlier().all(has_ended), "{told}: before the burst before it was answered");
+                assert!(!begins || earlier().all(has_ended), "{name}: before the burst before it was answered");
             }
             closed if closed == Scenario::CLOSED => {
                 let is_free = |record: &&Record| record.end.is_some_and(|(at, _)| at + case.own.think_ns <= first);
                 let busy = earlier().count() - earlier().filter(is_free).count();
-                assert!((busy as u64) < case.own.users, "{told}: no user was free");
+                assert!((busy as u64) < case.own.users, "{name}: no user was free");
             }
-            _ => assert!(before.is_none_or(|end| first >= end), "{told}: before the answer to the query before it"),
+            _ => assert!(before.is_none_or(|end| first >= end), "{name}: before the answer to the query before it"),
         }
         before = samples().map(|record| record.end.map_or(u64::MAX, |(at, _)| at)).max();
     }
@@ -390,12 +390,12 @@ fn query_issued_ns(case: &Case, query: u64) -> u64 {
 }
 
 /// The phase went on as long as the rules say, and no longer.
-fn termination(case: &Case, told: &str) {
+fn termination(case: &Case, name: &str) {
     let (phase, e) = (&case.outcome.phases[0], case.plan.effective());
     let (issued, generated) = (phase.queries_issued, case.plan.phases()[0].generated.queries);
     if matches!(phase.stop, Stop::Interrupted | Stop::Broken) {
-        assert!(case.world.stopped != Wake::Ready, "{told}");
-        assert!(case.outcome.ended.0 <= case.world.now + GRACE_NS, "{told}");
+        assert!(case.world.stopped != Wake::Ready, "{name}");
+        assert!(case.outcome.ended.0 <= case.world.now + GRACE_NS, "{name}");
         return;
     }
     let elapsed = query_issued_ns(case, issued - 1);
@@ -408,25 +408,25 @@ fn termination(case: &Case, told: &str) {
         by_count || (e.max_duration_ms != 0 && at > e.max_duration_ms * 1_000_000)
     };
     match phase.stop {
-        Stop::Naturally => assert!(natural(issued, elapsed), "{told}"),
-        Stop::MaxQueryCount { .. } => assert!(issued >= e.max_query_count && !natural(issued, elapsed), "{told}"),
-        Stop::MaxDuration { duration_ns } => assert!(duration_ns > e.max_duration_ms * 1_000_000, "{told}"),
-        Stop::TooManyOutstanding { outstanding, .. } => assert!(outstanding > e.max_async_queries, "{told}"),
-        Stop::AllIssued | Stop::RanOut => assert_eq!(issued, generated, "{told}"),
-        other => panic!("{told}: {other:?}"),
+        Stop::Naturally => assert!(natural(issued, elapsed), "{name}"),
+        Stop::MaxQueryCount { .. } => assert!(issued >= e.max_query_count && !natural(issued, elapsed), "{name}"),
+        Stop::MaxDuration { duration_ns } => assert!(duration_ns > e.max_duration_ms * 1_000_000, "{name}"),
+        Stop::TooManyOutstanding { outstanding, .. } => assert!(outstanding > e.max_async_queries, "{name}"),
+        Stop::AllIssued | Stop::RanOut => assert_eq!(issued, generated, "{name}"),
+        other => panic!("{name}: {other:?}"),
     }
-    assert!(generated.is_multiple_of(case.group()), "{told}");
+    assert!(generated.is_multiple_of(case.group()), "{name}");
     if issued > 1 && !case.is_scheduled() {
         let earlier = query_issued_ns(case, issued - 2);
-        assert!(!natural(issued - 1, earlier) && !limits(issued - 1, earlier), "{told}: it should have ended before");
+        assert!(!natural(issued - 1, earlier) && !limits(issued - 1, earlier), "{name}: it should have ended before");
     }
     if phase.stop == Stop::AllIssued {
-        assert!(case.is_scheduled() && !limits(issued - 1, query_issued_ns(case, issued.max(2) - 2)), "{told}");
+        assert!(case.is_scheduled() && !limits(issued - 1, query_issued_ns(case, issued.max(2) - 2)), "{name}");
     }
 }
 
 /// The four official conditions, from the world's own records.
-fn verdict(case: &Case, told: &str) {
+fn verdict(case: &Case, name: &str) {
     let (outcome, e) = (&case.outcome, case.plan.effective());
     let phase = &outcome.phases[0];
     let queries: Vec<Query> = Trace::new(&case.plan.phases()[0]).take(phase.queries_issued as usize).collect();
@@ -436,9 +436,9 @@ fn verdict(case: &Case, told: &str) {
     sorted.sort_unstable();
     let n = sorted.len();
     let at = |list: &[i64], p: f64| list.get(((list.len() as f64 * p) as usize).min(list.len().max(1) - 1)).copied();
-    assert_eq!(summary.latency.count, n as u64, "{told}");
+    assert_eq!(summary.latency.count, n as u64, "{name}");
     if n > 0 {
-        assert_eq!(summary.latency.percentiles_ns[4], at(&sorted, 0.99).unwrap(), "{told}");
+        assert_eq!(summary.latency.percentiles_ns[4], at(&sorted, 0.99).unwrap(), "{name}");
         assert_eq!(summary.latency.mean_ns as i128, sorted.iter().map(|ns| i128::from(*ns)).sum::<i128>() / n as i128);
     }
     let mut by_query = BTreeMap::<u64, i64>::new();
@@ -468,18 +468,18 @@ fn verdict(case: &Case, told: &str) {
         (_, Some(last)) => query_issued_ns(case, last.seq.0),
     };
     let checks = summary.checks;
-    assert_eq!(checks.performance_constraints, constraints, "{told}");
-    assert_eq!(checks.early_stopping, early_stopping, "{told}: {q} queries, {over} over, p {p}");
-    assert_eq!(checks.min_duration, duration_ns >= e.min_duration_ms * 1_000_000, "{told}: {duration_ns}");
+    assert_eq!(checks.performance_constraints, constraints, "{name}");
+    assert_eq!(checks.early_stopping, early_stopping, "{name}: {q} queries, {over} over, p {p}");
+    assert_eq!(checks.min_duration, duration_ns >= e.min_duration_ms * 1_000_000, "{name}: {duration_ns}");
     let enough = q >= e.min_query_count && outcome.counts().completed >= e.min_query_count * e.samples_per_query;
-    assert_eq!(checks.min_queries, enough, "{told}");
+    assert_eq!(checks.min_queries, enough, "{name}");
     let all = constraints.unwrap_or(true) && early_stopping && checks.min_duration && enough;
     let answered = outcome.counts().completed;
     let whole = outcome.end == End::Completed && faultless(case);
-    assert_eq!(outcome.verdict.official(), Some(all && whole), "{told}");
+    assert_eq!(outcome.verdict.official(), Some(all && whole), "{name}");
     if answered == 0 {
         let rates = summary.rates;
-        assert_eq!((summary.metric.value, rates.samples_per_s, rates.qps_without_overhead), (None, 0.0, 0.0), "{told}");
+        assert_eq!((summary.metric.value, rates.samples_per_s, rates.qps_without_overhead), (None, 0.0, 0.0), "{name}");
     }
 }
 

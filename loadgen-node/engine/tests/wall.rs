@@ -126,8 +126,8 @@ fn no_source_switches_the_lint_off() {
     assert!(files.len() > 60, "found only {} files", files.len());
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();
-        for way in ["disallowed_methods", "disallowed_types", "clippy::all)", "clippy::style)", "unsafe_code"] {
-            assert!(!text.contains(way), "{} names {way}", file.display());
+        for lint in ["disallowed_methods", "disallowed_types", "clippy::all)", "clippy::style)", "unsafe_code"] {
+            assert!(!text.contains(lint), "{} names {lint}", file.display());
         }
     }
 }

@@ -75,8 +75,8 @@ pub fn ratios(dataset: &Dataset, codecs: &[Codec]) -> Result<Vec<f64>, DatasetEr
         let raw = dataset.raw(index)?;
         raw_bytes += raw.len();
         for (encoder, bytes) in encoders.iter_mut().zip(&mut encoded_bytes) {
-            let told = |source| DatasetError::Codec { dataset: dataset.name().to_owned(), index, source };
-            *bytes += encoder.encode(&raw, Layout::Sample).map_err(told)?.len();
+            let codec_error = |source| DatasetError::Codec { dataset: dataset.name().to_owned(), index, source };
+            *bytes += encoder.encode(&raw, Layout::Sample).map_err(codec_error)?.len();
         }
     }
     Ok(encoded_bytes.into_iter().map(|bytes| raw_bytes as f64 / bytes.max(1) as f64).collect())

@@ -35,7 +35,7 @@ struct Term {
     dtype_bytes: u32,
     /// The type of what is sent, once it is known.
     #[serde(skip)]
-    sent: Option<DType>,
+    dtype: Option<DType>,
     /// The place of the tensor whose type the elements have. None: the place of the term among the others.
     tensor: Option<usize>,
 }
@@ -102,8 +102,8 @@ impl Formula {
         let term = |input: &TensorSpec| {
             let elements: Option<Vec<u64>> = input.own_dims().iter().map(|dim| dim.map(u64::from)).collect();
             let elements = elements.map(|elements| if elements.is_empty() { vec![1] } else { elements })?;
-            let (dtype_bytes, sent) = (input.dtype.size() as u32, Some(input.dtype));
-            Some(Term { elements, dtype_bytes, sent, tensor: None })
+            let (dtype_bytes, dtype) = (input.dtype.size() as u32, Some(input.dtype));
+            Some(Term { elements, dtype_bytes, dtype, tensor: None })
         };
         let ingress = inputs.iter().filter(|input| !input.is_optional).map(term).collect::<Option<Vec<Term>>>()?;
         let source = "the inputs of the benchmark's file".to_owned();
@@ -111,19 +111,19 @@ impl Formula {
         formula.checked().ok()
     }
 
-    /// Returns the formula with the sizes of elements that are sent: `sent` are the types of a sample's tensors,
-    /// `answered` those of an answer's. A term whose tensor is not among them keeps its size.
+    /// Returns the formula with the sizes of elements that are sent: `sample_dtypes` are the types of a sample's
+    /// tensors, `answer_dtypes` those of an answer's. A term whose tensor is not among them keeps its size.
     ///
     /// `texts` tells that a text (`u8`) may stand for tokens. The rules count tokens, so that such a term keeps its
     /// size, too.
     #[must_use]
-    pub fn with_dtypes(&self, sent: &[DType], answered: &[DType], texts: bool) -> Formula {
+    pub fn with_dtypes(&self, sample_dtypes: &[DType], answer_dtypes: &[DType], texts: bool) -> Formula {
         let mut formula = self.clone();
-        for (terms, dtypes) in [(&mut formula.ingress, sent), (&mut formula.egress, answered)] {
+        for (terms, dtypes) in [(&mut formula.ingress, sample_dtypes), (&mut formula.egress, answer_dtypes)] {
             for (place, term) in terms.iter_mut().enumerate() {
                 let is_text = |dtype: &DType| texts && *dtype == DType::U8 && term.dtype_bytes > 1;
                 match dtypes.get(term.tensor.unwrap_or(place)) {
-                    Some(dtype) if !is_text(dtype) => term.sent = Some(*dtype),
+                    Some(dtype) if !is_text(dtype) => term.dtype = Some(*dtype),
                     _ => {}
                 }
             }
@@ -197,7 +197,7 @@ const MAX_DTYPE_BYTES: u32 = 16;
 impl Term {
     /// Bits of one element.
     fn bits(&self) -> u32 {
-        self.sent.map_or(8 * self.dtype_bytes, DType::bits)
+        self.dtype.map_or(8 * self.dtype_bytes, DType::bits)
     }
 
     fn bytes(&self) -> u64 {
@@ -283,8 +283,8 @@ impl fmt::Display for Judged {
 
 /// Shows two rates that differ with as many digits as it takes to see it, seven at most.
 pub fn apart(one: f64, other: f64) -> [String; 2] {
-    let shown = |more: usize| [one, other].map(|rate| with_digits(rate, more));
-    (0..4).map(shown).find(|[one, other]| one != other).unwrap_or_else(|| shown(4))
+    let rate_texts = |more: usize| [one, other].map(|rate| with_digits(rate, more));
+    (0..4).map(rate_texts).find(|[one, other]| one != other).unwrap_or_else(|| rate_texts(4))
 }
 
 /// Shows bits per second in decimal units, with three digits: `9.41 Gbit/s`.
@@ -352,16 +352,16 @@ mod tests {
             ("wan-2.2-t2v-a14b", 308, 223_948_800),
             ("whisper", 960_000, 0),
         ] {
-            let found = [Ingress, Egress].map(|direction| formula(name).sample_bytes(direction));
-            assert_eq!(found, [ingress, egress], "{name}");
+            let sample_bytes = [Ingress, Egress].map(|direction| formula(name).sample_bytes(direction));
+            assert_eq!(sample_bytes, [ingress, egress], "{name}");
         }
     }
 
     /// Source: Appendix B of the rules, number of inputs times 384 times the size of the type. Ids alone are one input.
     #[test]
     fn token_ids_that_are_sent_alone_are_all_that_is_required() {
-        let of = |name: &str, sent: &[DType]| {
-            let formula = Benchmark::find(name).unwrap().bandwidth_of(sent, &[]).unwrap();
+        let of = |name: &str, dtypes: &[DType]| {
+            let formula = Benchmark::find(name).unwrap().bandwidth_of(dtypes, &[]).unwrap();
             (formula.sample_bytes(Ingress), formula.explain())
         };
         assert_eq!(of("bert", &[DType::I32; 3]), (3 * 384 * 4, "3x384 x 4 bytes x samples/s".to_owned()));
@@ -397,9 +397,9 @@ mod tests {
         ] {
             for dtype in DType::ALL {
                 let typed = formula(name).with_dtypes(&[*dtype; 14], &[*dtype], false);
-                let found = [Ingress, Egress].map(|direction| typed.sample_bytes(direction));
+                let sample_bytes = [Ingress, Egress].map(|direction| typed.sample_bytes(direction));
                 let bytes = [inputs, outputs].map(|elements: u64| dtype.bytes_of(elements).unwrap());
-                assert_eq!(found, bytes, "{name} {dtype}");
+                assert_eq!(sample_bytes, bytes, "{name} {dtype}");
             }
         }
     }
@@ -425,7 +425,7 @@ mod tests {
         assert_eq!(text("llama2-70b"), *formula("llama2-70b"));
         assert_eq!(text("stable-diffusion-xl").sample_bytes(Egress), 3_145_728, "images are no texts");
         let floats = formula("stable-diffusion-xl").with_dtypes(&[DType::I64], &[DType::F32], true);
-        assert_eq!([Ingress, Egress].map(|way| floats.sample_bytes(way)), [616, 4 * 3_145_728]);
+        assert_eq!([Ingress, Egress].map(|direction| floats.sample_bytes(direction)), [616, 4 * 3_145_728]);
     }
 
     #[test]

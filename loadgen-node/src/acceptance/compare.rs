@@ -5,14 +5,14 @@
 
 use std::collections::HashMap;
 
-use super::likely::{Suffers, likely};
-use super::pair::{Compared, Judged, Pair, WAYS};
+use super::cause::{Loss, likely_cause};
+use super::pair::{Compared, DIRECTIONS, Judged, Pair};
 use crate::network::fabric::rate;
 use crate::network::spread;
-use crate::outputs::documents::against::{AgainstDocument, ChangeDocument, ChangeKind};
 use crate::outputs::documents::probe::{
     AskedDocument, ByWay, EndDocument, FabricDocument, NodeFabricDocument, ProbeDocument,
 };
+use crate::outputs::documents::probe_changes::{AgainstDocument, ChangeDocument, ChangeKind};
 
 /// Checks that the probe in `file` can be compared with one over these transports, before anything is measured.
 ///
@@ -45,15 +45,15 @@ pub(crate) fn comparable(
 /// # Errors
 /// One of them is another.
 pub(crate) fn same_flags(before: Option<&AskedDocument>, now: &AskedDocument, file: &str) -> Result<(), String> {
-    let words = |asked: &AskedDocument| {
-        let connections: Vec<String> = asked.connections.iter().map(ToString::to_string).collect();
-        format!("--connections {} --duration {}s", connections.join(","), asked.duration_s)
+    let flags_text = |flags: &AskedDocument| {
+        let connections: Vec<String> = flags.connections.iter().map(ToString::to_string).collect();
+        format!("--connections {} --duration {}s", connections.join(","), flags.duration_s)
     };
     match before {
         Some(before) if before != now => Err(format!(
             "{file} was saved with {}, this probe has {}: goodput depends on both, so give the same",
-            words(before),
-            words(now)
+            flags_text(before),
+            flags_text(now)
         )),
         _ => Ok(()),
     }
@@ -66,9 +66,9 @@ pub(crate) fn same_flags(before: Option<&AskedDocument>, now: &AskedDocument, fi
 pub(crate) fn same_nodes(before: &FabricDocument, now: &[&str], file: &str) -> Result<(), String> {
     let names: Vec<&str> = before.nodes.iter().map(|node| node.name.as_str()).collect();
     let is_same = names.len() == now.len() && names.iter().all(|name| now.contains(name));
-    let told =
+    let message =
         || format!("{file} has the nodes {}, this probe {}: probe the same nodes", names.join(", "), now.join(", "));
-    if is_same { Ok(()) } else { Err(told()) }
+    if is_same { Ok(()) } else { Err(message()) }
 }
 
 /// Holds a probe against one that was stored in `file`. `tolerance`: the share by which goodput may be lower.
@@ -85,8 +85,8 @@ pub(crate) fn compare(
     comparable(before, &transports, !now.matrix.is_empty(), file)?;
     let mut compared = Vec::new();
     for (before, now) in before.fabrics().zip(now.fabrics()) {
-        let found = Compared::of(before, now, tolerance, file)?;
-        compared.extend(found.changes());
+        let comparison = Compared::of(before, now, tolerance, file)?;
+        compared.extend(comparison.changes());
     }
     compared.extend(matrices(before, now, tolerance, file)?);
     let (unchanged, changes): (Vec<_>, Vec<_>) =
@@ -105,7 +105,7 @@ fn matrices(
     let mut changes = Vec::new();
     for (before, now) in before.matrix.iter().zip(&now.matrix) {
         // A search for each way would be one among 16,256 of them with 128 nodes.
-        let before: HashMap<_, _> = before.ways.iter().map(|way| ((&way.from, &way.to), way)).collect();
+        let before: HashMap<_, _> = before.ways.iter().map(|entry| ((&entry.from, &entry.to), entry)).collect();
         for is in &now.ways {
             let was = before.get(&(&is.from, &is.to));
             let was =
@@ -159,10 +159,10 @@ impl<'a> Compared<'a> {
     fn changes(&self) -> Vec<ChangeDocument> {
         let mut changes = Vec::new();
         for pair in self.nodes.iter().chain(&self.together) {
-            for (judged, way) in pair.judged.iter().zip(WAYS) {
-                let suffers = Suffers { way, pair, among: self };
-                let document = change(self.transport, pair.node, format!("goodput {way}"), judged);
-                let likely = (judged.kind == ChangeKind::Worse).then(|| likely(&suffers));
+            for (judged, direction) in pair.judged.iter().zip(DIRECTIONS) {
+                let loss = Loss { direction, pair, among: self };
+                let document = change(self.transport, pair.node, format!("goodput {direction}"), judged);
+                let likely = (judged.kind == ChangeKind::Worse).then(|| likely_cause(&loss));
                 changes.push(ChangeDocument { likely, ..document });
             }
             if let Some((before, now)) = pair.ends {

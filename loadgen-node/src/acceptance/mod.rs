@@ -6,12 +6,12 @@
 //! |---|---|
 //! | `compare` | each quantity of both probes, side by side, and the verdict |
 //! | `pair` | what both probes have: each node, side by side |
-//! | `likely` | from which quantities are worse, and from what both ends counted, where the cause is |
+//! | `cause` | from which quantities are worse, and from what both ends counted, where the cause is |
 //! | `steady` | the goodputs of a probe that scatter too much for a baseline, and the line on one that was saved |
 //! | `text` | the verdict for people |
 
+mod cause;
 mod compare;
-mod likely;
 mod pair;
 mod steady;
 #[cfg(test)]

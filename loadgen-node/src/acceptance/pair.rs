@@ -1,10 +1,10 @@
 //! Common part of two probes: each node of both, side by side.
 
-use crate::outputs::documents::against::ChangeKind;
 use crate::outputs::documents::probe::NodeFabricDocument;
+use crate::outputs::documents::probe_changes::ChangeKind;
 
 /// The ways in which a fabric is filled, as they are called.
-pub(super) const WAYS: [&str; 3] = ["up", "down", "both ways at once (sum)"];
+pub(super) const DIRECTIONS: [&str; 3] = ["up", "down", "both ways at once (sum)"];
 
 /// Change of one goodput from one probe to the other.
 #[derive(Clone, Copy, Debug, PartialEq)]

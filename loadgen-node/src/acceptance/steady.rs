@@ -1,6 +1,6 @@
 //! The goodputs of a probe that are known too badly for a baseline, and the line on a baseline that was saved.
 
-use super::pair::WAYS;
+use super::pair::DIRECTIONS;
 use crate::network::ends::STARVED;
 use crate::network::spread::{self, FEWEST_REPEATS};
 use crate::outputs::documents::probe::{ByWay, EndDocument, ProbeDocument};
@@ -34,10 +34,10 @@ pub(crate) fn starved(probe: &ProbeDocument) -> Vec<String> {
     for fabric in probe.fabrics() {
         for node in &fabric.nodes {
             for (name, end) in [("the LoadGen node", &node.loadgen), (node.name.as_str(), &node.sut)] {
-                let told = |wait: f64| {
+                let line = |wait: f64| {
                     format!("over {}, threads of {name} had no core for {wait:.2} s of each second", fabric.transport)
                 };
-                starved.extend(wait(end).map(told).filter(|told| !starved.contains(told)));
+                starved.extend(wait(end).map(line).filter(|line| !starved.contains(line)));
             }
         }
     }
@@ -51,13 +51,13 @@ pub(crate) fn unsteady(probe: &ProbeDocument, tolerance: f64) -> Vec<String> {
         let together = (fabric.nodes.len() > 1).then(|| ("all at once", fabric.together.repeats()));
         let nodes = fabric.nodes.iter().map(|node| (node.name.as_str(), node.repeats()));
         for (name, ByWay { up, down, both }) in nodes.chain(together) {
-            for (values, way) in [up, down, both].iter().zip(WAYS) {
+            for (values, direction) in [up, down, both].iter().zip(DIRECTIONS) {
                 let why = match spread::half_width(values) {
                     _ if values.len() < FEWEST_REPEATS => format!("{} of {FEWEST_REPEATS} repeats", values.len()),
                     Some(share) if share <= tolerance => continue,
                     share => format!("\u{b1}{:.1} %", share.unwrap_or(1.0) * 100.0),
                 };
-                goodputs.push(format!("{} goodput {way} of {name}: {why}", fabric.transport));
+                goodputs.push(format!("{} goodput {direction} of {name}: {why}", fabric.transport));
             }
         }
     }

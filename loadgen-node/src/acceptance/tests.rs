@@ -8,20 +8,20 @@ use lon_shell::documents::InterfaceDocument;
 use super::compare::{compare, same_flags, same_nodes};
 use super::steady::{saved, starved, unsteady};
 use super::text::text;
-use crate::outputs::documents::against::{AgainstDocument, ChangeKind, LikelyDocument, Place};
 use crate::outputs::documents::matrix::tests::{judged, matrix};
 use crate::outputs::documents::probe::tests::probe;
 use crate::outputs::documents::probe::{AskedDocument, ByWay, EndDocument, ProbeDocument};
+use crate::outputs::documents::probe_changes::{AgainstDocument, ChangeKind, LikelyDocument, Place};
 
 /// A probe of nodes with this goodput up and down in Gbit/s, five repeats of each that differ by a per mille.
 fn measured(nodes: &[(&str, f64, f64)], together: (f64, f64)) -> ProbeDocument {
     let repeats = |mean: f64| [-1.0, -0.5, 0.0, 0.5, 1.0].map(|off| mean * (1.0 + off / 1000.0)).to_vec();
-    let ways = |up: f64, down: f64| ByWay { up: repeats(up), down: repeats(down), both: repeats(up.min(down)) };
+    let goodputs = |up: f64, down: f64| ByWay { up: repeats(up), down: repeats(down), both: repeats(up.min(down)) };
     let mut document = probe(&nodes.iter().map(|(name, ..)| *name).collect::<Vec<_>>());
     for (node, (_, up, down)) in document.fabric.nodes.iter_mut().zip(nodes) {
-        node.goodput_repeats_gbit_s = ways(*up, *down);
+        node.goodput_repeats_gbit_s = goodputs(*up, *down);
     }
-    document.fabric.together.goodput_repeats_gbit_s = ways(together.0, together.1);
+    document.fabric.together.goodput_repeats_gbit_s = goodputs(together.0, together.1);
     document
 }
 
@@ -32,32 +32,33 @@ fn against(before: &ProbeDocument, now: &ProbeDocument) -> AgainstDocument {
 #[test]
 fn what_is_as_it_was_passes() {
     let before = measured(&[("N1", 10.0, 10.0), ("N2", 10.0, 10.0)], (10.0, 10.0));
-    let found = against(&before, &measured(&[("N1", 9.6, 10.2), ("N2", 10.0, 9.9)], (9.7, 10.0)));
-    assert!(found.passed && found.changes.is_empty(), "{found:?}");
-    assert_eq!(found.unchanged.len(), 9, "two nodes and all at once, three ways each: {found:?}");
-    let shown = text(&found);
+    let comparison = against(&before, &measured(&[("N1", 9.6, 10.2), ("N2", 10.0, 9.9)], (9.7, 10.0)));
+    assert!(comparison.passed && comparison.changes.is_empty(), "{comparison:?}");
+    assert_eq!(comparison.unchanged.len(), 9, "two nodes and all at once, three ways each: {comparison:?}");
+    let output = text(&comparison);
     let line = "same       tcp N1: goodput up was 10.00 Gbit/s, is 9.60 Gbit/s (-4.0 %";
-    assert!(shown.contains(line) && shown.contains("passed: no goodput fell by more than 5 %"), "{shown}");
+    assert!(output.contains(line) && output.contains("passed: no goodput fell by more than 5 %"), "{output}");
 }
 
 /// A baseline of +-20 % and a probe of +-17 % cannot tell a loss of 5 %.
 #[test]
 fn what_scatters_more_than_the_tolerance_is_undecided() {
-    let around = |mean: f64, off: f64| (0..15).map(|at| mean * (1.0 + off * f64::from(at % 3 - 1))).collect::<Vec<_>>();
+    let scatter =
+        |mean: f64, off: f64| (0..15).map(|at| mean * (1.0 + off * f64::from(at % 3 - 1))).collect::<Vec<_>>();
     let mut before = measured(&[("N1", 10.0, 10.0)], (10.0, 10.0));
     let mut now = before.clone();
-    before.fabric.nodes[0].goodput_repeats_gbit_s.up = around(10.0, 0.43);
-    now.fabric.nodes[0].goodput_repeats_gbit_s.up = around(9.79, 0.37);
-    let found = against(&before, &now);
-    assert!(!found.passed && found.is_undecided(), "{found:?}");
-    assert_eq!(found.changes.iter().map(|it| it.kind).collect::<Vec<_>>(), [ChangeKind::Undecided]);
-    let shown = text(&found);
+    before.fabric.nodes[0].goodput_repeats_gbit_s.up = scatter(10.0, 0.43);
+    now.fabric.nodes[0].goodput_repeats_gbit_s.up = scatter(9.79, 0.37);
+    let comparison = against(&before, &now);
+    assert!(!comparison.passed && comparison.is_undecided(), "{comparison:?}");
+    assert_eq!(comparison.changes.iter().map(|it| it.kind).collect::<Vec<_>>(), [ChangeKind::Undecided]);
+    let output = text(&comparison);
     for part in ["undecided  tcp N1: goodput up", "-2.1 %", "reaches below -5 %: more --repeats", "UNDECIDED"] {
-        assert!(shown.contains(part), "no '{part}' in {shown}");
+        assert!(output.contains(part), "no '{part}' in {output}");
     }
     assert_eq!(unsteady(&before, 0.05), ["tcp goodput up of N1: \u{b1}20.1 %"]);
-    let told = "a weak baseline: its goodputs scatter more than --tolerance 5% (tcp goodput up of N1: \u{b1}20.1 %)";
-    assert_eq!(saved(&before, 0.05, "good.json"), format!("\nSaved good.json, {told}\n"));
+    let remark = "a weak baseline: its goodputs scatter more than --tolerance 5% (tcp goodput up of N1: \u{b1}20.1 %)";
+    assert_eq!(saved(&before, 0.05, "good.json"), format!("\nSaved good.json, {remark}\n"));
     let steady = measured(&[("N1", 1.0, 1.0)], (1.0, 1.0));
     assert_eq!(unsteady(&steady, 0.05), Vec::<String>::new());
     assert_eq!(saved(&steady, 0.05, "good.json"), "\nSaved good.json: a baseline for --tolerance 5%\n");
@@ -69,10 +70,10 @@ fn what_was_not_measured_or_too_rarely_is_undecided() {
     let mut now = before.clone();
     now.fabric.nodes[0].goodput_repeats_gbit_s.down.clear();
     now.fabric.nodes[0].goodput_repeats_gbit_s.up.truncate(2);
-    let found = against(&before, &now);
-    assert!(found.is_undecided(), "{found:?}");
-    let shown = text(&found);
-    assert!(shown.contains("not measured in both probes") && shown.contains("takes 3 --repeats"), "{shown}");
+    let comparison = against(&before, &now);
+    assert!(comparison.is_undecided(), "{comparison:?}");
+    let output = text(&comparison);
+    assert!(output.contains("not measured in both probes") && output.contains("takes 3 --repeats"), "{output}");
     assert_eq!(
         unsteady(&now, 0.05),
         ["tcp goodput up of N1: 2 of 3 repeats", "tcp goodput down of N1: 0 of 3 repeats"]
@@ -82,14 +83,14 @@ fn what_was_not_measured_or_too_rarely_is_undecided() {
 #[test]
 fn one_direction_of_one_node_is_found() {
     let before = measured(&[("N1", 10.0, 10.0), ("N2", 10.0, 10.0)], (10.0, 10.0));
-    let found = against(&before, &measured(&[("N1", 10.0, 10.0), ("N2", 10.0, 8.0)], (10.0, 10.0)));
-    assert!(!found.passed);
+    let comparison = against(&before, &measured(&[("N1", 10.0, 10.0), ("N2", 10.0, 8.0)], (10.0, 10.0)));
+    assert!(!comparison.passed);
     let worse: Vec<(&str, &str)> =
-        found.changes.iter().map(|it| (it.node.as_deref().unwrap(), it.quantity.as_str())).collect();
+        comparison.changes.iter().map(|it| (it.node.as_deref().unwrap(), it.quantity.as_str())).collect();
     assert_eq!(worse, [("N2", "goodput down"), ("N2", "goodput both ways at once (sum)")]);
-    let likely = found.changes[0].likely.clone().unwrap();
+    let likely = comparison.changes[0].likely.clone().unwrap();
     assert_eq!((likely.name.as_deref(), likely.direction.as_str()), (Some("N2"), "down"), "{likely:?}");
-    assert_eq!(found.changes[0].change_percent, Some(-20.0));
+    assert_eq!(comparison.changes[0].change_percent, Some(-20.0));
 }
 
 #[test]
@@ -107,15 +108,15 @@ fn what_may_be_chance_is_said_and_undecided() {
     let before = measured(&[("N1", 10.0, 10.0)], (10.0, 10.0));
     let mut now = before.clone();
     now.fabric.nodes[0].goodput_repeats_gbit_s.up = vec![10.0, 3.0, 10.1, 10.0, 9.9];
-    let found = against(&before, &now);
-    assert!(found.is_undecided() && found.changes[0].kind == ChangeKind::Undecided, "{found:?}");
+    let comparison = against(&before, &now);
+    assert!(comparison.is_undecided() && comparison.changes[0].kind == ChangeKind::Undecided, "{comparison:?}");
     now.fabric.nodes[0].goodput_repeats_gbit_s.up = vec![9.0, 8.0, 9.9, 9.1, 8.4, 8.0];
-    let found = against(&before, &now);
-    assert_eq!(found.changes[0].kind, ChangeKind::Undecided, "its best is as it was");
-    assert!(text(&found).contains("the best repeat is as it was"), "{}", text(&found));
+    let comparison = against(&before, &now);
+    assert_eq!(comparison.changes[0].kind, ChangeKind::Undecided, "its best is as it was");
+    assert!(text(&comparison).contains("the best repeat is as it was"), "{}", text(&comparison));
     now.fabric.nodes[0].goodput_repeats_gbit_s.up = vec![11.0, 11.1, 11.0];
-    let found = against(&before, &now);
-    assert!(found.passed && found.changes[0].kind == ChangeKind::Better, "{found:?}");
+    let comparison = against(&before, &now);
+    assert!(comparison.passed && comparison.changes[0].kind == ChangeKind::Better, "{comparison:?}");
 }
 
 #[test]
@@ -139,10 +140,10 @@ fn an_end_that_is_configured_in_another_way_differs() {
     before.fabric.nodes[0].sut = Some(end(9000));
     let mut now = before.clone();
     now.fabric.nodes[0].sut = Some(end(1500));
-    let found = against(&before, &now);
-    assert!(!found.passed);
-    assert_eq!((found.changes[0].before.as_str(), found.changes[0].now.as_str()), ("9000", "1500"));
-    assert_eq!(found.changes[0].quantity, "MTU of the way at N1");
+    let comparison = against(&before, &now);
+    assert!(!comparison.passed);
+    assert_eq!((comparison.changes[0].before.as_str(), comparison.changes[0].now.as_str()), ("9000", "1500"));
+    assert_eq!(comparison.changes[0].quantity, "MTU of the way at N1");
 }
 
 /// An end that spends so many seconds for a gigabyte.
@@ -168,42 +169,42 @@ fn one_node(before: [EndDocument; 2], now: [EndDocument; 2]) -> LikelyDocument {
         (probe.fabric.nodes[0].loadgen, probe.fabric.nodes[0].sut) = (Some(loadgen), Some(sut));
         probe
     };
-    let found = compare(&with(10.0, before), &with(8.0, now), 0.05, "f").unwrap();
-    found.changes[0].likely.clone().unwrap()
+    let comparison = compare(&with(10.0, before), &with(8.0, now), 0.05, "f").unwrap();
+    comparison.changes[0].likely.clone().unwrap()
 }
 
 #[test]
 fn a_full_processor_speaks_for_its_host() {
-    let found = one_node([end(0.1), end(0.1)], [end(0.1), end(1.0)]);
-    assert_eq!((found.place, found.name.as_deref(), found.direction.as_str()), (Place::Host, Some("N1"), "up"));
-    let found = one_node([end(0.1), end(0.1)], [end(1.0), end(0.1)]);
-    assert_eq!((found.place, found.name.as_deref()), (Place::Host, Some("the LoadGen node")));
+    let cause = one_node([end(0.1), end(0.1)], [end(0.1), end(1.0)]);
+    assert_eq!((cause.place, cause.name.as_deref(), cause.direction.as_str()), (Place::Host, Some("N1"), "up"));
+    let cause = one_node([end(0.1), end(0.1)], [end(1.0), end(0.1)]);
+    assert_eq!((cause.place, cause.name.as_deref()), (Place::Host, Some("the LoadGen node")));
 }
 
 #[test]
 fn loss_speaks_for_the_link() {
     let lossy = EndDocument { retransmits: Some(500), ..end(0.1) };
-    let found = one_node([end(0.1), end(0.1)], [lossy, end(0.1)]);
-    assert!(found.place == Place::Link && found.why.contains("500 segments"), "{found:?}");
+    let cause = one_node([end(0.1), end(0.1)], [lossy, end(0.1)]);
+    assert!(cause.place == Place::Link && cause.why.contains("500 segments"), "{cause:?}");
     let dropping = EndDocument { counters_moved: [("nic.rx_dropped".to_owned(), 7)].into_iter().collect(), ..end(0.1) };
-    let found = one_node([end(0.1), end(0.1)], [end(0.1), dropping]);
-    assert!(found.place == Place::Link && found.why.contains("nic.rx_dropped 7"), "{found:?}");
+    let cause = one_node([end(0.1), end(0.1)], [end(0.1), dropping]);
+    assert!(cause.place == Place::Link && cause.why.contains("nic.rx_dropped 7"), "{cause:?}");
 }
 
 #[test]
 fn two_ends_with_time_to_spare_speak_for_the_link_too() {
-    let found = one_node([end(0.1), end(0.1)], [end(0.1), end(0.1)]);
-    assert!(found.place == Place::Link && found.why.contains("neither end"), "{found:?}");
+    let cause = one_node([end(0.1), end(0.1)], [end(0.1), end(0.1)]);
+    assert!(cause.place == Place::Link && cause.why.contains("neither end"), "{cause:?}");
 }
 
 #[test]
 fn an_end_that_waited_for_a_core_speaks_for_its_host() {
     let waiting = |up| EndDocument { core_wait_s_per_s: ByWay { up: Some(up), down: None, both: None }, ..end(0.1) };
-    let found = one_node([end(0.1), waiting(0.1)], [waiting(0.3), waiting(0.79)]);
-    assert_eq!((found.place, found.name.as_deref()), (Place::Host, Some("N1")));
-    assert_eq!(found.why, "its threads had no core for 0.79 s of each second; it was 0.10 s");
-    let found = one_node([end(0.1), end(0.1)], [waiting(0.1), waiting(0.1)]);
-    assert_eq!(found.place, Place::Link, "cores were there");
+    let cause = one_node([end(0.1), waiting(0.1)], [waiting(0.3), waiting(0.79)]);
+    assert_eq!((cause.place, cause.name.as_deref()), (Place::Host, Some("N1")));
+    assert_eq!(cause.why, "its threads had no core for 0.79 s of each second; it was 0.10 s");
+    let cause = one_node([end(0.1), end(0.1)], [waiting(0.1), waiting(0.1)]);
+    assert_eq!(cause.place, Place::Link, "cores were there");
 }
 
 #[test]
@@ -212,26 +213,26 @@ fn a_baseline_of_a_busy_host_is_a_weak_one() {
     assert!(starved(&steady).is_empty() && saved(&steady, 0.05, "good.json").contains("a baseline for"));
     steady.fabric.nodes[0].sut =
         Some(EndDocument { core_wait_s_per_s: ByWay { up: Some(0.79), down: None, both: Some(0.1) }, ..end(0.1) });
-    let told = "over tcp, threads of N1 had no core for 0.79 s of each second";
-    assert_eq!(starved(&steady), [told]);
-    let told = format!("a weak baseline: {told}, and a later probe may find that core free");
-    assert_eq!(saved(&steady, 0.05, "good.json"), format!("\nSaved good.json, {told}\n"));
+    let remark = "over tcp, threads of N1 had no core for 0.79 s of each second";
+    assert_eq!(starved(&steady), [remark]);
+    let remark = format!("a weak baseline: {remark}, and a later probe may find that core free");
+    assert_eq!(saved(&steady, 0.05, "good.json"), format!("\nSaved good.json, {remark}\n"));
 }
 
 #[test]
 fn nodes_of_other_names_are_refused_before_a_measurement() {
     let before = measured(&[("N1", 10.0, 10.0), ("N2", 10.0, 10.0)], (10.0, 10.0));
     assert_eq!(same_nodes(&before.fabric, &["N2", "N1"], "base.json"), Ok(()));
-    let told = same_nodes(&before.fabric, &["N1", "N3"], "base.json").unwrap_err();
-    assert_eq!(told, "base.json has the nodes N1, N2, this probe N1, N3: probe the same nodes");
+    let error = same_nodes(&before.fabric, &["N1", "N3"], "base.json").unwrap_err();
+    assert_eq!(error, "base.json has the nodes N1, N2, this probe N1, N3: probe the same nodes");
 }
 
 #[test]
 fn loopback_has_no_link_that_can_be_bad() {
     let local = || EndDocument { interface: None, ..end(0.1) };
-    let found = one_node([local(), local()], [local(), local()]);
-    assert_eq!((found.place, found.name.as_deref()), (Place::Host, Some("the LoadGen node")));
-    assert!(found.why.contains("loopback, which has no link"), "{found:?}");
+    let cause = one_node([local(), local()], [local(), local()]);
+    assert_eq!((cause.place, cause.name.as_deref()), (Place::Host, Some("the LoadGen node")));
+    assert!(cause.why.contains("loopback, which has no link"), "{cause:?}");
 }
 
 #[test]
@@ -276,11 +277,11 @@ fn a_way_between_nodes_that_became_slow_is_found() {
     let missing = compare(&before, &now, 0.05, "base.json").unwrap_err();
     assert!(missing.contains("without --matrix"), "{missing}");
     before.matrix = vec![rates(10.0)];
-    let found = against(&before, &now);
-    let [one_repeat, change] = &found.changes[..] else { panic!("{found:?}") };
+    let comparison = against(&before, &now);
+    let [one_repeat, change] = &comparison.changes[..] else { panic!("{comparison:?}") };
     assert_eq!(one_repeat.kind, ChangeKind::Undecided, "the other way, as fast as before");
     assert_eq!((change.node.as_deref(), change.quantity.as_str()), (Some("n2"), "goodput to n1"));
-    assert_eq!((change.kind, change.change_percent, found.passed), (ChangeKind::Worse, Some(-20.0), false));
+    assert_eq!((change.kind, change.change_percent, comparison.passed), (ChangeKind::Worse, Some(-20.0), false));
     now.matrix.clear();
     assert!(compare(&before, &now, 0.05, "base.json").unwrap_err().contains("--matrix"));
 }
@@ -288,11 +289,12 @@ fn a_way_between_nodes_that_became_slow_is_found() {
 /// Goodput depends on both flags, so another value would pass for a change of the fabric.
 #[test]
 fn flags_that_change_the_goodput_must_be_the_same() {
-    let asked = |connections: &[usize], duration_s| AskedDocument { duration_s, connections: connections.to_vec() };
-    let saved = asked(&[1], 2.0);
+    let flags = |connections: &[usize], duration_s| AskedDocument { duration_s, connections: connections.to_vec() };
+    let saved = flags(&[1], 2.0);
     assert_eq!(same_flags(Some(&saved), &saved, "f.json"), Ok(()));
     assert_eq!(same_flags(None, &saved, "f.json"), Ok(()), "a file of an earlier version");
-    let told = same_flags(Some(&saved), &asked(&[1, 4], 0.5), "f.json").unwrap_err();
-    let words = "f.json was saved with --connections 1 --duration 2s, this probe has --connections 1,4 --duration 0.5s";
-    assert!(told.starts_with(words), "{told}");
+    let error = same_flags(Some(&saved), &flags(&[1, 4], 0.5), "f.json").unwrap_err();
+    let message =
+        "f.json was saved with --connections 1 --duration 2s, this probe has --connections 1,4 --duration 0.5s";
+    assert!(error.starts_with(message), "{error}");
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::outputs::documents::against::{AgainstDocument, ChangeDocument, ChangeKind, LikelyDocument, Place};
+use crate::outputs::documents::probe_changes::{AgainstDocument, ChangeDocument, ChangeKind, LikelyDocument, Place};
 
 /// Changes that are shown, those for the worse first; of many nodes each may have some.
 const SHOWN: usize = 32;
@@ -86,7 +86,7 @@ fn place(likely: &LikelyDocument) -> String {
     };
     let direction = match likely.direction.as_str() {
         "both" => "both directions".to_owned(),
-        way => format!("direction {way}"),
+        one => format!("direction {one}"),
     };
     format!("{place}, {direction}: {}", likely.why)
 }

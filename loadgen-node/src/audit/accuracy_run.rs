@@ -40,31 +40,36 @@ pub(super) fn untouched_rows(
 
 /// The answers are compared with those of an accuracy run, and of no other.
 fn mode_row(accuracy: &AccuracyRunFacts) -> AuditCheck {
-    let (name, wanted) = ("mode of the accuracy run", MODES.join(" or "));
-    let Some(detail) = &accuracy.detail else { return AuditCheck::unchecked(name, wanted, NO_LOG) };
-    let found = detail.text("effective_test_mode").unwrap_or("not logged");
-    AuditCheck::ours(name, MODES.contains(&found), wanted, found)
+    let (name, requirement) = ("mode of the accuracy run", MODES.join(" or "));
+    let Some(detail) = &accuracy.detail else { return AuditCheck::unchecked(name, requirement, NO_LOG) };
+    let finding = detail.text("effective_test_mode").unwrap_or("not logged");
+    AuditCheck::ours(name, MODES.contains(&finding), requirement, finding)
 }
 
 /// The accuracy run went over the whole dataset.
 fn covered_row(accuracy: &AccuracyRunFacts) -> AuditCheck {
-    let (name, wanted) = ("samples of the accuracy run", "the whole dataset");
-    let Some(detail) = &accuracy.detail else { return AuditCheck::unchecked(name, wanted, NO_LOG) };
+    let (name, requirement) = ("samples of the accuracy run", "the whole dataset");
+    let Some(detail) = &accuracy.detail else { return AuditCheck::unchecked(name, requirement, NO_LOG) };
     let Some(whole) = detail.whole("qsl_reported_total_count") else {
-        return AuditCheck::ours(name, false, wanted, "its detail log does not say how many the dataset has");
+        return AuditCheck::ours(name, false, requirement, "its detail log does not say how many the dataset has");
     };
     // A smaller number in force is a part of the dataset that was chosen.
-    let is_asked = detail.whole("effective_accuracy_sample_count").is_none_or(|asked| asked == whole);
-    let seen: BTreeSet<u64> = accuracy.answers.answers.iter().map(|answer| answer.qsl_idx).collect();
-    AuditCheck::ours(name, is_asked && seen.len() as u64 == whole, wanted, format!("{} of {whole}", seen.len()))
+    let is_asked = detail.whole("effective_accuracy_sample_count").is_none_or(|count| count == whole);
+    let samples: BTreeSet<u64> = accuracy.answers.answers.iter().map(|answer| answer.qsl_idx).collect();
+    AuditCheck::ours(
+        name,
+        is_asked && samples.len() as u64 == whole,
+        requirement,
+        format!("{} of {whole}", samples.len()),
+    )
 }
 
 fn sut_row(reference: &AuditedRun, accuracy: &AccuracyRunFacts) -> AuditCheck {
     let name = "name of the SUT, in the accuracy run";
-    let wanted = reference.detail.text("sut_name").unwrap_or_default();
-    let Some(detail) = &accuracy.detail else { return AuditCheck::unchecked(name, wanted, NO_LOG) };
-    let found = detail.text("sut_name").unwrap_or_default();
-    AuditCheck::ours(name, !found.is_empty() && found == wanted, wanted, found)
+    let requirement = reference.detail.text("sut_name").unwrap_or_default();
+    let Some(detail) = &accuracy.detail else { return AuditCheck::unchecked(name, requirement, NO_LOG) };
+    let finding = detail.text("sut_name").unwrap_or_default();
+    AuditCheck::ours(name, !finding.is_empty() && finding == requirement, requirement, finding)
 }
 
 /// Answers of another model say nothing of those of the test.
@@ -72,8 +77,8 @@ fn models_row(accuracy: &AccuracyRunFacts, test: &AuditedRun) -> AuditCheck {
     let name = "models of the nodes, in the accuracy run";
     match (&accuracy.own, &test.own) {
         (Some(accuracy), Some(test)) => {
-            let [found, wanted] = [accuracy, test].map(|own| own.models.join(", "));
-            AuditCheck::ours(name, found == wanted, wanted, found)
+            let [finding, requirement] = [accuracy, test].map(|own| own.models.join(", "));
+            AuditCheck::ours(name, finding == requirement, requirement, finding)
         }
         _ => AuditCheck::unchecked(name, "those of the test", "only run folders of this program say what they were"),
     }
@@ -81,10 +86,10 @@ fn models_row(accuracy: &AccuracyRunFacts, test: &AuditedRun) -> AuditCheck {
 
 /// A reference with the seed of the audit is a run of the audit itself.
 fn seed_row(reference: &AuditedRun) -> AuditCheck {
-    let found = reference.detail.value("effective_accuracy_log_rng_seed");
-    let passed = found.is_some_and(|seed| seed.as_u64() != Some(TEST01_ACCURACY_LOG_SEED));
-    let told = found.map_or_else(|| "not logged".to_owned(), ToString::to_string);
-    AuditCheck::ours("seed of logged answers, in the reference", passed, "not that of the audit", told)
+    let seed = reference.detail.value("effective_accuracy_log_rng_seed");
+    let passed = seed.is_some_and(|seed| seed.as_u64() != Some(TEST01_ACCURACY_LOG_SEED));
+    let finding = seed.map_or_else(|| "not logged".to_owned(), ToString::to_string);
+    AuditCheck::ours("seed of logged answers, in the reference", passed, "not that of the audit", finding)
 }
 
 /// The test is a run of its own. One run of both modes may be the reference and the accuracy run together.
@@ -92,13 +97,13 @@ fn runs_row(reference: &AuditedRun, accuracy: &AccuracyRunFacts, test: &AuditedR
     let of_test = |detail: &Detail| detail.is_of_same_run(&test.detail);
     let is_reference = of_test(&reference.detail);
     let is_accuracy = accuracy.detail.as_ref().is_some_and(of_test);
-    let found = match (is_reference, is_accuracy) {
+    let finding = match (is_reference, is_accuracy) {
         (false, false) => "a run of its own",
         (true, false) => "the reference",
         (false, true) => "the accuracy run",
         (true, true) => "the reference and the accuracy run",
     };
-    AuditCheck::ours("run of the test", !is_reference && !is_accuracy, "a run of its own", found)
+    AuditCheck::ours("run of the test", !is_reference && !is_accuracy, "a run of its own", finding)
 }
 
 #[cfg(test)]

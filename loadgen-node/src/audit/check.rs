@@ -48,44 +48,49 @@ impl AuditCheck {
     pub(super) fn official(
         name: &str,
         passed: bool,
-        wanted: impl Into<String>,
-        found: impl Into<String>,
+        requirement: impl Into<String>,
+        finding: impl Into<String>,
     ) -> AuditCheck {
-        AuditCheck::new(CheckRule::Official, name, outcome(passed), wanted, found)
+        AuditCheck::new(CheckRule::Official, name, outcome(passed), requirement, finding)
     }
 
     /// A rule of this program.
-    pub(super) fn ours(name: &str, passed: bool, wanted: impl Into<String>, found: impl Into<String>) -> AuditCheck {
-        AuditCheck::new(CheckRule::Ours, name, outcome(passed), wanted, found)
+    pub(super) fn ours(
+        name: &str,
+        passed: bool,
+        requirement: impl Into<String>,
+        finding: impl Into<String>,
+    ) -> AuditCheck {
+        AuditCheck::new(CheckRule::Ours, name, outcome(passed), requirement, finding)
     }
 
     /// A rule of this program for which the folders do not have enough.
-    pub(super) fn unchecked(name: &str, wanted: impl Into<String>, why: impl Into<String>) -> AuditCheck {
-        AuditCheck::new(CheckRule::Ours, name, CheckOutcome::Unchecked, wanted, why)
+    pub(super) fn unchecked(name: &str, requirement: impl Into<String>, why: impl Into<String>) -> AuditCheck {
+        AuditCheck::new(CheckRule::Ours, name, CheckOutcome::Unchecked, requirement, why)
     }
 
     fn new(
         rule: CheckRule,
         name: &str,
         outcome: CheckOutcome,
-        wanted: impl Into<String>,
-        found: impl Into<String>,
+        requirement: impl Into<String>,
+        finding: impl Into<String>,
     ) -> AuditCheck {
-        AuditCheck { name: name.to_owned(), rule, outcome, wanted: wanted.into(), found: found.into() }
+        AuditCheck { name: name.to_owned(), rule, outcome, wanted: requirement.into(), found: finding.into() }
     }
 }
 
 /// Returns the outcome of the checks of one rule, or of all: failed as soon as one is.
 pub(super) fn outcome_of<'a>(checks: impl Iterator<Item = &'a AuditCheck>) -> CheckOutcome {
-    let mut seen = CheckOutcome::Unchecked;
+    let mut outcome = CheckOutcome::Unchecked;
     for check in checks {
         match check.outcome {
             CheckOutcome::Failed => return CheckOutcome::Failed,
-            CheckOutcome::Passed => seen = CheckOutcome::Passed,
+            CheckOutcome::Passed => outcome = CheckOutcome::Passed,
             CheckOutcome::Unchecked => {}
         }
     }
-    seen
+    outcome
 }
 
 fn outcome(passed: bool) -> CheckOutcome {

@@ -73,17 +73,17 @@ mod tests {
 
     #[test]
     fn files_have_the_official_values() {
-        let told = config(AuditTest::Test01, Some("retinanet"));
-        assert!(told.contains("*.*.accuracy_log_rng_seed = 720381539243781796\n"), "{told}");
-        assert!(told.ends_with("*.*.accuracy_log_sampling_target = 256\n"), "{told}");
+        let text = config(AuditTest::Test01, Some("retinanet"));
+        assert!(text.contains("*.*.accuracy_log_rng_seed = 720381539243781796\n"), "{text}");
+        assert!(text.ends_with("*.*.accuracy_log_sampling_target = 256\n"), "{text}");
         assert!(config(AuditTest::Test01, None).ends_with("_target = 4096\n"));
         assert!(config(AuditTest::Test09, Some("e2e-rag-qna")).contains("min_query_count = 824\n"));
         assert!(config(AuditTest::Test09, None).contains("--set min_query_count=NUMBER"));
-        let told = config(AuditTest::Test07, Some("gpt-oss-120b"));
+        let text = config(AuditTest::Test07, Some("gpt-oss-120b"));
         let lines = ["sampling_target = 990\n", "min_query_count = 990\n", "performance_issue_unique = 1\n"];
-        assert!(lines.iter().all(|line| told.contains(line)), "{told}");
+        assert!(lines.iter().all(|line| text.contains(line)), "{text}");
         assert!(config(AuditTest::Test05, None).contains("with --mlperf-conf"));
-        let told = config(AuditTest::Test04, None);
-        assert_eq!(told.matches("performance_issue_same_index = 3\n").count(), 4, "{told}");
+        let text = config(AuditTest::Test04, None);
+        assert_eq!(text.matches("performance_issue_same_index = 3\n").count(), 4, "{text}");
     }
 }

@@ -26,9 +26,9 @@ const NO_FACTS: &str = "only folders of this program say it";
 pub(crate) fn judge(reference: &AuditedRun, test: &AuditedRun) -> Findings {
     let rates = rates::by_summary(&reference.summary, &test.summary, Against::OtherSeeds);
     let allowed = rates::allowed_by_summary(&reference.summary, Against::OtherSeeds);
-    let wanted = format!("not INVALID, the test not slower than the reference by {allowed} or more");
+    let requirement = format!("not INVALID, the test not slower than the reference by {allowed} or more");
     let mut checks = vec![
-        AuditCheck::ours("rates", rates.passed, wanted, &*rates.found),
+        AuditCheck::ours("rates", rates.passed, requirement, &*rates.finding),
         score_row(reference.own.as_ref(), test.own.as_ref()),
         dataset_row(reference.own.as_ref(), test.own.as_ref()),
     ];
@@ -37,29 +37,34 @@ pub(crate) fn judge(reference: &AuditedRun, test: &AuditedRun) -> Findings {
 }
 
 fn score_row(reference: Option<&OwnFacts>, test: Option<&OwnFacts>) -> AuditCheck {
-    let (name, wanted) = ("scores", format!("{SHARE} of the reference's, by the same metric"));
+    let (name, requirement) = ("scores", format!("{SHARE} of the reference's, by the same metric"));
     let (Some(reference), Some(test)) = (reference, test) else {
-        return AuditCheck::ours(name, false, wanted, NO_FACTS);
+        return AuditCheck::ours(name, false, requirement, NO_FACTS);
     };
     let (Some(before), Some(after)) = (&reference.score, &test.score) else {
-        return AuditCheck::ours(name, false, wanted, "a run was not scored: both need labels, and mode SubmissionRun");
+        return AuditCheck::ours(
+            name,
+            false,
+            requirement,
+            "a run was not scored: both need labels, and mode SubmissionRun",
+        );
     };
-    let said = |score: &RunScore| format!("{} {:.4} of {} samples", score.metric, score.value, score.samples);
+    let score_text = |score: &RunScore| format!("{} {:.4} of {} samples", score.metric, score.value, score.samples);
     let is_reached = match before.is_error {
         true => after.value * SHARE <= before.value,
         false => after.value >= before.value * SHARE,
     };
     let passed = before.metric == after.metric && is_reached;
-    AuditCheck::ours(name, passed, wanted, format!("reference {}, test {}", said(before), said(after)))
+    AuditCheck::ours(name, passed, requirement, format!("reference {}, test {}", score_text(before), score_text(after)))
 }
 
 fn dataset_row(reference: Option<&OwnFacts>, test: Option<&OwnFacts>) -> AuditCheck {
-    let (name, wanted) = ("datasets", "another one in the test");
+    let (name, requirement) = ("datasets", "another one in the test");
     let (Some(reference), Some(test)) = (reference, test) else {
-        return AuditCheck::ours(name, false, wanted, NO_FACTS);
+        return AuditCheck::ours(name, false, requirement, NO_FACTS);
     };
     let is_other = reference.dataset != test.dataset && (test.sums.is_none() || reference.sums != test.sums);
-    AuditCheck::ours(name, is_other, wanted, format!("{} and {}", reference.dataset, test.dataset))
+    AuditCheck::ours(name, is_other, requirement, format!("{} and {}", reference.dataset, test.dataset))
 }
 
 #[cfg(test)]

@@ -37,9 +37,9 @@ pub(super) fn compare(reference: &AnswerLog, test: &AnswerLog, label: LabelType)
         script.line(format!("num_{name} = {number}"));
     }
     script.line(format!("num_missing_qsl_idxs = {}", counts.missing));
-    let found = format!("{} compared, {} differ, {} missing", counts.matches, counts.mismatches, counts.missing);
+    let finding = format!("{} compared, {} differ, {} missing", counts.matches, counts.mismatches, counts.missing);
     let passed = counts.mismatches == 0 && counts.matches > 0;
-    let mut script = if passed { script.pass(found) } else { script.fail("", found) };
+    let mut script = if passed { script.pass(finding) } else { script.fail("", finding) };
     script.line("");
     script
 }
@@ -47,21 +47,21 @@ pub(super) fn compare(reference: &AnswerLog, test: &AnswerLog, label: LabelType)
 /// Counts the differences. Returns `None` when the script would end with an error.
 fn count(reference: &[Answer], test: &[Answer], label: LabelType) -> Option<Counts> {
     let mut counts = Counts::default();
-    let mut known: HashMap<u64, &str> = HashMap::with_capacity(reference.len());
+    let mut reference_data: HashMap<u64, &str> = HashMap::with_capacity(reference.len());
     for answer in reference {
-        match known.get(&answer.qsl_idx) {
+        match reference_data.get(&answer.qsl_idx) {
             Some(earlier) => {
                 counts.duplicates += 1;
                 counts.contradictions += usize::from(*earlier != answer.data);
             }
             None => {
-                known.insert(answer.qsl_idx, &answer.data);
+                reference_data.insert(answer.qsl_idx, &answer.data);
             }
         }
     }
     for answer in test {
         let own = label.first(&answer.bytes()?)?;
-        match known.insert(answer.qsl_idx, &answer.data) {
+        match reference_data.insert(answer.qsl_idx, &answer.data) {
             None => counts.missing += 1,
             Some(earlier) => {
                 counts.matches += 1;
@@ -90,8 +90,8 @@ mod tests {
         let same = log(&[(2, "00000041")]);
         let other = log(&[(2, "00000042"), (1, "00000040")]);
         assert!(compare(&reference, &same, LabelType::Float32).passed);
-        let told = compare(&reference, &other, LabelType::Float32);
-        assert!(!told.passed && told.text.contains("num_perf_log_data_mismatch = 1\n"), "{}", told.text);
+        let script = compare(&reference, &other, LabelType::Float32);
+        assert!(!script.passed && script.text.contains("num_perf_log_data_mismatch = 1\n"), "{}", script.text);
         assert!(compare(&reference, &other, LabelType::Byte).passed, "the script is blind here");
     }
 
@@ -99,14 +99,14 @@ mod tests {
     fn nothing_in_common_fails_and_missing_samples_do_not() {
         let reference = log(&[(1, "01")]);
         assert!(!compare(&reference, &log(&[(7, "01")]), LabelType::Byte).passed);
-        let told = compare(&reference, &log(&[(7, "01"), (1, "01"), (7, "01")]), LabelType::Byte);
-        assert!(told.passed && told.text.contains("num_missing_qsl_idxs = 1\n"), "{}", told.text);
+        let script = compare(&reference, &log(&[(7, "01"), (1, "01"), (7, "01")]), LabelType::Byte);
+        assert!(script.passed && script.text.contains("num_missing_qsl_idxs = 1\n"), "{}", script.text);
         assert!(!compare(&reference, &log(&[]), LabelType::Byte).passed);
     }
 
     #[test]
     fn answers_of_a_broken_size_fail() {
-        let told = compare(&log(&[(1, "0102")]), &log(&[(1, "0102")]), LabelType::Int32);
-        assert!(!told.passed && told.found.contains("int32"), "{told:?}");
+        let script = compare(&log(&[(1, "0102")]), &log(&[(1, "0102")]), LabelType::Int32);
+        assert!(!script.passed && script.finding.contains("int32"), "{script:?}");
     }
 }

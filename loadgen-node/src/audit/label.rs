@@ -86,16 +86,16 @@ impl FromStr for LabelType {
     type Err = String;
 
     fn from_str(text: &str) -> Result<LabelType, String> {
-        let found = LabelType::ALL.iter().find(|(name, _)| *name == text);
-        found.map(|(_, label)| *label).ok_or_else(|| "byte, int16, int32, int64 or float32".to_owned())
+        let entry = LabelType::ALL.iter().find(|(name, _)| *name == text);
+        entry.map(|(_, label)| *label).ok_or_else(|| "byte, int16, int32, int64 or float32".to_owned())
     }
 }
 
 /// The row on the type of tokens: that of the model's signature, where it is known.
-pub(super) fn type_row(label: LabelType, known: Option<LabelType>, signature: Option<String>) -> AuditCheck {
+pub(super) fn type_row(label: LabelType, model_label: Option<LabelType>, signature: Option<String>) -> AuditCheck {
     let name = "type of the tokens";
-    match (known, signature) {
-        (Some(known), Some(signature)) => AuditCheck::ours(name, known == label, signature, label.name()),
+    match (model_label, signature) {
+        (Some(model_label), Some(signature)) => AuditCheck::ours(name, model_label == label, signature, label.name()),
         (_, signature) => {
             AuditCheck::unchecked(name, signature.unwrap_or_else(|| "that of the model".to_owned()), label.name())
         }
@@ -136,9 +136,9 @@ mod tests {
 
     #[test]
     fn a_nan_equals_nothing_and_zeros_are_equal() {
-        let read = |number: f32| LabelType::Float32.first(&number.to_le_bytes());
-        assert_ne!(read(f32::NAN), read(f32::NAN));
-        assert_eq!(read(0.0), read(-0.0));
+        let first = |number: f32| LabelType::Float32.first(&number.to_le_bytes());
+        assert_ne!(first(f32::NAN), first(f32::NAN));
+        assert_eq!(first(0.0), first(-0.0));
     }
 
     #[test]

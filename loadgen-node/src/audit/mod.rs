@@ -134,9 +134,9 @@ impl FromStr for AuditTest {
     type Err = String;
 
     fn from_str(text: &str) -> Result<AuditTest, String> {
-        let found = AuditTest::ALL.iter().find(|(_, name, _)| name.eq_ignore_ascii_case(text));
-        let known = || AuditTest::ALL.map(|(_, name, _)| name).join(", ");
-        found.map(|(test, ..)| *test).ok_or_else(|| format!("the tests are {}", known()))
+        let entry = AuditTest::ALL.iter().find(|(_, name, _)| name.eq_ignore_ascii_case(text));
+        let names = || AuditTest::ALL.map(|(_, name, _)| name).join(", ");
+        entry.map(|(test, ..)| *test).ok_or_else(|| format!("the tests are {}", names()))
     }
 }
 

@@ -42,9 +42,9 @@ pub(crate) fn same_setup(one: &AuditedRun, other: &AuditedRun, changed: &[&str])
 /// The script reads the summary alone; what it reads there must be the result of the detail log.
 fn summary_row(name: &str, run: &AuditedRun) -> AuditCheck {
     let title = format!("result in the summary of the {name}");
-    let wanted = "that of its detail log";
+    let requirement = "that of its detail log";
     match rates::same_result(&run.summary, &run.detail) {
-        Ok(found) => AuditCheck::ours(&title, true, wanted, found),
-        Err(found) => AuditCheck::ours(&title, false, wanted, found),
+        Ok(finding) => AuditCheck::ours(&title, true, requirement, finding),
+        Err(finding) => AuditCheck::ours(&title, false, requirement, finding),
     }
 }

@@ -75,7 +75,7 @@ fn result_of(scenario: &str) -> Option<&'static ResultOf> {
 /// Holds the results of two detail logs against each other, both ways (`compliance/TEST01/verify_performance.py`).
 pub(super) fn by_detail(reference: &Detail, test: &Detail) -> Script {
     let mut script = Script::begin("Verifying performance.");
-    let mut found = Vec::new();
+    let mut results = Vec::new();
     for (name, log) in [("reference", reference), ("test", test)] {
         let scenario = log.text("effective_scenario").unwrap_or_default();
         let result = result_of(scenario).and_then(|result| Some((result, log.number(result.key)?)));
@@ -90,12 +90,12 @@ pub(super) fn by_detail(reference: &Detail, test: &Detail) -> Script {
             let why = format!("the {name} has errors");
             return script.fail(&why, why.clone());
         }
-        found.push((result.0, result.1, log.number("effective_target_latency_ns")));
+        results.push((result.0, result.1, log.number("effective_target_latency_ns")));
     }
-    let [(kind, before, limit), (other, after, other_limit)] = found[..] else { return script.fail("", "") };
+    let [(kind, before, limit), (other, after, other_limit)] = results[..] else { return script.fail("", "") };
     if kind.scenario != other.scenario {
-        let found = format!("{} and {}", kind.scenario, other.scenario);
-        return script.fail("Test and reference scenarios do not match!", found);
+        let finding = format!("{} and {}", kind.scenario, other.scenario);
+        return script.fail("Test and reference scenarios do not match!", finding);
     }
     if kind.scenario == "Server" && limit != other_limit {
         return script.fail("Server target latency mismatch", "the latency limits differ");
@@ -103,9 +103,9 @@ pub(super) fn by_detail(reference: &Detail, test: &Detail) -> Script {
     script.line(format!("Reference score = {}", python_float(before)));
     script.line(format!("Test score = {}", python_float(after)));
     let threshold = kind.share(before, USUAL);
-    let found = change(before, after);
+    let finding = change(before, after);
     let passed = before * (1.0 - threshold) <= after && after <= before * (1.0 + threshold);
-    if passed { script.pass(found) } else { script.fail("Test score invalid", found) }
+    if passed { script.pass(finding) } else { script.fail("Test score invalid", finding) }
 }
 
 /// The facts that a script finds in a summary.
@@ -131,7 +131,7 @@ pub(super) fn by_summary(reference: &str, test: &str, against: Against) -> Scrip
     if before.scenario != after.scenario {
         let why = "Test and reference scenarios do not match!";
         script.line(why);
-        return Script { found: format!("{} and {}", before.scenario, after.scenario), ..script };
+        return Script { finding: format!("{} and {}", before.scenario, after.scenario), ..script };
     }
     script.line(format!("reference score = {}", before.text));
     script.line(format!("test score = {}", after.text));
@@ -141,8 +141,8 @@ pub(super) fn by_summary(reference: &str, test: &str, against: Against) -> Scrip
         (Against::OtherSeeds, scenario) if !scenario.contains("Stream") => false,
         _ => after.score < before.score * (1.0 + threshold),
     };
-    let found = change(before.score, after.score);
-    if passed { script.pass(found) } else { script.fail("Test score invalid", found) }
+    let finding = change(before.score, after.score);
+    if passed { script.pass(finding) } else { script.fail("Test score invalid", finding) }
 }
 
 /// The difference that [`by_detail`] allows for this reference, as it is printed.
@@ -173,9 +173,9 @@ pub(super) fn same_result(summary: &str, detail: &Detail) -> Result<String, Stri
     // The summary has six digits at least; a rate of Server has two decimals.
     let of_decimals = if scenario == "Server" { 0.011 } else { 0.0 };
     let slack = (logged.abs() * 1e-5).max(of_decimals);
-    let found = format!("{} and {} in the detail log", scored.text, python_float(logged));
+    let finding = format!("{} and {} in the detail log", scored.text, python_float(logged));
     let is_same = scored.scenario == scenario && (scored.score - logged).abs() <= slack;
-    if is_same { Ok(found) } else { Err(found) }
+    if is_same { Ok(finding) } else { Err(finding) }
 }
 
 /// The result in a summary. TEST04 turns a latency into a rate.
@@ -267,11 +267,11 @@ mod tests {
     #[test]
     fn caching_is_a_test_that_is_faster_by_ten_percent() {
         for (rate, passes) in [("109.9", true), ("110.1", false), ("50", true)] {
-            let told = by_summary(&offline("100"), &offline(rate), Against::Caching);
-            assert_eq!(told.passed, passes, "{rate}: {told:?}");
+            let script = by_summary(&offline("100"), &offline(rate), Against::Caching);
+            assert_eq!(script.passed, passes, "{rate}: {script:?}");
         }
-        let told = by_summary(&offline("100"), &offline("100"), Against::Caching).text;
-        assert_eq!(told, "Verifying performance.\nreference score = 100\ntest score = 100\nTEST PASS\n");
+        let text = by_summary(&offline("100"), &offline("100"), Against::Caching).text;
+        assert_eq!(text, "Verifying performance.\nreference score = 100\ntest score = 100\nTEST PASS\n");
     }
 
     #[test]
@@ -304,8 +304,8 @@ mod tests {
         assert!(!by_summary(&invalid, &offline("100"), Against::Caching).passed);
         assert!(!by_summary(&offline("100"), &invalid, Against::Caching).passed);
         let server = summary("Server", "Completed samples per second    : 100", "VALID");
-        let told = by_summary(&offline("100"), &server, Against::Caching);
-        assert!(!told.passed && told.text.ends_with("do not match!\n"), "{told:?}");
+        let script = by_summary(&offline("100"), &server, Against::Caching);
+        assert!(!script.passed && script.text.ends_with("do not match!\n"), "{script:?}");
     }
 
     #[test]

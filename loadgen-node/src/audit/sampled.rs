@@ -51,13 +51,13 @@ pub(crate) fn picks(test: &AuditedRun) -> Result<BTreeSet<(u64, u64)>, String> {
     if most > MAX_LOGGED {
         return Err(format!("the settings draw about {most:.0}"));
     }
-    Ok(drawn(&plan, queries)?.into_iter().collect())
+    Ok(answer_keys(&plan, queries)?.into_iter().collect())
 }
 
 /// The answers that are logged of so many queries: sequence number and sample of each.
-fn drawn(plan: &Plan, queries: u64) -> Result<Vec<(u64, u64)>, String> {
-    let drawn = vectors::logged_answers(plan, queries).map_err(|error| error.to_string())?;
-    Ok(drawn.iter().map(|one| (one.seq.0, u64::from(one.index.0))).collect())
+fn answer_keys(plan: &Plan, queries: u64) -> Result<Vec<(u64, u64)>, String> {
+    let answers = vectors::logged_answers(plan, queries).map_err(|error| error.to_string())?;
+    Ok(answers.iter().map(|one| (one.seq.0, u64::from(one.index.0))).collect())
 }
 
 /// The plan of the test with the row on what it had loaded, or a row on why there is none.
@@ -68,11 +68,11 @@ fn plan_of(test: &AuditedRun) -> Result<(Plan, AuditCheck), AuditCheck> {
     })?;
     let loaded = loaded(test);
     let Some(plan) = plans.into_iter().find(|plan| set_of(plan) == loaded) else {
-        let found = "other samples than the seeds draw by any rule of LoadGen";
-        return Err(AuditCheck::ours(LOADED, false, "those that the seeds draw", found));
+        let finding = "other samples than the seeds draw by any rule of LoadGen";
+        return Err(AuditCheck::ours(LOADED, false, "those that the seeds draw", finding));
     };
-    let found = format!("{} samples, the same", loaded.map_or(0, |loaded| loaded.len()));
-    Ok((plan, AuditCheck::ours(LOADED, true, "those that the seeds draw", found)))
+    let finding = format!("{} samples, the same", loaded.map_or(0, |loaded| loaded.len()));
+    Ok((plan, AuditCheck::ours(LOADED, true, "those that the seeds draw", finding)))
 }
 
 /// The plans that the test may have had: one by its own record, else one for each kind of release.
@@ -82,13 +82,13 @@ fn plans(test: &AuditedRun) -> Result<Vec<Plan>, Undrawn> {
     if samples > MAX_LIBRARY {
         return Err(Undrawn::Fault(format!("a library of {samples} samples, and {MAX_LIBRARY} are the most")));
     }
-    let made = |settings: &_, qsl, profile| Plan::with_profile(Clone::clone(settings), qsl, profile);
+    let new_plan = |settings: &_, qsl, profile| Plan::with_profile(Clone::clone(settings), qsl, profile);
     if let Some(own) = &test.own {
         let profile = own.profile.ok_or_else(|| Undrawn::Unknown("the round of the run is not known".to_owned()))?;
         let count = |key| test.detail.whole(key).ok_or_else(|| fault(&format!("the detail log has no {key}")));
         let qsl =
             Qsl { total: count("qsl_reported_total_count")?, performance: count("qsl_reported_performance_count")? };
-        return made(&own.settings, qsl, profile).map(|plan| vec![plan]).map_err(|error| fault(&error));
+        return new_plan(&own.settings, qsl, profile).map(|plan| vec![plan]).map_err(|error| fault(&error));
     }
     let log = test.detail.log().map_err(|error| fault(error))?;
     let requested = official::requested(log).map_err(|error| fault(&error))?;
@@ -96,7 +96,7 @@ fn plans(test: &AuditedRun) -> Result<Vec<Plan>, Undrawn> {
         return Err(Undrawn::Unknown("the log has six digits of the requested rate, which had more".to_owned()));
     }
     let plans: Result<Vec<Plan>, _> =
-        Profile::POSSIBLE.into_iter().map(|profile| made(&requested.settings, requested.qsl, profile)).collect();
+        Profile::POSSIBLE.into_iter().map(|profile| new_plan(&requested.settings, requested.qsl, profile)).collect();
     plans.map_err(|error| fault(&error))
 }
 
@@ -137,35 +137,35 @@ fn logged(test: &AuditedRun, plan: &Plan) -> AuditCheck {
     let entries = test.answers.as_ref().map(|log| log.answers.as_slice()).unwrap_or_default();
     let most = samples as f64 * most_of(plan);
     if most > (MAX_TIMES * entries.len() as f64).max(MAX_LOGGED) {
-        let found = format!("{} answers, and the settings draw about {most:.0}", entries.len());
-        return AuditCheck::ours(LOGGED, false, WANTED, found);
+        let finding = format!("{} answers, and the settings draw about {most:.0}", entries.len());
+        return AuditCheck::ours(LOGGED, false, WANTED, finding);
     }
-    let mut wanted = match drawn(plan, queries) {
-        Ok(wanted) => wanted,
+    let mut seed_keys = match answer_keys(plan, queries) {
+        Ok(keys) => keys,
         Err(why) => return AuditCheck::unchecked(LOGGED, WANTED, why),
     };
-    wanted.sort_unstable();
-    let found: Option<Vec<(u64, u64)>> = entries.iter().map(|one| Some((one.seq_id?, one.qsl_idx))).collect();
-    let Some(mut found) = found else {
+    seed_keys.sort_unstable();
+    let log_keys: Option<Vec<(u64, u64)>> = entries.iter().map(|one| Some((one.seq_id?, one.qsl_idx))).collect();
+    let Some(mut log_keys) = log_keys else {
         return AuditCheck::ours(LOGGED, false, WANTED, "an answer has no sequence number");
     };
-    found.sort_unstable();
-    let is_same = found == wanted;
+    log_keys.sort_unstable();
+    let is_same = log_keys == seed_keys;
     let count =
         |list: &[(u64, u64)], other: &[(u64, u64)]| list.iter().filter(|one| other.binary_search(one).is_err()).count();
-    let told = match is_same {
-        true => format!("{} answers of {samples} samples, the same", found.len()),
+    let finding = match is_same {
+        true => format!("{} answers of {samples} samples, the same", log_keys.len()),
         false => {
-            let (missing, extra) = (count(&wanted, &found), count(&found, &wanted));
-            let twice = found.len() - {
-                let mut once = found.clone();
+            let (missing, extra) = (count(&seed_keys, &log_keys), count(&log_keys, &seed_keys));
+            let twice = log_keys.len() - {
+                let mut once = log_keys.clone();
                 once.dedup();
                 once.len()
             };
-            format!("{} of {} missing, {extra} others, {twice} twice", missing, wanted.len())
+            format!("{} of {} missing, {extra} others, {twice} twice", missing, seed_keys.len())
         }
     };
-    AuditCheck::ours(LOGGED, is_same, WANTED, told)
+    AuditCheck::ours(LOGGED, is_same, WANTED, finding)
 }
 
 #[cfg(test)]
@@ -195,9 +195,9 @@ mod tests {
     fn run(settings: TestSettings, changed: &[(&str, Value)]) -> AuditedRun {
         let profile = Profile::ALL[0].1;
         let plan = Plan::with_profile(settings.clone(), QSL, profile).unwrap();
-        let drawn = vectors::logged_answers(&plan, QUERIES).unwrap_or_default();
+        let issued = vectors::logged_answers(&plan, QUERIES).unwrap_or_default();
         let entry = |one: &loadgen::world::Issued| json!({"seq_id": one.seq.0, "qsl_idx": one.index.0, "data": "00"});
-        let answers = AnswerLog::read(Value::Array(drawn.iter().map(entry).collect()).to_string()).unwrap();
+        let answers = AnswerLog::read(Value::Array(issued.iter().map(entry).collect()).to_string()).unwrap();
         let mut values = vec![
             ("qsl_reported_total_count", json!(QSL.total)),
             ("qsl_reported_performance_count", json!(QSL.performance)),
@@ -221,17 +221,17 @@ mod tests {
 
     #[test]
     fn a_run_as_it_was_passes_and_says_of_how_many_samples() {
-        let told = last(&run(settings(), &[]));
-        assert_eq!(told.outcome, CheckOutcome::Passed, "{told:?}");
-        assert!(told.found.ends_with(" answers of 400 samples, the same"), "{told:?}");
+        let row = last(&run(settings(), &[]));
+        assert_eq!(row.outcome, CheckOutcome::Passed, "{row:?}");
+        assert!(row.found.ends_with(" answers of 400 samples, the same"), "{row:?}");
     }
 
     #[test]
     fn a_line_that_was_taken_out_is_a_fault() {
         for key in ["result_query_count", "qsl_reported_total_count", "qsl_reported_performance_count"] {
-            let told = last(&run(settings(), &[(key, Value::Null)]));
-            assert_eq!(told.outcome, CheckOutcome::Failed, "{told:?}");
-            assert!(told.found.contains(key), "{told:?}");
+            let row = last(&run(settings(), &[(key, Value::Null)]));
+            assert_eq!(row.outcome, CheckOutcome::Failed, "{row:?}");
+            assert!(row.found.contains(key), "{row:?}");
         }
         let mut unknown = run(settings(), &[]);
         unknown.own = unknown.own.map(|own| OwnFacts { profile: None, ..own });
@@ -243,9 +243,9 @@ mod tests {
     #[test]
     fn numbers_that_no_memory_is_enough_for_are_faults() {
         for key in ["qsl_reported_total_count", "qsl_reported_performance_count"] {
-            let told = last(&run(settings(), &[(key, json!(4_000_000_000_u64))]));
-            assert_eq!(told.outcome, CheckOutcome::Failed, "{told:?}");
-            assert!(told.found.contains("4000000000 samples"), "{told:?}");
+            let row = last(&run(settings(), &[(key, json!(4_000_000_000_u64))]));
+            assert_eq!(row.outcome, CheckOutcome::Failed, "{row:?}");
+            assert!(row.found.contains("4000000000 samples"), "{row:?}");
         }
         let mut many = run(settings(), &[("result_query_count", json!(190_000_000))]);
         let all = |own: OwnFacts| {
@@ -253,8 +253,8 @@ mod tests {
             OwnFacts { settings: TestSettings { min_query_count: 190_000_000, ..settings }, ..own }
         };
         many.own = many.own.map(all);
-        let told = last(&many);
-        assert_eq!(told.outcome, CheckOutcome::Failed, "{told:?}");
-        assert!(told.found.contains("draw about 190000000"), "{told:?}");
+        let row = last(&many);
+        assert_eq!(row.outcome, CheckOutcome::Failed, "{row:?}");
+        assert!(row.found.contains("draw about 190000000"), "{row:?}");
     }
 }

@@ -10,7 +10,7 @@ pub(super) struct Script {
     /// True when the text has its word for a pass.
     pub(super) passed: bool,
     /// The result, for the table.
-    pub(super) found: String,
+    pub(super) finding: String,
 }
 
 impl Script {
@@ -26,15 +26,15 @@ impl Script {
     }
 
     /// Ends with a pass.
-    pub(super) fn pass(mut self, found: impl Into<String>) -> Script {
+    pub(super) fn pass(mut self, finding: impl Into<String>) -> Script {
         self.line("TEST PASS");
-        Script { passed: true, found: found.into(), ..self }
+        Script { passed: true, finding: finding.into(), ..self }
     }
 
     /// Ends with a failure: the reason of the script, and what was found.
-    pub(super) fn fail(mut self, reason: &str, found: impl Into<String>) -> Script {
+    pub(super) fn fail(mut self, reason: &str, finding: impl Into<String>) -> Script {
         self.line(if reason.is_empty() { "TEST FAIL".to_owned() } else { format!("TEST FAIL: {reason}") });
-        Script { passed: false, found: found.into(), ..self }
+        Script { passed: false, finding: finding.into(), ..self }
     }
 }
 

@@ -55,7 +55,7 @@ impl SecondChance {
     /// A score is missing or 0, or two are too far apart.
     pub(crate) fn judge(&self, nears: &[Near]) -> Result<String, String> {
         let [baseline, compliance] = [&self.baseline, &self.compliance].map(|text| official_scores(text));
-        let mut found = Vec::new();
+        let mut texts = Vec::new();
         let mut is_near = !nears.is_empty();
         for Near { metric, percent } in nears {
             let scores = [&baseline, &compliance].map(|scores| scores.of(metric).filter(|score| *score != 0.0));
@@ -65,14 +65,14 @@ impl SecondChance {
             let apart = (1.0 - baseline / compliance).abs() * 100.0;
             // A NaN is not near.
             is_near &= apart <= *percent;
-            found.push(format!(
+            texts.push(format!(
                 "{metric} {baseline} of the accuracy run, {compliance} of the test, {apart:.3} % apart ({percent} % at \
                  most)"
             ));
         }
         match is_near {
-            true => Ok(found.join("; ")),
-            false => Err(if found.is_empty() { "no metric is compared".to_owned() } else { found.join("; ") }),
+            true => Ok(texts.join("; ")),
+            false => Err(if texts.is_empty() { "no metric is compared".to_owned() } else { texts.join("; ") }),
         }
     }
 }

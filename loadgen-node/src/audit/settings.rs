@@ -56,13 +56,13 @@ fn same(name: &str, reference: &Detail, test: &Detail, is_kept: &dyn Fn(&str) ->
         .collect();
     let new = after.iter().filter(|(key, _)| !is_silent && of(&before, key).is_none());
     different.extend(new.map(|(key, _)| format!("{key} is new")));
-    let wanted = "the same, but for what the audit changes";
+    let requirement = "the same, but for what the audit changes";
     if reference.beginning("effective_").next().is_none() {
-        return AuditCheck::ours(name, false, wanted, "the detail log of the reference has no settings");
+        return AuditCheck::ours(name, false, requirement, "the detail log of the reference has no settings");
     }
     let both = before.iter().filter(|(key, _)| of(&after, key).is_some()).count();
-    let found = if different.is_empty() { format!("{both} settings are the same") } else { list(&different) };
-    AuditCheck::ours(name, different.is_empty(), wanted, found)
+    let finding = if different.is_empty() { format!("{both} settings are the same") } else { list(&different) };
+    AuditCheck::ours(name, different.is_empty(), requirement, finding)
 }
 
 /// Both runs were of the same SUT, by its name, and of the same models where the folders have them.
@@ -83,21 +83,22 @@ pub(super) fn same_sut(reference: &AuditedRun, test: &AuditedRun) -> Vec<AuditCh
 }
 
 /// The settings that the audit's config file has were in force.
-pub(super) fn in_force(test: &Detail, wanted: &[(&str, Value)]) -> AuditCheck {
-    let said = |key: &str| test.value(&format!("effective_{key}")).map_or_else(|| "none".to_owned(), Value::to_string);
+pub(super) fn in_force(test: &Detail, values: &[(&str, Value)]) -> AuditCheck {
+    let value_text =
+        |key: &str| test.value(&format!("effective_{key}")).map_or_else(|| "none".to_owned(), Value::to_string);
     let texts = |value: &dyn Fn(&(&str, Value)) -> String| {
-        wanted.iter().map(|one| format!("{} {}", one.0, value(one))).collect::<Vec<_>>().join(", ")
+        values.iter().map(|one| format!("{} {}", one.0, value(one))).collect::<Vec<_>>().join(", ")
     };
-    let is_so = wanted.iter().all(|(key, value)| test.value(&format!("effective_{key}")) == Some(value));
-    let [wanted, found] = [texts(&|one| one.1.to_string()), texts(&|one| said(one.0))];
-    AuditCheck::ours("settings of the audit, in the test", is_so, wanted, found)
+    let is_so = values.iter().all(|(key, value)| test.value(&format!("effective_{key}")) == Some(value));
+    let [requirement, finding] = [texts(&|one| one.1.to_string()), texts(&|one| value_text(one.0))];
+    AuditCheck::ours("settings of the audit, in the test", is_so, requirement, finding)
 }
 
 /// Both runs are VALID and without errors by their detail logs.
 pub(super) fn both_valid(reference: &Detail, test: &Detail) -> AuditCheck {
-    let found = format!("reference {}, test {}", verdict_of(reference), verdict_of(test));
+    let finding = format!("reference {}, test {}", verdict_of(reference), verdict_of(test));
     let passed = [reference, test].iter().all(|log| log.is_valid() && !log.has_errors());
-    AuditCheck::ours("verdicts in the detail logs", passed, "both VALID, without errors", found)
+    AuditCheck::ours("verdicts in the detail logs", passed, "both VALID, without errors", finding)
 }
 
 /// The one run of an audit without reference is VALID and without errors by its detail log.
@@ -108,13 +109,13 @@ pub(super) fn valid(test: &Detail) -> AuditCheck {
 
 /// Every sample of the library was answered. Scripts take any number of answers, so bad ones could be left out.
 pub(super) fn every_sample(test: &AuditedRun) -> AuditCheck {
-    let (name, wanted) = ("samples that were answered", "every sample of the library");
+    let (name, requirement) = ("samples that were answered", "every sample of the library");
     let Some(total) = test.detail.whole("qsl_reported_total_count") else {
-        return AuditCheck::ours(name, false, wanted, "the detail log has no qsl_reported_total_count");
+        return AuditCheck::ours(name, false, requirement, "the detail log has no qsl_reported_total_count");
     };
     let answers = test.answers.as_ref().map(|log| log.answers.as_slice()).unwrap_or_default();
-    let seen: BTreeSet<u64> = answers.iter().map(|answer| answer.qsl_idx).collect();
-    AuditCheck::ours(name, seen.len() as u64 == total, wanted, format!("{} of {total}", seen.len()))
+    let samples: BTreeSet<u64> = answers.iter().map(|answer| answer.qsl_idx).collect();
+    AuditCheck::ours(name, samples.len() as u64 == total, requirement, format!("{} of {total}", samples.len()))
 }
 
 fn verdict_of(log: &Detail) -> String {
@@ -125,11 +126,11 @@ fn verdict_of(log: &Detail) -> String {
 /// Files are those that a run wrote, by the sums in its result.
 pub(super) fn untouched(name: &str, own: Option<&OwnFacts>) -> AuditCheck {
     let name = format!("files of the {name}");
-    let wanted = "the SHA-256 that the run wrote down";
+    let requirement = "the SHA-256 that the run wrote down";
     match own {
-        None => AuditCheck::unchecked(&name, wanted, "only folders of this program have sums"),
-        Some(own) if own.altered.is_empty() => AuditCheck::ours(&name, true, wanted, "all are the same"),
-        Some(own) => AuditCheck::ours(&name, false, wanted, format!("another: {}", list(&own.altered))),
+        None => AuditCheck::unchecked(&name, requirement, "only folders of this program have sums"),
+        Some(own) if own.altered.is_empty() => AuditCheck::ours(&name, true, requirement, "all are the same"),
+        Some(own) => AuditCheck::ours(&name, false, requirement, format!("another: {}", list(&own.altered))),
     }
 }
 
@@ -153,9 +154,9 @@ mod tests {
     fn a_setting_that_the_audit_does_not_change_is_named() {
         let reference = log(&[("effective_a", "1"), ("effective_b", "2"), ("qsl_reported_total_count", "5")]);
         let test = log(&[("effective_a", "7"), ("effective_b", "3"), ("qsl_reported_total_count", "5")]);
-        let [told, lengths] = same_settings(&reference, &test, &["a"]);
-        assert_eq!([told.outcome, lengths.outcome], [CheckOutcome::Failed, CheckOutcome::Passed]);
-        assert_eq!(told.found, "effective_b 3 instead of 2");
+        let [row, lengths] = same_settings(&reference, &test, &["a"]);
+        assert_eq!([row.outcome, lengths.outcome], [CheckOutcome::Failed, CheckOutcome::Passed]);
+        assert_eq!(row.found, "effective_b 3 instead of 2");
         let first = |reference: &Detail, changed: &[&str]| same_settings(reference, &test, changed)[0].outcome;
         assert_eq!(first(&reference, &["a", "b"]), CheckOutcome::Passed);
         assert_eq!(first(&log(&[("x", "1")]), &[]), CheckOutcome::Failed);
@@ -211,15 +212,15 @@ mod tests {
     #[test]
     fn a_log_without_the_size_of_the_library_fails() {
         let run = AuditedRun { detail: log(&[("a", "1")]), summary: String::new(), answers: None, own: None };
-        let told = every_sample(&run);
-        assert_eq!(told.outcome, CheckOutcome::Failed, "{told:?}");
+        let row = every_sample(&run);
+        assert_eq!(row.outcome, CheckOutcome::Failed, "{row:?}");
     }
 
     #[test]
     fn settings_of_the_audit_have_to_be_there() {
         let test = log(&[("effective_performance_issue_same", "true")]);
-        let wanted = [("performance_issue_same", true.into())];
-        assert_eq!(in_force(&test, &wanted).outcome, CheckOutcome::Passed);
-        assert_eq!(in_force(&log(&[("x", "1")]), &wanted).outcome, CheckOutcome::Failed);
+        let values = [("performance_issue_same", true.into())];
+        assert_eq!(in_force(&test, &values).outcome, CheckOutcome::Passed);
+        assert_eq!(in_force(&log(&[("x", "1")]), &values).outcome, CheckOutcome::Failed);
     }
 }

@@ -65,10 +65,10 @@ pub(crate) fn judge(inputs: &Inputs<'_>) -> Findings {
     let rates = rates::by_detail(&reference.detail, &test.detail);
     let near = format!("both VALID, the test within {} of the reference", rates::allowed_of(&reference.detail));
     let chance = inputs.second.as_ref().filter(|_| !official.passed);
-    let (passed, found) = second(official.passed, &official.found, chance);
+    let (passed, finding) = second(official.passed, &official.finding, chance);
     let mut checks = vec![
-        AuditCheck::official(name, passed, "at least one compared, none differs; or the scores are near", found),
-        AuditCheck::official("rates", rates.passed, near, &*rates.found),
+        AuditCheck::official(name, passed, "at least one compared, none differs; or the scores are near", finding),
+        AuditCheck::official("rates", rates.passed, near, &*rates.finding),
         type_row,
         answers_row(accuracy, answers, passed && !official.passed),
         missing_row(accuracy, answers),
@@ -95,13 +95,13 @@ pub(crate) fn differs(findings: &Findings) -> bool {
 }
 
 /// Returns the outcome of the answers, and of the scores where answers differ.
-fn second(is_same: bool, found: &str, chance: Option<&Result<(SecondChance, Vec<Near>), String>>) -> (bool, String) {
+fn second(is_same: bool, finding: &str, chance: Option<&Result<(SecondChance, Vec<Near>), String>>) -> (bool, String) {
     match chance {
-        None => (is_same, found.to_owned()),
-        Some(Err(why)) => (false, format!("{found}; the scores of both are not compared: {why}")),
+        None => (is_same, finding.to_owned()),
+        Some(Err(why)) => (false, format!("{finding}; the scores of both are not compared: {why}")),
         Some(Ok((chance, nears))) => match chance.judge(nears) {
-            Ok(near) => (true, format!("{found}; the scores are near: {near}")),
-            Err(far) => (false, format!("{found}; the scores are not near: {far}")),
+            Ok(near) => (true, format!("{finding}; the scores are near: {near}")),
+            Err(far) => (false, format!("{finding}; the scores are not near: {far}")),
         },
     }
 }
@@ -111,7 +111,7 @@ pub(crate) fn of_logs(reference: &AuditedRun, test: &AuditedRun, benchmark: &str
     let rates = rates::by_detail(&reference.detail, &test.detail);
     let near = format!("both VALID, the test within {} of the reference", rates::allowed_of(&reference.detail));
     let mut checks = vec![
-        AuditCheck::official("rates", rates.passed, near, &*rates.found),
+        AuditCheck::official("rates", rates.passed, near, &*rates.finding),
         in_force(&test.detail, &audit_settings(target_of(benchmark))),
         sampled::loaded_row(test),
     ];
@@ -123,67 +123,69 @@ pub(crate) fn of_logs(reference: &AuditedRun, test: &AuditedRun, benchmark: &str
 /// The type of the answers: that of the model's signature, else that of `--dtype`, else the script's own.
 fn type_of(inputs: &Inputs<'_>) -> (LabelType, AuditCheck) {
     let name = "type of the answers";
-    let known = [inputs.test.own.as_ref(), inputs.accuracy.own.as_ref()].map(|own| own?.dtype);
-    let signature = known[0].or(known[1]);
-    let wanted = signature.map_or_else(|| "that of the model".to_owned(), |dtype| dtype.to_string());
+    let dtypes = [inputs.test.own.as_ref(), inputs.accuracy.own.as_ref()].map(|own| own?.dtype);
+    let signature = dtypes[0].or(dtypes[1]);
+    let requirement = signature.map_or_else(|| "that of the model".to_owned(), |dtype| dtype.to_string());
     let label = signature.and_then(LabelType::of);
-    if let [Some(test), Some(accuracy)] = known
+    if let [Some(test), Some(accuracy)] = dtypes
         && test != accuracy
     {
-        let found = format!("{accuracy} in the accuracy run, {test} in the test");
-        return (label.unwrap_or(LabelType::Byte), AuditCheck::ours(name, false, wanted, found));
+        let finding = format!("{accuracy} in the accuracy run, {test} in the test");
+        return (label.unwrap_or(LabelType::Byte), AuditCheck::ours(name, false, requirement, finding));
     }
     match (inputs.dtype, label) {
-        (Some(given), Some(label)) => (given, AuditCheck::ours(name, given == label, wanted, given.name())),
-        (None, Some(label)) => (label, AuditCheck::ours(name, true, wanted, label.name())),
-        (Some(given), None) => {
-            (given, AuditCheck::unchecked(name, wanted, format!("{}, as --dtype says", given.name())))
+        (Some(flag_label), Some(label)) => {
+            (flag_label, AuditCheck::ours(name, flag_label == label, requirement, flag_label.name()))
+        }
+        (None, Some(label)) => (label, AuditCheck::ours(name, true, requirement, label.name())),
+        (Some(flag_label), None) => {
+            (flag_label, AuditCheck::unchecked(name, requirement, format!("{}, as --dtype says", flag_label.name())))
         }
         (None, None) => {
             let why = "byte, the script's own: it compares one byte of each answer; give --dtype";
-            (LabelType::Byte, AuditCheck::unchecked(name, wanted, why))
+            (LabelType::Byte, AuditCheck::unchecked(name, requirement, why))
         }
     }
 }
 
 /// Every answer is that of the accuracy run, to the last byte; where the scores have decided, answers may differ.
 fn answers_row(accuracy: &AccuracyRunFacts, test: &super::answers::AnswerLog, has_scores: bool) -> AuditCheck {
-    let mut known: BTreeMap<u64, BTreeSet<Vec<u8>>> = BTreeMap::new();
+    let mut references: BTreeMap<u64, BTreeSet<Vec<u8>>> = BTreeMap::new();
     for answer in &accuracy.answers.answers {
-        known.entry(answer.qsl_idx).or_default().insert(answer.bytes().unwrap_or_default());
+        references.entry(answer.qsl_idx).or_default().insert(answer.bytes().unwrap_or_default());
     }
-    let twice = known.values().filter(|answers| answers.len() > 1).count();
-    let compared = test.answers.iter().filter_map(|answer| Some((known.get(&answer.qsl_idx)?, answer)));
+    let twice = references.values().filter(|answers| answers.len() > 1).count();
+    let compared = test.answers.iter().filter_map(|answer| Some((references.get(&answer.qsl_idx)?, answer)));
     let (mut count, mut other, mut first) = (0, 0, None);
-    for (wanted, answer) in compared {
+    for (reference, answer) in compared {
         count += 1;
-        if answer.bytes().is_none_or(|bytes| !wanted.contains(&bytes)) {
+        if answer.bytes().is_none_or(|bytes| !reference.contains(&bytes)) {
             other += 1;
             first = first.or(Some(answer.qsl_idx));
         }
     }
     let at = first.map(|index| format!(", first of sample {index}")).unwrap_or_default();
-    let found = format!("{count} compared, {other} differ{at}; {twice} samples with two answers in the accuracy run");
+    let finding = format!("{count} compared, {other} differ{at}; {twice} samples with two answers in the accuracy run");
     let is_same = count > 0 && other == 0 && twice == 0;
-    let wanted = "all the same, unless the scores are near";
-    AuditCheck::ours("whole answers, all bytes", is_same || (has_scores && count > 0), wanted, found)
+    let requirement = "all the same, unless the scores are near";
+    AuditCheck::ours("whole answers, all bytes", is_same || (has_scores && count > 0), requirement, finding)
 }
 
 /// The script counts answers without a partner, and passes them.
 fn missing_row(accuracy: &AccuracyRunFacts, test: &super::answers::AnswerLog) -> AuditCheck {
-    let known: BTreeSet<u64> = accuracy.answers.answers.iter().map(|answer| answer.qsl_idx).collect();
-    let missing = test.answers.iter().filter(|answer| !known.contains(&answer.qsl_idx)).count();
-    let found = format!("missing: {missing} of {}", test.answers.len());
-    AuditCheck::ours("samples of the test, in the accuracy run", missing == 0, "none missing", found)
+    let samples: BTreeSet<u64> = accuracy.answers.answers.iter().map(|answer| answer.qsl_idx).collect();
+    let missing = test.answers.iter().filter(|answer| !samples.contains(&answer.qsl_idx)).count();
+    let finding = format!("missing: {missing} of {}", test.answers.len());
+    AuditCheck::ours("samples of the test, in the accuracy run", missing == 0, "none missing", finding)
 }
 
 /// The sampling target that has to be in force. Of foreign logs the benchmark is not known, and one of the official
 /// targets will do.
 fn wanted_target(test: &AuditedRun) -> u64 {
-    let found = test.detail.whole("effective_accuracy_log_sampling_target").unwrap_or(0);
+    let own_target = test.detail.whole("effective_accuracy_log_sampling_target").unwrap_or(0);
     match &test.own {
         Some(own) => target_of(&own.benchmark),
-        None if TARGETS.iter().any(|(_, target)| *target == found) => found,
+        None if TARGETS.iter().any(|(_, target)| *target == own_target) => own_target,
         None => USUAL_TARGET,
     }
 }

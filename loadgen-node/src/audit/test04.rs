@@ -18,11 +18,11 @@ const SAME_INDEX: u64 = 3;
 pub(crate) fn judge(reference: &AuditedRun, test: &AuditedRun) -> Findings {
     let rates = rates::by_summary(&reference.summary, &test.summary, Against::Caching);
     let allowed = rates::allowed_by_summary(&reference.summary, Against::Caching);
-    let wanted = format!("not INVALID, the test not faster than the reference by {allowed} or more");
+    let requirement = format!("not INVALID, the test not faster than the reference by {allowed} or more");
     let is_same = reference.detail.value("effective_performance_issue_same");
-    let found = is_same.map_or_else(|| "not logged".to_owned(), ToString::to_string);
+    let finding = is_same.map_or_else(|| "not logged".to_owned(), ToString::to_string);
     let mut checks = vec![
-        AuditCheck::official("rates", rates.passed, wanted, &*rates.found),
+        AuditCheck::official("rates", rates.passed, requirement, &*rates.finding),
         in_force(
             &test.detail,
             &[
@@ -32,7 +32,7 @@ pub(crate) fn judge(reference: &AuditedRun, test: &AuditedRun) -> Findings {
                 ("performance_issue_same_index", SAME_INDEX.into()),
             ],
         ),
-        AuditCheck::ours("performance_issue_same, in the reference", found == "false", "false", found),
+        AuditCheck::ours("performance_issue_same, in the reference", finding == "false", "false", finding),
     ];
     checks.extend(pair::by_summary(reference, test, &CHANGED));
     let files = vec![TestFile::new("verify_performance.txt", &rates.text)];

@@ -18,9 +18,9 @@ const CHANGED: [&str; 4] = ["test_mode", SEEDS[0], SEEDS[1], SEEDS[2]];
 pub(crate) fn judge(reference: &AuditedRun, test: &AuditedRun) -> Findings {
     let rates = rates::by_summary(&reference.summary, &test.summary, Against::OtherSeeds);
     let allowed = rates::allowed_by_summary(&reference.summary, Against::OtherSeeds);
-    let wanted = format!("not INVALID, the test not slower than the reference by {allowed} or more");
+    let requirement = format!("not INVALID, the test not slower than the reference by {allowed} or more");
     let mut checks = vec![
-        AuditCheck::official("rates", rates.passed, wanted, &*rates.found),
+        AuditCheck::official("rates", rates.passed, requirement, &*rates.finding),
         in_force(
             &test.detail,
             &[
@@ -41,7 +41,7 @@ pub(crate) fn judge(reference: &AuditedRun, test: &AuditedRun) -> Findings {
 fn seeds_row(reference: &AuditedRun, test: &AuditedRun) -> AuditCheck {
     let seed = |run: &AuditedRun, key: &str| run.detail.whole(&format!("effective_{key}"));
     let same: Vec<&str> = SEEDS.into_iter().filter(|key| seed(reference, key) == seed(test, key)).collect();
-    let found =
+    let finding =
         if same.is_empty() { "all three are others".to_owned() } else { format!("the same: {}", same.join(", ")) };
-    AuditCheck::ours("seeds of both runs", same.is_empty(), "others in the test", found)
+    AuditCheck::ours("seeds of both runs", same.is_empty(), "others in the test", finding)
 }

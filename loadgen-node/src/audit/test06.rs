@@ -33,8 +33,8 @@ pub(crate) fn judge(inputs: &Inputs<'_>) -> Findings {
     let Inputs { test, dtype, end } = inputs;
     let answers = test.answers.as_ref().map(|log| log.answers.as_slice()).unwrap_or_default();
     let signature = test.own.as_ref().and_then(|own| own.dtype);
-    let known = signature.and_then(LabelType::of);
-    let label = dtype.or(known).unwrap_or(LabelType::Int32);
+    let model_label = signature.and_then(LabelType::of);
+    let label = dtype.or(model_label).unwrap_or(LabelType::Int32);
     let has_first = test.scenario() != "Offline";
     let ends = |answer: &Answer| ends_once(answer, label, end.unwrap_or(USUAL_END));
     // The script takes an id from its command line as a text, which no number is equal to.
@@ -63,14 +63,14 @@ pub(crate) fn judge(inputs: &Inputs<'_>) -> Findings {
         ),
         AuditCheck::ours("ends, by the given token", answers.iter().all(ends), "one end token at most", found_ends),
         AuditCheck::ours("answers", !answers.is_empty(), "at least one", format!("{}", answers.len())),
-        type_row(label, known, signature.map(|dtype| dtype.to_string())),
+        type_row(label, model_label, signature.map(|dtype| dtype.to_string())),
         in_force(&test.detail, &settings()),
         size_row(test),
         valid(&test.detail),
     ];
     let text = text(has_first.then_some(first_pass), ends_pass, length_pass);
-    let rest = sampled::checks(test).into_iter().chain([untouched("test", test.own.as_ref())]);
-    let checks = checks.into_iter().chain(rest).collect();
+    let rows = sampled::checks(test).into_iter().chain([untouched("test", test.own.as_ref())]);
+    let checks = checks.into_iter().chain(rows).collect();
     Findings::new(AuditTest::Test06, test.scenario(), checks, vec![TestFile::new("verify_accuracy.txt", &text)])
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn end_of(benchmark: &str) -> Option<i64> {
 ///
 /// # Errors
 /// There is no answer, or there is no such type.
-pub(crate) fn again(log: &AnswerLog, has_first: bool, end: Option<i64>) -> Result<String, String> {
+pub(crate) fn log_text(log: &AnswerLog, has_first: bool, end: Option<i64>) -> Result<String, String> {
     let answers = log.answers.as_slice();
     if answers.is_empty() {
         return Err("has no answers".to_owned());
@@ -110,21 +110,21 @@ fn settings() -> Vec<(&'static str, serde_json::Value)> {
 /// The run was to have the queries of the audit. In Offline one query has all samples.
 fn size_row(test: &AuditedRun) -> AuditCheck {
     let key = if test.scenario() == "Offline" { "min_sample_count" } else { "min_query_count" };
-    let found = test.detail.whole(&format!("effective_{key}"));
-    let told = found.map_or_else(|| "not logged".to_owned(), |count| count.to_string());
-    let is_enough = found.is_some_and(|count| count >= TARGET);
-    AuditCheck::ours("size of the test", is_enough, format!("{key} of {TARGET} or more"), format!("{key} {told}"))
+    let count = test.detail.whole(&format!("effective_{key}"));
+    let text = count.map_or_else(|| "not logged".to_owned(), |count| count.to_string());
+    let is_enough = count.is_some_and(|count| count >= TARGET);
+    AuditCheck::ours("size of the test", is_enough, format!("{key} of {TARGET} or more"), format!("{key} {text}"))
 }
 
 /// The text of the script; `first` is none where the check is skipped.
 fn text(first: Option<bool>, ends: bool, lengths: bool) -> String {
-    let said = |passed: bool| if passed { "True" } else { "False" };
+    let word = |passed: bool| if passed { "True" } else { "False" };
     let passed = first.unwrap_or(true) && ends && lengths;
     format!(
         "First token check pass: {}\nEOS check pass: {}\nSample length check pass: {}\nTEST06 verification {}\n",
-        first.map_or("Skipped", said),
-        said(ends),
-        said(lengths),
+        first.map_or("Skipped", word),
+        word(ends),
+        word(lengths),
         if passed { "complete" } else { "failed" }
     )
 }
@@ -211,17 +211,19 @@ mod tests {
     fn a_log_alone_is_judged_again() {
         let log = |answers: Vec<Answer>| AnswerLog { text: String::new(), answers };
         let good = || answer(&[5, 6, 2], Some(5), Some(3));
-        let all = again(&log(vec![good(), good()]), true, Some(2)).unwrap();
+        let all = log_text(&log(vec![good(), good()]), true, Some(2)).unwrap();
         assert_eq!(all, text(Some(true), true, true));
-        assert!(again(&log(vec![good()]), false, None).unwrap().contains("Skipped"));
-        let twice = again(&log(vec![answer(&[5, 2, 2], Some(5), Some(3))]), true, Some(2)).unwrap();
+        assert!(log_text(&log(vec![good()]), false, None).unwrap().contains("Skipped"));
+        let twice = log_text(&log(vec![answer(&[5, 2, 2], Some(5), Some(3))]), true, Some(2)).unwrap();
         assert!(twice.contains("EOS check pass: False") && twice.ends_with("failed\n"), "{twice}");
-        let other = again(&log(vec![good(), answer(&[5, 6], Some(6), Some(2))]), true, Some(2)).unwrap();
+        let other = log_text(&log(vec![good(), answer(&[5, 6], Some(6), Some(2))]), true, Some(2)).unwrap();
         assert!(other.contains("First token check pass: False"), "{other}");
-        assert!(again(&log(vec![answer(&[5, 6], Some(5), Some(3))]), true, Some(2)).unwrap_err().contains("as long"));
-        assert!(again(&log(vec![]), true, Some(2)).is_err());
+        assert!(
+            log_text(&log(vec![answer(&[5, 6], Some(5), Some(3))]), true, Some(2)).unwrap_err().contains("as long")
+        );
+        assert!(log_text(&log(vec![]), true, Some(2)).is_err());
         // Tokens of eight bytes.
-        assert!(again(&log(vec![answer(&[5, 0, 6, 0], Some(5), Some(2))]), false, Some(2)).is_ok());
+        assert!(log_text(&log(vec![answer(&[5, 0, 6, 0], Some(5), Some(2))]), false, Some(2)).is_ok());
     }
 
     #[test]

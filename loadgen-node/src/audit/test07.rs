@@ -46,9 +46,9 @@ pub(crate) fn judge(test: &AuditedRun, score: f64, at_least: f64) -> Findings {
     let has_answers = test.answers.as_ref().is_some_and(|log| !log.is_empty());
     // Never true of a score that is no number.
     let passed = score >= at_least;
-    let (wanted, found) = (format!("at least {}", python_float(at_least)), python_float(score));
+    let (requirement, finding) = (format!("at least {}", python_float(at_least)), python_float(score));
     let mut checks = vec![
-        AuditCheck::official("score of the answers", passed, wanted, found),
+        AuditCheck::official("score of the answers", passed, requirement, finding),
         AuditCheck::ours("answers", has_answers, "at least one", if has_answers { "they are there" } else { "none" }),
         every_sample(test),
     ];
@@ -75,10 +75,10 @@ pub(crate) fn of_detail(test: &Detail, asks_once: bool) -> [AuditCheck; 2] {
 /// The text of the script, behind a line of a command that prints nothing but its score.
 fn text(score: f64, at_least: f64, passed: bool) -> String {
     let (line, score) = ("=".repeat(80), python_float(score));
-    let (said, verdict) = if passed { ("True", "PASS") } else { ("False", "FAIL") };
+    let (word, verdict) = if passed { ("True", "PASS") } else { ("False", "FAIL") };
     format!(
         "'{METRIC}': {score}\n\n{line}\nTEST07 Verification Summary\n{line}\nAccuracy score: {score}\n\
-         Accuracy threshold: {}\nAccuracy check pass: {said}\nTEST {verdict}\n",
+         Accuracy threshold: {}\nAccuracy check pass: {word}\nTEST {verdict}\n",
         python_float(at_least)
     )
 }
@@ -103,8 +103,8 @@ mod tests {
 
     #[test]
     fn the_text_ends_in_the_verdict_that_the_checker_looks_for() {
-        let told = text(61.0, 60.698, true);
-        assert!(told.starts_with("'exact_match': 61.0\n\n====") && told.ends_with("check pass: True\nTEST PASS\n"));
+        let output = text(61.0, 60.698, true);
+        assert!(output.starts_with("'exact_match': 61.0\n\n====") && output.ends_with("check pass: True\nTEST PASS\n"));
         assert!(text(1.0, 60.698, false).ends_with("Accuracy check pass: False\nTEST FAIL\n"));
     }
 }

@@ -22,9 +22,9 @@ pub(crate) fn judge(reference: &AuditedRun, accuracy: &AccuracyRunFacts, test: &
     let none = AnswerLog { text: String::new(), answers: Vec::new() };
     let answers = test.answers.as_ref().unwrap_or(&none);
     let script = compare(&accuracy.answers, answers);
-    let wanted = "all samples in the accuracy run, each entropy within 0.1 %";
+    let requirement = "all samples in the accuracy run, each entropy within 0.1 %";
     let mut checks = vec![
-        AuditCheck::official("normalized entropies", script.passed, wanted, &*script.found),
+        AuditCheck::official("normalized entropies", script.passed, requirement, &*script.finding),
         once_row(&accuracy.answers),
         scored_row(&accuracy.answers, answers),
         in_force(&test.detail, &settings()),
@@ -58,41 +58,41 @@ fn settings() -> [(&'static str, serde_json::Value); 3] {
 
 /// The entropies of those samples whose answers both logs have.
 fn near_row(some: &AnswerLog, test: &AnswerLog) -> AuditCheck {
-    let (name, wanted) = ("normalized entropies of samples in both logs", "each within 0.1 %");
-    let all = some.answers.iter().filter_map(|answer| known(&floats(&answer.bytes()?)?));
-    let known: BTreeMap<(i64, i64), Known> = all.collect();
+    let (name, requirement) = ("normalized entropies of samples in both logs", "each within 0.1 %");
+    let all = some.answers.iter().filter_map(|answer| reference_sample(&floats(&answer.bytes()?)?));
+    let samples: BTreeMap<(i64, i64), ReferenceSample> = all.collect();
     let (mut matched, mut different) = (0, 0);
     for answer in &test.answers {
         let data = answer.bytes().and_then(|bytes| floats(&bytes)).filter(|data| data.len() >= 2);
-        let sample = data.as_ref().and_then(|data| known.get(&(data[0] as i64, data[1] as i64)));
+        let sample = data.as_ref().and_then(|data| samples.get(&(data[0] as i64, data[1] as i64)));
         if let (Some(data), Some(sample)) = (&data, sample) {
             let own = entropy(&data[2..], &sample.labels, &sample.weights);
             matched += 1;
             different += u32::from(own.is_none_or(|own| !is_near(sample.entropy, own)));
         }
     }
-    let found = format!("{matched} compared, {different} differ");
+    let finding = format!("{matched} compared, {different} differ");
     match matched {
-        0 => AuditCheck::unchecked(name, wanted, found),
-        _ => AuditCheck::ours(name, different == 0, wanted, found),
+        0 => AuditCheck::unchecked(name, requirement, finding),
+        _ => AuditCheck::ours(name, different == 0, requirement, finding),
     }
 }
 
 /// Of two entries with the same numbers the script takes the last, so that one could be put there for the test.
 fn once_row(reference: &AnswerLog) -> AuditCheck {
-    let mut seen = BTreeSet::new();
-    let twice = reference.answers.iter().filter(|answer| numbers(answer).is_some_and(|own| !seen.insert(own))).count();
-    let found = format!("a second time: {twice} of {}", reference.answers.len());
-    AuditCheck::ours("numbers of samples in the accuracy run", twice == 0, "each once", found)
+    let mut pairs = BTreeSet::new();
+    let twice = reference.answers.iter().filter(|answer| numbers(answer).is_some_and(|own| !pairs.insert(own))).count();
+    let finding = format!("a second time: {twice} of {}", reference.answers.len());
+    AuditCheck::ours("numbers of samples in the accuracy run", twice == 0, "each once", finding)
 }
 
 /// An entropy of 0 says nothing of predictions: it is what the script takes where all weights are 0.
 fn scored_row(reference: &AnswerLog, test: &AnswerLog) -> AuditCheck {
-    let asked: BTreeSet<(i64, i64)> = test.answers.iter().filter_map(numbers).collect();
-    let all = reference.answers.iter().filter_map(|answer| known(&floats(&answer.bytes()?)?));
-    let zero = all.filter(|(own, known)| asked.contains(own) && known.entropy == 0.0).count();
-    let found = format!("0: {zero} of {}", asked.len());
-    AuditCheck::ours("entropies that say something", zero == 0, "none is 0", found)
+    let test_samples: BTreeSet<(i64, i64)> = test.answers.iter().filter_map(numbers).collect();
+    let all = reference.answers.iter().filter_map(|answer| reference_sample(&floats(&answer.bytes()?)?));
+    let zero = all.filter(|(own, sample)| test_samples.contains(own) && sample.entropy == 0.0).count();
+    let finding = format!("0: {zero} of {}", test_samples.len());
+    AuditCheck::ours("entropies that say something", zero == 0, "none is 0", finding)
 }
 
 /// The two numbers by which samples belong together.
@@ -102,7 +102,7 @@ fn numbers(answer: &Answer) -> Option<(i64, i64)> {
 }
 
 /// A sample of the accuracy run: its entropy, and what that of other predictions needs.
-struct Known {
+struct ReferenceSample {
     entropy: f32,
     labels: Vec<f32>,
     weights: Vec<f32>,
@@ -112,9 +112,9 @@ struct Known {
 fn compare(reference: &AnswerLog, test: &AnswerLog) -> Script {
     let mut script = Script::begin("Verifying accuracy. This might take a while...");
     script.line("Reading accuracy mode results...");
-    let known: Option<BTreeMap<(i64, i64), Known>> =
-        reference.answers.iter().map(|answer| known(&floats(&answer.bytes()?)?)).collect();
-    let Some(known) = known else {
+    let samples: Option<BTreeMap<(i64, i64), ReferenceSample>> =
+        reference.answers.iter().map(|answer| reference_sample(&floats(&answer.bytes()?)?)).collect();
+    let Some(samples) = samples else {
         let why = "an answer of the accuracy run does not have predictions, labels and weights";
         return script.fail(why, why);
     };
@@ -125,7 +125,7 @@ fn compare(reference: &AnswerLog, test: &AnswerLog) -> Script {
             let why = "an answer of the test does not have two numbers and predictions";
             return script.fail(why, why);
         };
-        let Some(sample) = known.get(&(data[0] as i64, data[1] as i64)) else {
+        let Some(sample) = samples.get(&(data[0] as i64, data[1] as i64)) else {
             unmatched += 1;
             continue;
         };
@@ -140,9 +140,9 @@ fn compare(reference: &AnswerLog, test: &AnswerLog) -> Script {
     script.line(format!("num_perf_log_entries = {}", test.answers.len()));
     script.line(format!("num_matched = {matched}\nnum_unmatched = {unmatched}\nnum_ne_mismatch = {different}"));
     script.line(format!("tolerance = {:.2}%\n", TOLERANCE * 100.0));
-    let found = format!("{matched} compared, {different} differ, {unmatched} missing");
+    let finding = format!("{matched} compared, {different} differ, {unmatched} missing");
     let passed = different == 0 && matched > 0 && unmatched == 0;
-    if passed { script.pass(found) } else { script.fail("", found) }
+    if passed { script.pass(finding) } else { script.fail("", finding) }
 }
 
 fn floats(bytes: &[u8]) -> Option<Vec<f32>> {
@@ -151,7 +151,7 @@ fn floats(bytes: &[u8]) -> Option<Vec<f32>> {
 }
 
 /// An answer of the accuracy run: two numbers, predictions, labels, weights, and how many of each there are.
-fn known(data: &[f32]) -> Option<((i64, i64), Known)> {
+fn reference_sample(data: &[f32]) -> Option<((i64, i64), ReferenceSample)> {
     let count = data.last().filter(|count| (0.0..1e9).contains(*count)).map(|count| *count as usize)?;
     if data.len() != 3 + 3 * count {
         return None;
@@ -159,7 +159,10 @@ fn known(data: &[f32]) -> Option<((i64, i64), Known)> {
     let part = |number: usize| &data[2 + number * count..2 + (number + 1) * count];
     let [predictions, labels, weights] = [part(0), part(1), part(2)];
     let entropy = entropy(predictions, labels, weights)?;
-    Some(((data[0] as i64, data[1] as i64), Known { entropy, labels: labels.to_vec(), weights: weights.to_vec() }))
+    Some((
+        (data[0] as i64, data[1] as i64),
+        ReferenceSample { entropy, labels: labels.to_vec(), weights: weights.to_vec() },
+    ))
 }
 
 /// The normalized entropy: cross entropy through that of the weighted mean of the labels. None when counts differ.
@@ -209,8 +212,8 @@ mod tests {
 
     #[test]
     fn an_entropy_is_relative_to_that_of_the_mean_label() {
-        let told = entropy(&[0.5, 0.5], &[1.0, 0.0], &[1.0, 1.0]).unwrap();
-        assert!((told - 1.0).abs() < 1e-4, "{told}");
+        let ratio = entropy(&[0.5, 0.5], &[1.0, 0.0], &[1.0, 1.0]).unwrap();
+        assert!((ratio - 1.0).abs() < 1e-4, "{ratio}");
         assert_eq!(entropy(&[0.5], &[1.0], &[0.0]), Some(0.0));
         assert_eq!(entropy(&[0.5], &[1.0, 0.0], &[1.0, 1.0]), None);
     }
@@ -219,8 +222,8 @@ mod tests {
     fn predictions_may_differ_by_a_thousandth_of_the_entropy() {
         let reference = log(&[KNOWN]);
         for (prediction, passes) in [(0.8, true), (0.8001, true), (0.78, false)] {
-            let told = compare(&reference, &log(&[&[7.0, 3.0, prediction, 0.3]]));
-            assert_eq!(told.passed, passes, "{prediction}: {told:?}");
+            let script = compare(&reference, &log(&[&[7.0, 3.0, prediction, 0.3]]));
+            assert_eq!(script.passed, passes, "{prediction}: {script:?}");
         }
     }
 
@@ -249,7 +252,7 @@ mod tests {
     fn samples_that_are_not_known_and_broken_answers_fail() {
         let reference = log(&[KNOWN]);
         let unknown = compare(&reference, &log(&[&[7.0, 3.0, 0.8, 0.3], &[7.0, 4.0, 0.8, 0.3]]));
-        assert!(!unknown.passed && unknown.found.ends_with("1 missing"), "{unknown:?}");
+        assert!(!unknown.passed && unknown.finding.ends_with("1 missing"), "{unknown:?}");
         assert!(!compare(&reference, &log(&[&[7.0, 3.0, 0.8]])).passed);
         assert!(!compare(&log(&[&[7.0, 3.0, 0.8, 1.0]]), &log(&[])).passed);
         assert!(!compare(&reference, &log(&[])).passed);

@@ -64,37 +64,37 @@ pub(crate) fn judge(test: &AuditedRun, bounds: Bounds, dtype: Option<LabelType>)
     let bytes: Vec<usize> = answers.iter().map(|answer| answer.bytes().map_or(0, |bytes| bytes.len())).collect();
     let by_script = Lengths::of(&bytes, TOKEN_BYTES);
     let is_within = |lengths: &Lengths| bounds.least <= lengths.mean && lengths.mean <= bounds.most;
-    let wanted = format!("from {} to {}", python_float(bounds.least), python_float(bounds.most));
+    let requirement = format!("from {} to {}", python_float(bounds.least), python_float(bounds.most));
     // Without an answer the script ends before it has a verdict.
     let passed = !answers.is_empty() && is_within(&by_script);
     let signature = test.own.as_ref().and_then(|own| own.dtype);
-    let known = signature.and_then(LabelType::of);
-    let label = dtype.or(known);
+    let model_label = signature.and_then(LabelType::of);
+    let label = dtype.or(model_label);
     let own_row = match label {
         Some(label) => {
             let own = Lengths::of(&bytes, label.size());
-            let found = format!("{:.2}, tokens of type {}", own.mean, label.name());
+            let finding = format!("{:.2}, tokens of type {}", own.mean, label.name());
             AuditCheck::ours(
                 "mean number of tokens, by their type",
                 !answers.is_empty() && is_within(&own),
-                &*wanted,
-                found,
+                &*requirement,
+                finding,
             )
         }
         None => AuditCheck::unchecked(
             "mean number of tokens, by their type",
-            &*wanted,
+            &*requirement,
             "the type is not known; give --dtype",
         ),
     };
-    let found = format!("{:.2} of {} answers", by_script.mean, answers.len());
+    let finding = format!("{:.2} of {} answers", by_script.mean, answers.len());
     let mut checks = vec![
-        AuditCheck::official("mean number of tokens, of 4 bytes", passed, wanted, found),
+        AuditCheck::official("mean number of tokens, of 4 bytes", passed, requirement, finding),
         own_row,
         every_sample(test),
     ];
     checks.extend(of_detail(&test.detail));
-    checks.extend(label.map(|label| type_row(label, known, signature.map(|dtype| dtype.to_string()))));
+    checks.extend(label.map(|label| type_row(label, model_label, signature.map(|dtype| dtype.to_string()))));
     checks.extend(sampled::checks(test));
     checks.push(untouched("test", test.own.as_ref()));
     let text = text(&by_script, bounds, passed);
@@ -139,8 +139,8 @@ fn text(lengths: &Lengths, bounds: Bounds, passed: bool) -> String {
     let Lengths { count, mean, least, most, deviation } = lengths;
     let (wide, narrow) = ("=".repeat(80), "-".repeat(40));
     let [minimum, maximum] = [bounds.least, bounds.most].map(python_float);
-    let said = |passed: bool| if passed { "True" } else { "False" };
-    let [above, below] = [*mean >= bounds.least, *mean <= bounds.most].map(said);
+    let word = |passed: bool| if passed { "True" } else { "False" };
+    let [above, below] = [*mean >= bounds.least, *mean <= bounds.most].map(word);
     format!(
         "{wide}\nTEST09: Verify Output Token Length in Performance Mode\n{wide}\n\n\
          Output Token Length Statistics\n{narrow}\nTotal samples: {count}\nMean output tokens: {mean:.2}\n\
@@ -172,10 +172,10 @@ mod tests {
 
     #[test]
     fn the_text_has_both_bounds() {
-        let told = text(&Lengths::of(&[16, 32], 4), Bounds { least: 5.0, most: 6.5 }, true);
+        let output = text(&Lengths::of(&[16, 32], 4), Bounds { least: 5.0, most: 6.5 }, true);
         for line in ["Mean output tokens: 6.00", "Min threshold: 5.0", "Max threshold: 6.5", "Max check pass: True"] {
-            assert!(told.contains(&format!("\n{line}\n")), "no '{line}' in {told}");
+            assert!(output.contains(&format!("\n{line}\n")), "no '{line}' in {output}");
         }
-        assert!(told.ends_with("\nTEST PASS\n"));
+        assert!(output.ends_with("\nTEST PASS\n"));
     }
 }

@@ -24,27 +24,28 @@ pub(super) fn compare(reference: &AnswerLog, test: &AnswerLog) -> Script {
         let why = format!("the script needs {LEAST_LINES} lines in the log of the test, which has {}", lines.len());
         return script.fail(&why, why.clone());
     }
-    let mut known: HashMap<&str, Vec<&str>> = HashMap::new();
+    let mut reference_lines: HashMap<&str, Vec<&str>> = HashMap::new();
     for line in reference.text.lines() {
         if let Some(index) = index_of(line) {
-            known.entry(index).or_default().push(line.trim());
+            reference_lines.entry(index).or_default().push(line.trim());
         }
     }
     // Once for each index: a log with one index throughout would take its square otherwise.
-    let known: HashMap<&str, String> =
-        known.into_iter().map(|(index, lines)| (index, cleaned(&lines.join("\n")))).collect();
+    let reference_lines: HashMap<&str, String> =
+        reference_lines.into_iter().map(|(index, lines)| (index, cleaned(&lines.join("\n")))).collect();
     let (mut same, mut other) = (0, 0);
     for line in &lines[1..lines.len() - 1] {
-        let found = index_of(line).and_then(|index| known.get(index)).map(String::as_str).unwrap_or_default();
-        *(if cleaned(line.trim()) == found { &mut same } else { &mut other }) += 1;
+        let reference_text =
+            index_of(line).and_then(|index| reference_lines.get(index)).map(String::as_str).unwrap_or_default();
+        *(if cleaned(line.trim()) == reference_text { &mut same } else { &mut other }) += 1;
     }
     let step = lines.len() / 100;
     script.line(".".repeat(lines.len().div_ceil(step)));
     script.line(format!("num_acc_log_entries = {}", reference.text.lines().count() as i64 - 2));
     script.line(format!("num_perf_log_data_mismatch = {other}"));
     script.line(format!("num_perf_log_entries = {}", lines.len() - 2));
-    let found = format!("{} compared, {other} differ", same + other);
-    let mut script = if other == 0 && same > 0 { script.pass(found) } else { script.fail("", found) };
+    let finding = format!("{} compared, {other} differ", same + other);
+    let mut script = if other == 0 && same > 0 { script.pass(finding) } else { script.fail("", finding) };
     script.line("");
     script
 }
@@ -59,17 +60,17 @@ fn index_of(line: &str) -> Option<&str> {
 fn cleaned(text: &str) -> String {
     let text = text.replace(',', "");
     let mut cleaned = String::with_capacity(text.len());
-    let mut rest = text.as_str();
-    while let Some((before, behind)) = rest.split_once(SEQUENCE) {
+    let mut tail = text.as_str();
+    while let Some((before, behind)) = tail.split_once(SEQUENCE) {
         cleaned.push_str(before);
         let Some(number) = behind.trim_start().strip_prefix(':').map(str::trim_start) else {
             cleaned.push_str(SEQUENCE);
-            rest = behind;
+            tail = behind;
             continue;
         };
-        rest = number.find(char::is_whitespace).map_or("", |end| &number[end..]);
+        tail = number.find(char::is_whitespace).map_or("", |end| &number[end..]);
     }
-    cleaned + rest
+    cleaned + tail
 }
 
 #[cfg(test)]
@@ -89,17 +90,17 @@ mod tests {
         let data = |index: u64| format!("{index:016X}");
         let reference = log(200, 0, data);
         let same = compare(&reference, &log(150, 9_000, data));
-        assert!(same.passed && same.found == "150 compared, 0 differ", "{same:?}");
+        assert!(same.passed && same.finding == "150 compared, 0 differ", "{same:?}");
         let last = |index: u64| if index == 149 { format!("{:016X}", index + (1 << 40)) } else { data(index) };
         let other = compare(&reference, &log(150, 0, last));
-        assert!(!other.passed && other.found == "150 compared, 1 differ", "{other:?}");
+        assert!(!other.passed && other.finding == "150 compared, 1 differ", "{other:?}");
     }
 
     #[test]
     fn short_logs_end_the_script() {
         let data = |index: u64| format!("{index:02X}");
-        let told = compare(&log(200, 0, data), &log(97, 0, data));
-        assert!(!told.passed && told.found.contains("100 lines"), "{told:?}");
+        let script = compare(&log(200, 0, data), &log(97, 0, data));
+        assert!(!script.passed && script.finding.contains("100 lines"), "{script:?}");
         assert!(compare(&log(200, 0, data), &log(98, 0, data)).passed);
     }
 
@@ -119,7 +120,7 @@ mod tests {
         // The processor time of this thread does not grow when others have the cores.
         let spent = || std::time::Duration::from(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID.now().unwrap());
         let before = spent();
-        assert_eq!(compare(&log, &log).found, "20000 compared, 20000 differ");
+        assert_eq!(compare(&log, &log).finding, "20000 compared, 20000 differ");
         // A minute and more when all lines are joined for each of them.
         let took = spent() - before;
         assert!(took.as_secs() < 20, "{took:?}");

@@ -5,8 +5,8 @@ use toml::Value;
 
 use super::file::Lines;
 use super::range;
-use crate::keys::given::{Given, Keys};
 use crate::keys::key::{Key, text};
+use crate::keys::key_values::{KeyValue, Keys};
 
 /// The key of a case's name, and what a case is called among what varies.
 pub(super) const CASE: &str = "case";
@@ -36,9 +36,9 @@ pub(super) struct Case {
 }
 
 /// Checks a key of a table, with its place.
-pub(super) fn placed(given: &Given, lines: Lines<'_>, read: impl Fn(&str) -> Result<Key>) -> Result<Placed> {
-    let key = read(&given.key).with_context(|| lines.place(given.at))?;
-    Ok(Placed { key, at: given.at })
+pub(super) fn placed(entry: &KeyValue, lines: Lines<'_>, read: impl Fn(&str) -> Result<Key>) -> Result<Placed> {
+    let key = read(&entry.key).with_context(|| lines.place(entry.at))?;
+    Ok(Placed { key, at: entry.at })
 }
 
 /// The axes of `[axes]` and `[[zip]]`, in the order of the file.
@@ -47,9 +47,9 @@ pub(super) fn placed(given: &Given, lines: Lines<'_>, read: impl Fn(&str) -> Res
 /// A key is unknown or there twice, or its value is no list and no range; the text has the line.
 pub(super) fn axes(table: &Keys, zips: &[Keys], lines: Lines<'_>) -> Result<Vec<Axis>> {
     let mut axes: Vec<Axis> = Vec::new();
-    for given in &table.0 {
-        let levels = levels(given, lines)?.into_iter().map(|value| vec![value]).collect();
-        axes.push(Axis { keys: vec![placed(given, lines, Key::read)?], levels });
+    for entry in &table.0 {
+        let levels = levels(entry, lines)?.into_iter().map(|value| vec![value]).collect();
+        axes.push(Axis { keys: vec![placed(entry, lines, Key::read)?], levels });
     }
     axes.extend(zips.iter().map(|zip| zipped(zip, lines)).collect::<Result<Vec<_>>>()?);
     let mut keys: Vec<&Placed> = axes.iter().flat_map(|axis| &axis.keys).collect();
@@ -64,41 +64,41 @@ pub(super) fn axes(table: &Keys, zips: &[Keys], lines: Lines<'_>) -> Result<Vec<
 
 fn zipped(zip: &Keys, lines: Lines<'_>) -> Result<Axis> {
     let first = zip.0.first().ok_or_else(|| anyhow!("{}: a [[zip]] is empty", lines.file))?;
-    let all = zip.0.iter().map(|given| levels(given, lines)).collect::<Result<Vec<_>>>()?;
-    for (given, values) in zip.0.iter().zip(&all) {
+    let all = zip.0.iter().map(|entry| levels(entry, lines)).collect::<Result<Vec<_>>>()?;
+    for (entry, values) in zip.0.iter().zip(&all) {
         ensure!(
             values.len() == all[0].len(),
             "{}: '{}' has {} values and '{}' {}: lists of a [[zip]] are equally long",
-            lines.place(given.at),
-            given.key,
+            lines.place(entry.at),
+            entry.key,
             values.len(),
             first.key,
             all[0].len()
         );
     }
     Ok(Axis {
-        keys: zip.0.iter().map(|given| placed(given, lines, Key::read)).collect::<Result<_>>()?,
+        keys: zip.0.iter().map(|entry| placed(entry, lines, Key::read)).collect::<Result<_>>()?,
         levels: (0..all[0].len()).map(|at| all.iter().map(|values| values[at].clone()).collect()).collect(),
     })
 }
 
 /// The values of an axis: a list, or the numbers of a range.
-fn levels(given: &Given, lines: Lines<'_>) -> Result<Vec<Value>> {
-    let told = || lines.place(given.at);
-    let key = &given.key;
-    let values = match &given.value {
+fn levels(entry: &KeyValue, lines: Lines<'_>) -> Result<Vec<Value>> {
+    let place = || lines.place(entry.at);
+    let key = &entry.key;
+    let values = match &entry.value {
         Value::Array(values) => values.clone(),
-        Value::String(text) => match range::numbers(text).with_context(told)? {
+        Value::String(text) => match range::numbers(text).with_context(place)? {
             Some(numbers) => numbers,
-            None => bail!("{}: '{key}' varies: write a list, or a range such as \"1000..8000 x2\"", told()),
+            None => bail!("{}: '{key}' varies: write a list, or a range such as \"1000..8000 x2\"", place()),
         },
-        _ => bail!("{}: '{key}' varies: write a list, or a range such as \"8..64 +8\"", told()),
+        _ => bail!("{}: '{key}' varies: write a list, or a range such as \"8..64 +8\"", place()),
     };
-    ensure!(!values.is_empty(), "{}: '{key}' has no value", told());
+    ensure!(!values.is_empty(), "{}: '{key}' has no value", place());
     for (at, value) in values.iter().enumerate() {
-        ensure!(is_single(value), "{}: '{key}': a value is a text, a number, true or false", told());
+        ensure!(is_single(value), "{}: '{key}': a value is a text, a number, true or false", place());
         let is_twice = values[..at].iter().any(|other| text(other) == text(value));
-        ensure!(!is_twice, "{}: '{key}' has {} twice", told(), text(value));
+        ensure!(!is_twice, "{}: '{key}' has {} twice", place(), text(value));
     }
     Ok(values)
 }
@@ -115,18 +115,18 @@ pub(super) fn cases(tables: &[Keys], axes: &[Axis], lines: Lines<'_>) -> Result<
     let mut cases: Vec<Case> = Vec::new();
     for table in tables {
         let Some(first) = table.0.first() else { bail!("{}: a [[case]] is empty", lines.file) };
-        let name = table.0.iter().find(|given| given.key == NAME);
-        let Some((at, name)) = name.and_then(|given| Some((given.at, given.value.as_str()?))) else {
+        let name = table.0.iter().find(|entry| entry.key == NAME);
+        let Some((at, name)) = name.and_then(|entry| Some((entry.at, entry.value.as_str()?))) else {
             bail!("{}: the [[case]] has no name: write name = \"...\"", lines.place(first.at))
         };
         let is_twice = name.is_empty() || cases.iter().any(|other| other.name == name);
         ensure!(!is_twice, "{}: the name '{name}' is empty, or another case has it", lines.place(at));
         let mut values = Vec::new();
-        for given in table.0.iter().filter(|given| given.key != NAME) {
-            let placed = placed(given, lines, Key::read)?;
+        for entry in table.0.iter().filter(|entry| entry.key != NAME) {
+            let placed = placed(entry, lines, Key::read)?;
             let is_varied = axes.iter().flat_map(|axis| &axis.keys).any(|other| other.key == placed.key);
-            ensure!(!is_varied, "{}: '{}' is an axis already", lines.place(given.at), placed.key);
-            values.push((placed, given.value.clone()));
+            ensure!(!is_varied, "{}: '{}' is an axis already", lines.place(entry.at), placed.key);
+            values.push((placed, entry.value.clone()));
         }
         cases.push(Case { name: name.to_owned(), at, values });
     }

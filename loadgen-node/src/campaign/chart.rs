@@ -30,45 +30,45 @@ enum X<'a> {
 ///
 /// # Errors
 /// A column is asked for that is not there.
-pub(super) fn chart(made: &CampaignTable, of: &ChartOf) -> Result<Option<Chart>> {
+pub(super) fn chart(table: &CampaignTable, of: &ChartOf) -> Result<Option<Chart>> {
     let y = match &of.y {
-        Some(name) => Some(column(made, name).ok_or_else(|| unknown(made, "--y", name))?),
-        None => made.columns.iter().find(|column| made.rows.iter().any(|row| row.quantity(&column.name).is_some())),
+        Some(name) => Some(column(table, name).ok_or_else(|| unknown(table, "--y", name))?),
+        None => table.columns.iter().find(|column| table.rows.iter().any(|row| row.quantity(&column.name).is_some())),
     };
     let x = match &of.x {
-        Some(name) if made.axes.contains(name) => Some(X::Axis(name, levels(made, name))),
-        Some(name) => Some(X::Quantity(column(made, name).ok_or_else(|| unknown(made, "--x", name))?)),
-        None => usual_x(made),
+        Some(name) if table.axes.contains(name) => Some(X::Axis(name, levels(table, name))),
+        Some(name) => Some(X::Quantity(column(table, name).ok_or_else(|| unknown(table, "--x", name))?)),
+        None => usual_x(table),
     };
     let (Some(x), Some(y)) = (x, y) else { return Ok(None) };
     ensure!(!matches!(x, X::Quantity(other) if other == y), "--x and --y are the same quantity");
-    Ok(drawn(made, &x, y))
+    Ok(chart_of(table, &x, y))
 }
 
-fn column<'a>(made: &'a CampaignTable, name: &str) -> Option<&'a TableColumn> {
-    made.columns.iter().find(|column| column.name == name)
+fn column<'a>(table: &'a CampaignTable, name: &str) -> Option<&'a TableColumn> {
+    table.columns.iter().find(|column| column.name == name)
 }
 
-fn unknown(made: &CampaignTable, flag: &str, name: &str) -> anyhow::Error {
-    let columns = made.columns.iter().map(|column| column.name.as_str());
-    let axes = made.axes.iter().map(String::as_str).filter(|_| flag == "--x");
+fn unknown(table: &CampaignTable, flag: &str, name: &str) -> anyhow::Error {
+    let columns = table.columns.iter().map(|column| column.name.as_str());
+    let axes = table.axes.iter().map(String::as_str).filter(|_| flag == "--x");
     let all: Vec<&str> = axes.chain(columns).collect();
     anyhow!("{flag} {name}: the table has no such column (--columns adds quantities); there are {}", all.join(", "))
 }
 
 /// The axis with the most numbers, else the first one that varies.
-fn usual_x(made: &CampaignTable) -> Option<X<'_>> {
-    let levels = |axis: &str| levels(made, axis);
-    let varied: Vec<&String> = made.axes.iter().filter(|axis| levels(axis).len() > 1).collect();
+fn usual_x(table: &CampaignTable) -> Option<X<'_>> {
+    let levels = |axis: &str| levels(table, axis);
+    let varied: Vec<&String> = table.axes.iter().filter(|axis| levels(axis).len() > 1).collect();
     let numeric = varied.iter().copied().filter(|axis| is_numeric(&levels(axis)));
     let axis = numeric.max_by_key(|axis| levels(axis).len()).or(varied.first().copied())?;
     Some(X::Axis(axis, levels(axis)))
 }
 
 /// The values of an axis: in the order of their numbers where all are numbers, else in that of the file.
-fn levels(made: &CampaignTable, axis: &str) -> Vec<(String, f64)> {
+fn levels(table: &CampaignTable, axis: &str) -> Vec<(String, f64)> {
     let mut values: Vec<String> = Vec::new();
-    for value in made.rows.iter().filter_map(|row| forms::value(row, axis)) {
+    for value in table.rows.iter().filter_map(|row| forms::value(row, axis)) {
         if !values.iter().any(|other| other == value) {
             values.push(value.to_owned());
         }
@@ -89,19 +89,19 @@ fn is_numeric(levels: &[(String, f64)]) -> bool {
 }
 
 /// The axes whose values tell curves apart: all but the one along which a curve goes.
-fn curve_axes<'a>(made: &'a CampaignTable, x: &X<'_>) -> Vec<&'a String> {
+fn curve_axes<'a>(table: &'a CampaignTable, x: &X<'_>) -> Vec<&'a String> {
     let along = match x {
         X::Axis(axis, _) => Some(*axis),
-        X::Quantity(_) => match usual_x(made) {
+        X::Quantity(_) => match usual_x(table) {
             Some(X::Axis(axis, levels)) if is_numeric(&levels) => Some(axis),
             _ => None,
         },
     };
-    made.axes.iter().filter(|axis| Some(axis.as_str()) != along).collect()
+    table.axes.iter().filter(|axis| Some(axis.as_str()) != along).collect()
 }
 
-fn drawn(made: &CampaignTable, x: &X<'_>, y: &TableColumn) -> Option<Chart> {
-    let axes = curve_axes(made, x);
+fn chart_of(table: &CampaignTable, x: &X<'_>, y: &TableColumn) -> Option<Chart> {
+    let axes = curve_axes(table, x);
     let name = |row: &TableRow| {
         let values: Vec<&str> = axes.iter().filter_map(|axis| forms::value(row, axis)).collect();
         if values.is_empty() { y.name.clone() } else { values.join(", ") }
@@ -116,7 +116,7 @@ fn drawn(made: &CampaignTable, x: &X<'_>, y: &TableColumn) -> Option<Chart> {
         };
         Some((name(row), place, row.quantity(&y.name)?.median))
     };
-    let points: Vec<(String, f64, f64)> = made.rows.iter().filter_map(point).collect();
+    let points: Vec<(String, f64, f64)> = table.rows.iter().filter_map(point).collect();
     let mut places: Vec<f64> = points.iter().map(|(_, place, _)| *place).collect();
     places.sort_by(f64::total_cmp);
     places.dedup();
@@ -134,12 +134,13 @@ fn drawn(made: &CampaignTable, x: &X<'_>, y: &TableColumn) -> Option<Chart> {
     let curves: Vec<Curve> = names.iter().take(MOST_CURVES).map(curve).collect();
     let of_axes: Vec<&str> = axes.iter().map(|axis| axis.as_str()).collect();
     let each = if of_axes.is_empty() { String::new() } else { format!(", a curve for each {}", of_axes.join(", ")) };
-    let rest = if left_out > 0 { format!("; {left_out} more curves are in the table alone") } else { String::new() };
+    let omission =
+        if left_out > 0 { format!("; {left_out} more curves are in the table alone") } else { String::new() };
     let x_name = match x {
         X::Axis(axis, _) => (*axis).to_owned(),
         X::Quantity(column) => column.about.clone(),
     };
-    let about = format!("{}: {} over {x_name}{each}{rest}. Medians of the repeats.", y.name, y.about);
+    let about = format!("{}: {} over {x_name}{each}{omission}. Medians of the repeats.", y.name, y.about);
     let marks = match x {
         X::Axis(_, levels) => {
             levels.iter().filter(|(_, at)| places.contains(at)).map(|(text, at)| (*at, text.clone())).collect()
@@ -222,10 +223,10 @@ mod tests {
 
     #[test]
     fn columns_that_are_not_there_are_errors() {
-        let told = |x, y| of(x, y).err().unwrap().to_string();
-        assert!(told(Some("codec"), None).contains("there are transport, settings.target_qps, metric_rate, p99"));
-        assert!(told(None, Some("transport")).contains("there are metric_rate, p99"));
-        assert!(told(Some("p99"), Some("p99")).contains("the same quantity"));
+        let message = |x, y| of(x, y).err().unwrap().to_string();
+        assert!(message(Some("codec"), None).contains("there are transport, settings.target_qps, metric_rate, p99"));
+        assert!(message(None, Some("transport")).contains("there are metric_rate, p99"));
+        assert!(message(Some("p99"), Some("p99")).contains("the same quantity"));
         let mut alone = forms::example();
         alone.axes.clear();
         assert!(chart(&alone, &ChartOf::default()).unwrap().is_none());

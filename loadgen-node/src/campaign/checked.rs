@@ -13,7 +13,7 @@ use super::expand::{self, Chosen, Combination};
 use lon_shell::dli::facts::Facts;
 
 use super::file::{CampaignFile, Lines};
-use crate::keys::given::Keys;
+use crate::keys::key_values::Keys;
 
 use super::name;
 use super::order::Order;
@@ -95,20 +95,20 @@ impl Campaign {
     /// # Errors
     /// It cannot be read, is no TOML, or has a key or value that cannot be used; the text has file and line.
     pub(crate) fn read(path: &Path) -> Result<Campaign> {
-        let shown = path.display().to_string();
+        let file_path = path.display().to_string();
         let text = files::given_text(path).with_context(|| {
-            format!("cannot read {shown}: `loadgen-node campaign init FILE` writes one to begin with")
+            format!("cannot read {file_path}: `loadgen-node campaign init FILE` writes one to begin with")
         })?;
         if let Some(name) = flags::from_environment(&OURS) {
             bail!("{name} is set in the environment, and would change every run: unset it");
         }
-        Campaign::of(&text, &shown)
+        Campaign::of(&text, &file_path)
     }
 
-    /// The same of a text; `shown` is the path of the file in errors.
-    pub(super) fn of(text: &str, shown: &str) -> Result<Campaign> {
-        let file: CampaignFile = toml::from_str(text).with_context(|| shown.to_owned())?;
-        let lines = Lines { file: shown, text };
+    /// The same of a text; `file_path` is the path of the file in errors.
+    pub(super) fn of(text: &str, file_path: &str) -> Result<Campaign> {
+        let file: CampaignFile = toml::from_str(text).with_context(|| file_path.to_owned())?;
+        let lines = Lines { file: file_path, text };
         let base = base(&file, lines)?;
         let varied = axes::axes(&file.axes, &file.zip, lines)?;
         let cases = axes::cases(&file.case, &varied, lines)?;
@@ -174,8 +174,8 @@ impl Campaign {
         let by_flag = self.places.iter().filter(|place| is_named(&place.flag));
         let of_flag = by_flag.max_by_key(|place| (place.flag.len(), is_named(&place.value)));
         let by_value = self.places.iter().filter(|place| is_named(&place.value));
-        let found = of_flag.or_else(|| by_value.max_by_key(|place| place.value.len()));
-        found.map(|place| place.at.as_str())
+        let place = of_flag.or_else(|| by_value.max_by_key(|place| place.value.len()));
+        place.map(|place| place.at.as_str())
     }
 }
 
@@ -192,10 +192,10 @@ fn typed(key: &Key) -> String {
 fn base(file: &CampaignFile, lines: Lines<'_>) -> Result<BTreeMap<Key, Chosen>> {
     let mut base = BTreeMap::new();
     let mut add = |table: &Keys, read: fn(&str) -> Result<Key>| -> Result<()> {
-        for given in &table.0 {
-            let Placed { key, at } = axes::placed(given, lines, read)?;
-            let is_twice = base.insert(key, Chosen { value: given.value.clone(), at }).is_some();
-            ensure!(!is_twice, "{}: '{}' is there twice", lines.place(at), given.key);
+        for entry in &table.0 {
+            let Placed { key, at } = axes::placed(entry, lines, read)?;
+            let is_twice = base.insert(key, Chosen { value: entry.value.clone(), at }).is_some();
+            ensure!(!is_twice, "{}: '{}' is there twice", lines.place(at), entry.key);
         }
         Ok(())
     };
@@ -253,18 +253,18 @@ fn cell(one: &Combination, name: String, file: &CampaignFile, lines: Lines<'_>) 
     let mut link = None;
     for (key, chosen) in &one.values {
         let place = || lines.place(chosen.at);
-        let words = key.words(&chosen.value).with_context(place)?;
+        let arguments = key.arguments(&chosen.value).with_context(place)?;
         match key {
-            Key::Run(_) | Key::Setting(_) => run.extend(words),
-            Key::Node(_) => flags.extend(words),
+            Key::Run(_) | Key::Setting(_) => run.extend(arguments),
+            Key::Node(_) => flags.extend(arguments),
             Key::Nodes => {
                 let number = chosen.value.as_integer().filter(|number| (1..=MOST_NODES).contains(number));
                 let Some(number) = number else { bail!("{}: '{key}' is a number from 1 to {MOST_NODES}", place()) };
                 count = number as u32;
             }
             Key::LinkRate => {
-                let words = file.link.as_ref().map(|link| link.get_ref().clone()).unwrap_or_default();
-                link = Some(words.into_iter().chain([text(&chosen.value)]).collect());
+                let command = file.link.as_ref().map(|link| link.get_ref().clone()).unwrap_or_default();
+                link = Some(command.into_iter().chain([text(&chosen.value)]).collect());
             }
             Key::Dli(fact) => {
                 let text = chosen.value.as_str().map(str::to_owned);
@@ -281,31 +281,31 @@ fn cell(one: &Combination, name: String, file: &CampaignFile, lines: Lines<'_>) 
     Ok(Cell { name, values, run, nodes, dli, link })
 }
 
-fn order(given: Option<&Spanned<String>>, lines: Lines<'_>) -> Result<Order> {
-    let Some(given) = given else { return Ok(Order::Written) };
-    let order = match given.get_ref().as_str() {
-        "written" => Some(Order::Written),
+fn order(value: Option<&Spanned<String>>, lines: Lines<'_>) -> Result<Order> {
+    let Some(value) = value else { return Ok(Order::ByCell) };
+    let order = match value.get_ref().as_str() {
+        "written" => Some(Order::ByCell),
         "interleaved" => Some(Order::Interleaved),
         other => other.strip_prefix("random:").and_then(|seed| seed.parse().ok()).map(Order::Random),
     };
     let Some(order) = order else {
-        bail!("{}: order is written, interleaved or random:SEED with a number", lines.place(given.span().start))
+        bail!("{}: order is written, interleaved or random:SEED with a number", lines.place(value.span().start))
     };
     Ok(order)
 }
 
-fn repeats(given: Option<&Spanned<u32>>, lines: Lines<'_>) -> Result<u32> {
-    let Some(given) = given else { return Ok(1) };
-    let repeats = *given.get_ref();
+fn repeats(value: Option<&Spanned<u32>>, lines: Lines<'_>) -> Result<u32> {
+    let Some(value) = value else { return Ok(1) };
+    let repeats = *value.get_ref();
     let is_right = (1..=MOST_REPEATS).contains(&repeats);
-    ensure!(is_right, "{}: repeats is a number from 1 to {MOST_REPEATS}", lines.place(given.span().start));
+    ensure!(is_right, "{}: repeats is a number from 1 to {MOST_REPEATS}", lines.place(value.span().start));
     Ok(repeats)
 }
 
-fn has_accuracy(given: Option<&Spanned<String>>, lines: Lines<'_>) -> Result<bool> {
-    let Some(given) = given else { return Ok(false) };
-    let place = lines.place(given.span().start);
-    ensure!(given.get_ref() == "first", "{place}: accuracy is \"first\", or left out");
+fn has_accuracy(value: Option<&Spanned<String>>, lines: Lines<'_>) -> Result<bool> {
+    let Some(value) = value else { return Ok(false) };
+    let place = lines.place(value.span().start);
+    ensure!(value.get_ref() == "first", "{place}: accuracy is \"first\", or left out");
     Ok(true)
 }
 

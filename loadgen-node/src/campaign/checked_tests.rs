@@ -5,24 +5,24 @@ use super::checked::{Campaign, Cell, NodeSetup};
 const HEAD: &str = "out = \"o\"\n[run]\nbenchmark = \"digits\"\nscenario = \"Offline\"\n";
 const NODE: &str = "[node]\nbackend = \"null\"\n";
 
-fn cells(rest: &str) -> Vec<Cell> {
-    let text = format!("{HEAD}{NODE}{rest}");
+fn cells(tables: &str) -> Vec<Cell> {
+    let text = format!("{HEAD}{NODE}{tables}");
     Campaign::of(&text, "c.toml").unwrap_or_else(|error| panic!("{error:#}: {text}")).cells
 }
 
-fn names(rest: &str) -> Vec<String> {
-    cells(rest).into_iter().map(|cell| cell.name).collect()
+fn names(tables: &str) -> Vec<String> {
+    cells(tables).into_iter().map(|cell| cell.name).collect()
 }
 
 /// The error of a file, in one line.
-fn told(text: &str) -> String {
+fn message_of(text: &str) -> String {
     format!("{:#}", Campaign::of(text, "c.toml").unwrap_err())
 }
 
 #[test]
 fn every_combination_is_a_cell_and_the_last_axis_varies_fastest() {
-    let made = cells("[axes]\ntransport = [\"grpc\", \"tcp\"]\nsettings.target_qps = \"100..200 x2\"\n");
-    let names: Vec<&str> = made.iter().map(|cell| cell.name.as_str()).collect();
+    let cells = cells("[axes]\ntransport = [\"grpc\", \"tcp\"]\nsettings.target_qps = \"100..200 x2\"\n");
+    let names: Vec<&str> = cells.iter().map(|cell| cell.name.as_str()).collect();
     assert_eq!(
         names,
         [
@@ -32,40 +32,40 @@ fn every_combination_is_a_cell_and_the_last_axis_varies_fastest() {
             "transport=tcp+target_qps=200"
         ]
     );
-    assert_eq!(made[3].run, ["--benchmark=digits", "--scenario=Offline", "--transport=tcp", "--set=target_qps=200"]);
-    assert_eq!(made[3].nodes, Some(NodeSetup { count: 1, flags: vec!["--backend=null".to_owned()] }));
+    assert_eq!(cells[3].run, ["--benchmark=digits", "--scenario=Offline", "--transport=tcp", "--set=target_qps=200"]);
+    assert_eq!(cells[3].nodes, Some(NodeSetup { count: 1, flags: vec!["--backend=null".to_owned()] }));
     let value = |key: &str, value: &str| (key.to_owned(), value.to_owned());
-    assert_eq!(made[3].values, [value("transport", "tcp"), value("settings.target_qps", "200")]);
+    assert_eq!(cells[3].values, [value("transport", "tcp"), value("settings.target_qps", "200")]);
 }
 
 #[test]
 fn values_of_a_zip_move_together() {
-    let made = cells("[[zip]]\nnode.max-batch = [1, 8]\nnode.workers = [4, 2]\nnode.count = [1, 2]\n");
-    let nodes: Vec<&NodeSetup> = made.iter().filter_map(|cell| cell.nodes.as_ref()).collect();
+    let cells = cells("[[zip]]\nnode.max-batch = [1, 8]\nnode.workers = [4, 2]\nnode.count = [1, 2]\n");
+    let nodes: Vec<&NodeSetup> = cells.iter().filter_map(|cell| cell.nodes.as_ref()).collect();
     assert_eq!(nodes[1].flags, ["--backend=null", "--max-batch=8", "--workers=2"]);
     assert_eq!((nodes.len(), nodes[0].count, nodes[1].count), (2, 1, 2));
-    assert_eq!(made[1].name, "max-batch=8+workers=2+nodes=2");
+    assert_eq!(cells[1].name, "max-batch=8+workers=2+nodes=2");
 }
 
 #[test]
 fn cases_are_laid_over_the_rest_and_multiply() {
-    let made = cells(
+    let cells = cells(
         "[axes]\ntransport = [\"grpc\", \"tcp\"]\n[[case]]\nname = \"one\"\n[[case]]\nname = \"two\"\nnode.count = 2\n\
          scenario = \"Server\"\n",
     );
-    assert_eq!(made.len(), 4);
-    assert_eq!((made[0].name.as_str(), made[2].name.as_str()), ("one+transport=grpc", "two+transport=grpc"));
-    assert!(made[2].run.contains(&"--scenario=Server".to_owned()), "{:?}", made[2]);
-    assert_eq!(made[2].nodes.as_ref().map(|nodes| nodes.count), Some(2));
-    assert_eq!(made[0].values[0], ("case".to_owned(), "one".to_owned()));
+    assert_eq!(cells.len(), 4);
+    assert_eq!((cells[0].name.as_str(), cells[2].name.as_str()), ("one+transport=grpc", "two+transport=grpc"));
+    assert!(cells[2].run.contains(&"--scenario=Server".to_owned()), "{:?}", cells[2]);
+    assert_eq!(cells[2].nodes.as_ref().map(|nodes| nodes.count), Some(2));
+    assert_eq!(cells[0].values[0], ("case".to_owned(), "one".to_owned()));
 }
 
 #[test]
 fn facts_of_a_case_or_a_zip_are_laid_over_those_of_all() {
-    let rest = "[dli]\ntask = \"classification\"\nframework = \"PyTorch\"\n[[zip]]\nnode.ep = [\"CPU\", \"CUDA\"]\n\
+    let tables = "[dli]\ntask = \"classification\"\nframework = \"PyTorch\"\n[[zip]]\nnode.ep = [\"CPU\", \"CUDA\"]\n\
                 dli.precision = [\"FP32\", \"FP16\"]\n[[case]]\nname = \"a\"\ndli.task = \"detection\"\n\
                 dli.topology = \"ssd\"\n[[case]]\nname = \"b\"\n";
-    let cells = cells(rest);
+    let cells = cells(tables);
     let facts: Vec<_> = cells.iter().map(|cell| cell.dli.clone()).collect();
     assert_eq!(facts.iter().filter_map(|facts| facts.topology.as_deref()).collect::<Vec<_>>(), ["ssd", "ssd"]);
     assert_eq!(facts[0].task.as_deref(), Some("detection"));
@@ -78,9 +78,9 @@ fn facts_of_a_case_or_a_zip_are_laid_over_those_of_all() {
 #[test]
 fn combinations_that_are_excluded_are_left_out() {
     let axes = "[axes]\ntransport = [\"grpc\", \"tcp\", \"quic\"]\nnode.max-batch = [1, 8]\n";
-    let made = names(&format!("{axes}[[exclude]]\ntransport = [\"tcp\", \"quic\"]\nnode.max-batch = 8\n"));
+    let names = names(&format!("{axes}[[exclude]]\ntransport = [\"tcp\", \"quic\"]\nnode.max-batch = 8\n"));
     assert_eq!(
-        made,
+        names,
         [
             "transport=grpc+max-batch=1",
             "transport=grpc+max-batch=8",
@@ -95,7 +95,7 @@ fn combinations_that_are_excluded_are_left_out() {
 
 #[test]
 fn an_error_has_the_file_and_the_line() {
-    let axes = |rest: &str| format!("{HEAD}{NODE}[axes]\ntransport = [\"grpc\", \"tcp\"]\n{rest}");
+    let axes = |tables: &str| format!("{HEAD}{NODE}[axes]\ntransport = [\"grpc\", \"tcp\"]\n{tables}");
     for (text, line, why) in [
         (format!("{HEAD}transprot = \"tcp\"\n{NODE}"), 5, "is it transport?"),
         (format!("{HEAD}{NODE}listen = \"h:1\"\n"), 7, "by the campaign itself"),
@@ -125,14 +125,14 @@ fn an_error_has_the_file_and_the_line() {
         (format!("{HEAD}{NODE}count = 0\n"), 7, "from 1 to 256"),
         (axes("[[case]]\nname = \"a\"\ndli.task = 1\n"), 11, "is a text"),
     ] {
-        let told = told(&text);
-        assert!(told.contains(&format!("c.toml, line {line}:")) && told.contains(why), "{told}\n{text}");
+        let message = message_of(&text);
+        assert!(message.contains(&format!("c.toml, line {line}:")) && message.contains(why), "{message}\n{text}");
     }
-    assert!(told(HEAD).contains("start some with [node]"));
+    assert!(message_of(HEAD).contains("start some with [node]"));
     let all = axes("[[exclude]]\ntransport = [\"grpc\", \"tcp\"]\n");
-    assert!(told(&all).contains("every combination is excluded"), "{}", told(&all));
+    assert!(message_of(&all).contains("every combination is excluded"), "{}", message_of(&all));
     let many = axes("connections = \"1..1000 +1\"\nnode.workers = \"1..1000 +1\"\n");
-    assert!(told(&many).contains("more than 10000"), "{}", told(&many));
+    assert!(message_of(&many).contains("more than 10000"), "{}", message_of(&many));
 }
 
 #[test]

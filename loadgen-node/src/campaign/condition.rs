@@ -88,9 +88,12 @@ mod tests {
             write(&cpu.join(format!("cpu{number}/cpufreq/scaling_governor")), governor);
         }
         write(&cpu.join("intel_pstate/no_turbo"), "1\n");
-        let found = Condition::under(&proc, &cpu);
-        assert_eq!((found.free_memory_bytes, found.turbo, found.stolen), (Some(40 * 1024), Some(false), Some(0.1)));
-        assert_eq!(found.governors, ["performance", "powersave"]);
+        let condition = Condition::under(&proc, &cpu);
+        assert_eq!(
+            (condition.free_memory_bytes, condition.turbo, condition.stolen),
+            (Some(40 * 1024), Some(false), Some(0.1))
+        );
+        assert_eq!(condition.governors, ["performance", "powersave"]);
         write(&cpu.join("cpufreq/boost"), "1\n");
         fs::remove_dir_all(cpu.join("intel_pstate")).unwrap();
         assert_eq!(turbo(&cpu), Some(true));

@@ -10,7 +10,7 @@ use qdl::{Host, NodeAddress, NodeDescription, Peers};
 
 use super::checked::Campaign;
 use super::condition::{self, Condition};
-use super::words;
+use super::job_command;
 use crate::exit::Outcome;
 use crate::nodes::target::Target;
 use crate::outputs::documents::campaign_doctor::{CampaignDoctor, DoctorFinding, DoctorMachine, DoctorState, SCHEMA};
@@ -31,7 +31,7 @@ impl Campaign {
     pub(crate) fn targets(&self) -> Outcome<Vec<Target>> {
         let mut targets: Vec<Target> = Vec::new();
         for job in self.jobs().iter().filter(|job| job.cell.nodes.is_none()) {
-            let target = words::target(job)?;
+            let target = job_command::target(job)?;
             let is_known = targets.iter().any(|other| other.written == target.written);
             targets.extend((!is_known).then_some(target));
         }
@@ -42,11 +42,11 @@ impl Campaign {
 /// The findings about this machine and the nodes of these targets.
 pub(crate) fn findings(targets: &[Target]) -> CampaignDoctor {
     let mut machines = vec![here(&condition::here())];
-    let mut asked: Vec<&NodeAddress> = Vec::new();
+    let mut addresses: Vec<&NodeAddress> = Vec::new();
     for target in targets {
         for address in target.peers.addresses() {
-            if !asked.contains(&address) {
-                asked.push(address);
+            if !addresses.contains(&address) {
+                addresses.push(address);
                 machines.push(node(target, address));
             }
         }
@@ -72,17 +72,17 @@ fn here(condition: &Condition) -> DoctorMachine {
 
 /// The findings that change from minute to minute, of this machine.
 fn of_condition(condition: &Condition, memory_bytes: u64) -> Vec<DoctorFinding> {
-    let not_said = |what: &str| finding(what, DoctorState::NotKnown, "the system does not say it".to_owned());
+    let unknown = |what: &str| finding(what, DoctorState::NotKnown, "the system does not say it".to_owned());
     let doubt = |is_doubtful: bool| if is_doubtful { DoctorState::Doubtful } else { DoctorState::Good };
     let memory = condition.free_memory_bytes.map_or_else(
-        || not_said("free memory"),
+        || unknown("free memory"),
         |free| {
             let is_little = (free as f64) < memory_bytes as f64 * LITTLE_MEMORY;
             finding("free memory", doubt(is_little), format!("{} of {}", bytes(free), bytes(memory_bytes)))
         },
     );
     let governor = match condition.governors.as_slice() {
-        [] => not_said("governor"),
+        [] => unknown("governor"),
         [steady] if steady == STEADY => finding("governor", DoctorState::Good, steady.clone()),
         others => {
             let others = others.join(", ");
@@ -94,14 +94,14 @@ fn of_condition(condition: &Condition, memory_bytes: u64) -> Vec<DoctorFinding> 
         }
     };
     let turbo = condition.turbo.map_or_else(
-        || not_said("turbo"),
+        || unknown("turbo"),
         |is_on| {
             let text = if is_on { "on: clock rates change with the heat" } else { "off" };
             finding("turbo", doubt(is_on), text.to_owned())
         },
     );
     let stolen = condition.stolen.map_or_else(
-        || not_said("stolen time"),
+        || unknown("stolen time"),
         |share| {
             let text = format!("{:.2} % since the boot went to other machines on the same processors", share * 100.0);
             finding("stolen time", doubt(share > MUCH_STOLEN), text)
@@ -111,18 +111,18 @@ fn of_condition(condition: &Condition, memory_bytes: u64) -> Vec<DoctorFinding> 
 }
 
 fn node(target: &Target, address: &NodeAddress) -> DoctorMachine {
-    let shown = address.to_string();
+    let address_text = address.to_string();
     let peers = Peers::sut_nodes(vec![address.clone()], target.peers.transport());
     let qdl = match (Target { peers, ..target.clone() }).connect() {
         Ok(qdl) => qdl,
         Err(failure) => {
             let findings = vec![finding("reached", DoctorState::Bad, failure.one_line())];
-            return DoctorMachine { name: shown.clone(), address: Some(shown), findings };
+            return DoctorMachine { name: address_text.clone(), address: Some(address_text), findings };
         }
     };
     let Some(node) = qdl.nodes().first() else {
         let findings = vec![finding("reached", DoctorState::Bad, "it does not describe itself".to_owned())];
-        return DoctorMachine { name: shown.clone(), address: Some(shown), findings };
+        return DoctorMachine { name: address_text.clone(), address: Some(address_text), findings };
     };
     let own = &qdl.here();
     let is_here = is_same_machine(own, node);
@@ -135,13 +135,13 @@ fn node(target: &Target, address: &NodeAddress) -> DoctorMachine {
             let text = "that of the LoadGen node, whose findings are above".to_owned();
             findings.push(finding("machine", DoctorState::Good, text));
         }
-        false => findings.extend(not_said(&node.host)),
+        false => findings.extend(unknown_findings(&node.host)),
     }
-    DoctorMachine { name: node.name.clone(), address: Some(shown), findings }
+    DoctorMachine { name: node.name.clone(), address: Some(address_text), findings }
 }
 
 /// The findings that a node does not have of its machine.
-fn not_said(host: &Host) -> Vec<DoctorFinding> {
+fn unknown_findings(host: &Host) -> Vec<DoctorFinding> {
     let of = |what: &str| {
         let all = if what == "free memory" { format!(" (of {})", bytes(host.memory_bytes)) } else { String::new() };
         finding(what, DoctorState::NotKnown, format!("a node does not say it of its machine{all}"))

@@ -7,7 +7,7 @@ use lon_shell::dli::facts::Facts;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::keys::given::Keys;
+use crate::keys::key_values::Keys;
 
 /// The whole file.
 #[derive(Debug, Deserialize)]
@@ -97,7 +97,7 @@ mod tests {
         let file: CampaignFile = toml::from_str(TEXT).unwrap();
         let lines = Lines { file: "c.toml", text: TEXT };
         let keys = |keys: &Keys| -> Vec<(String, usize)> {
-            keys.0.iter().map(|given| (given.key.clone(), lines.number(given.at))).collect()
+            keys.0.iter().map(|entry| (entry.key.clone(), lines.number(entry.at))).collect()
         };
         let key = |key: &str, line| (key.to_owned(), line);
         assert_eq!(keys(&file.run), [key("benchmark", 3), key("settings.target_qps", 4)]);
@@ -119,9 +119,9 @@ mod tests {
 
     #[test]
     fn unknown_keys_are_errors_with_their_lines() {
-        let told = toml::from_str::<CampaignFile>(&format!("repeat = 3\n{TEXT}")).unwrap_err().to_string();
-        assert!(told.contains("line 1") && told.contains("repeat"), "{told}");
-        let told = toml::from_str::<CampaignFile>("out = \"o\"\nrun = 3\n").unwrap_err().to_string();
-        assert!(told.contains("line 2") && told.contains("this is a table"), "{told}");
+        let message = toml::from_str::<CampaignFile>(&format!("repeat = 3\n{TEXT}")).unwrap_err().to_string();
+        assert!(message.contains("line 1") && message.contains("repeat"), "{message}");
+        let message = toml::from_str::<CampaignFile>("out = \"o\"\nrun = 3\n").unwrap_err().to_string();
+        assert!(message.contains("line 2") && message.contains("this is a table"), "{message}");
     }
 }

@@ -18,9 +18,9 @@ const NONE: &str = "-";
 const REASON: usize = 100;
 
 /// The table for people, with a line below for each cell that has reasons.
-pub(crate) fn text(made: &CampaignTable) -> String {
-    let mut text = plain(made).aligned();
-    for row in made.rows.iter().filter(|row| !row.reasons.is_empty()) {
+pub(crate) fn text(table: &CampaignTable) -> String {
+    let mut text = plain(table).aligned();
+    for row in table.rows.iter().filter(|row| !row.reasons.is_empty()) {
         for reason in &row.reasons {
             text.push_str(&format!("{}: {}\n", row.cell, lon_proto::text::on_one_line(&short(reason))));
         }
@@ -29,30 +29,30 @@ pub(crate) fn text(made: &CampaignTable) -> String {
 }
 
 /// The axes, the verdict and the quantities as people read them.
-fn plain(made: &CampaignTable) -> Table {
-    let has_scores = has_scores(made);
-    let axes = if made.axes.is_empty() { vec![CELL.to_owned()] } else { made.axes.clone() };
-    let quantities = made.columns.iter().map(|column| column.name.clone());
+fn plain(table: &CampaignTable) -> Table {
+    let has_scores = has_scores(table);
+    let axes = if table.axes.is_empty() { vec![CELL.to_owned()] } else { table.axes.clone() };
+    let quantities = table.columns.iter().map(|column| column.name.clone());
     let score = has_scores.then(|| "accuracy run".to_owned());
     let heads = axes.into_iter().chain(["verdict".to_owned()]).chain(score).chain(quantities).collect();
     let row = |row: &TableRow| {
-        let mut cells: Vec<String> = axis_values(made, row);
+        let mut cells: Vec<String> = axis_values(table, row);
         cells.push(row.verdict.clone());
         if has_scores {
             cells.push(row.accuracy.as_ref().map_or_else(|| NONE.to_owned(), score_text));
         }
-        cells.extend(made.columns.iter().map(|column| quantity_text(row.quantity(&column.name))));
+        cells.extend(table.columns.iter().map(|column| quantity_text(row.quantity(&column.name))));
         cells
     };
-    Table { heads, rows: made.rows.iter().map(row).collect() }
+    Table { heads, rows: table.rows.iter().map(row).collect() }
 }
 
 /// The values of the axes, in order; the name of the cell where nothing varies.
-pub(super) fn axis_values(made: &CampaignTable, row: &TableRow) -> Vec<String> {
-    if made.axes.is_empty() {
+pub(super) fn axis_values(table: &CampaignTable, row: &TableRow) -> Vec<String> {
+    if table.axes.is_empty() {
         return vec![row.cell.clone()];
     }
-    made.axes.iter().map(|axis| value(row, axis).unwrap_or(NONE).to_owned()).collect()
+    table.axes.iter().map(|axis| value(row, axis).unwrap_or(NONE).to_owned()).collect()
 }
 
 /// The value of an axis in a row.
@@ -60,8 +60,8 @@ pub(super) fn value<'a>(row: &'a TableRow, axis: &str) -> Option<&'a str> {
     row.values.iter().find(|(key, _)| key == axis).map(|(_, value)| value.as_str())
 }
 
-pub(super) fn has_scores(made: &CampaignTable) -> bool {
-    made.rows.iter().any(|row| row.accuracy.is_some())
+pub(super) fn has_scores(table: &CampaignTable) -> bool {
+    table.rows.iter().any(|row| row.accuracy.is_some())
 }
 
 pub(super) fn score_text(score: &TableScore) -> String {
@@ -88,13 +88,13 @@ fn short(reason: &str) -> String {
 }
 
 /// The table as Markdown, with links to the reports of the runs from a file in the folder of the campaign.
-pub(crate) fn markdown(made: &CampaignTable, out: &Path) -> String {
-    let mut table = plain(made);
-    table.heads.push("runs".to_owned());
-    let links = made.rows.iter().map(|row| reports(row, out).iter().map(|it| it.link()).collect::<Vec<_>>().join(" "));
+pub(crate) fn markdown(table: &CampaignTable, out: &Path) -> String {
+    let mut plain_table = plain(table);
+    plain_table.heads.push("runs".to_owned());
+    let links = table.rows.iter().map(|row| reports(row, out).iter().map(|it| it.link()).collect::<Vec<_>>().join(" "));
     // Links are markup, and put behind the cells that are none.
     let mut links = links;
-    let markdown = table_with(&table, &mut links);
+    let markdown = table_with(&plain_table, &mut links);
     format!("{markdown}\nUnverified: no official MLPerf results.\n")
 }
 
@@ -104,7 +104,7 @@ fn table_with(table: &Table, last: &mut dyn Iterator<Item = String>) -> String {
         let cells: Vec<String> = cells.iter().map(|cell| in_markdown(cell)).collect();
         format!("| {} | {end} |\n", cells.join(" | "))
     };
-    let (head, heads) = table.heads.split_last().map_or(("", &[][..]), |(last, rest)| (last.as_str(), rest));
+    let (head, heads) = table.heads.split_last().map_or(("", &[][..]), |(last, others)| (last.as_str(), others));
     let mut text = line(heads, head);
     text.push_str(&format!("|{}\n", "---|".repeat(table.heads.len())));
     text.extend(table.rows.iter().map(|row| line(row, &last.next().unwrap_or_default())));
@@ -139,23 +139,23 @@ pub(super) fn reports(row: &TableRow, out: &Path) -> Vec<Report> {
 }
 
 /// The table as CSV: a number in each column, and nothing left out.
-pub(crate) fn csv(made: &CampaignTable) -> String {
+pub(crate) fn csv(table: &CampaignTable) -> String {
     let mut heads = vec![CELL.to_owned()];
-    heads.extend(made.axes.iter().cloned());
+    heads.extend(table.axes.iter().cloned());
     heads.extend(["verdict", "accuracy", "accuracy_passed", "planned", "runs"].map(str::to_owned));
-    for column in &made.columns {
+    for column in &table.columns {
         heads.extend(numbers(column));
     }
     heads.extend(["reasons", "folders"].map(str::to_owned));
     let row = |row: &TableRow| {
         let number = |number: Option<f64>| number.map_or_else(String::new, |number| number.to_string());
         let mut cells = vec![row.cell.clone()];
-        cells.extend(made.axes.iter().map(|axis| value(row, axis).unwrap_or_default().to_owned()));
+        cells.extend(table.axes.iter().map(|axis| value(row, axis).unwrap_or_default().to_owned()));
         cells.push(row.verdict.clone());
         cells.push(number(row.accuracy.as_ref().map(|score| score.value)));
         cells.push(row.accuracy.as_ref().map_or_else(String::new, |score| score.passed.to_string()));
         cells.extend([row.planned.to_string(), row.folders.len().to_string()]);
-        for column in &made.columns {
+        for column in &table.columns {
             let quantity = row.quantity(&column.name);
             cells.push(number(quantity.map(|quantity| quantity.median)));
             cells.push(number(quantity.and_then(|quantity| quantity.spread_percent)));
@@ -163,29 +163,29 @@ pub(crate) fn csv(made: &CampaignTable) -> String {
         cells.extend([row.reasons.join("; "), row.folders.join(" ")]);
         cells
     };
-    Table { heads, rows: made.rows.iter().map(row).collect() }.csv()
+    Table { heads, rows: table.rows.iter().map(row).collect() }.csv()
 }
 
 /// Writes axes, verdict, score and quantities as Parquet, null where something is not known.
 ///
 /// # Errors
 /// `out` cannot be written to.
-pub(crate) fn parquet(made: &CampaignTable, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn parquet(table: &CampaignTable, out: &mut dyn Write) -> io::Result<()> {
     let mut columns = vec![Column::always(CELL, Kind::Text)];
-    columns.extend(made.axes.iter().map(|axis| Column::new(axis, Kind::Text)));
+    columns.extend(table.axes.iter().map(|axis| Column::new(axis, Kind::Text)));
     columns.extend([Column::always("verdict", Kind::Text), Column::new("accuracy", Kind::Real)]);
     columns.extend(["planned", "runs"].map(|name| Column::always(name, Kind::Number)));
-    for column in &made.columns {
+    for column in &table.columns {
         columns.extend(numbers(column).iter().map(|name| Column::new(name, Kind::Real)));
     }
     let mut file = Parquet::begin("cells", columns, out)?;
-    for row in &made.rows {
+    for row in &table.rows {
         let mut cells = vec![Cell::Text(Some(&row.cell))];
-        cells.extend(made.axes.iter().map(|axis| Cell::Text(value(row, axis))));
+        cells.extend(table.axes.iter().map(|axis| Cell::Text(value(row, axis))));
         cells.push(Cell::Text(Some(&row.verdict)));
         cells.push(Cell::Real(row.accuracy.as_ref().map(|score| score.value)));
         cells.extend([row.planned, row.folders.len()].map(|count| Cell::Number(Some(count as u64))));
-        for column in &made.columns {
+        for column in &table.columns {
             let quantity = row.quantity(&column.name);
             cells.push(Cell::Real(quantity.map(|quantity| quantity.median)));
             cells.push(Cell::Real(quantity.and_then(|quantity| quantity.spread_percent)));
@@ -262,8 +262,8 @@ mod tests {
 
     #[test]
     fn every_form_has_the_same_rows() {
-        let made = example();
-        let text = text(&made);
+        let table = example();
+        let text = text(&table);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 1 + 4 + 1 + 1, "{text}");
         assert!(
@@ -271,7 +271,7 @@ mod tests {
             "{text}"
         );
         assert_eq!(lines[5], "transport=tcp+target_qps=200: a node is gone");
-        let csv = csv(&made);
+        let csv = csv(&table);
         assert!(
             csv.starts_with("cell,transport,settings.target_qps,verdict,accuracy,accuracy_passed,planned,runs,"),
             "{csv}"
@@ -280,9 +280,9 @@ mod tests {
         assert!(csv.lines().nth(1).unwrap().starts_with(first), "{csv}");
         assert!(csv.lines().last().unwrap().ends_with(",failed,,,1,0,,,,,a node is gone,"), "{csv}");
         let mut file = Vec::new();
-        parquet(&made, &mut file).unwrap();
+        parquet(&table, &mut file).unwrap();
         assert!(file.starts_with(b"PAR1") && file.ends_with(b"PAR1") && file.len() > 1000, "{}", file.len());
-        let markdown = markdown(&made, Path::new("/none"));
+        let markdown = markdown(&table, Path::new("/none"));
         assert!(
             markdown.contains(
                 "| tcp | 100 | VALID | - | 101.00/s | 1.0ms | [1](transport=tcp+target_qps=100/1/result.txt) |"

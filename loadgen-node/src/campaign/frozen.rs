@@ -20,16 +20,16 @@ impl Campaign {
         self.check_nodes().or_exit(Exit::Usage)?;
         // Repeats take as long as each other, and say the same.
         let once = lon_shell::log::once();
-        let mut known: Vec<(&str, bool, f64)> = Vec::new();
+        let mut predictions: Vec<(&str, bool, f64)> = Vec::new();
         let mut plan = self.without_predictions();
         for (job, planned) in self.jobs().iter().zip(&mut plan.runs) {
             let (cell, is_accuracy) = (job.cell.name.as_str(), job.repeat.is_none());
-            let same = known.iter().find(|(other, accuracy, _)| *other == cell && *accuracy == is_accuracy);
+            let same = predictions.iter().find(|(other, accuracy, _)| *other == cell && *accuracy == is_accuracy);
             planned.duration_s = match same {
                 Some((_, _, duration_s)) => *duration_s,
                 None => job.predicted_s()?,
             };
-            known.push((cell, is_accuracy, planned.duration_s));
+            predictions.push((cell, is_accuracy, planned.duration_s));
         }
         drop(once);
         Ok(plan)
@@ -83,9 +83,9 @@ pub(crate) fn read(out: &Path) -> Result<Option<CampaignPlan>> {
     if path.symlink_metadata().is_err() {
         return Ok(None);
     }
-    let shown = || path.display().to_string();
-    let text = files::text(&path, Limit::DOCUMENT).with_context(shown)?;
-    let plan: CampaignPlan = serde_json::from_str(&text).with_context(shown)?;
+    let path_text = || path.display().to_string();
+    let text = files::text(&path, Limit::DOCUMENT).with_context(path_text)?;
+    let plan: CampaignPlan = serde_json::from_str(&text).with_context(path_text)?;
     Ok(Some(plan))
 }
 
@@ -112,15 +112,15 @@ mod tests {
     #[test]
     fn a_plan_that_was_begun_stays_as_it_is() {
         let folder = tempfile::tempdir().unwrap();
-        let begun = campaign(folder.path(), "[\"grpc\", \"tcp\"]");
-        assert_eq!(begun.frozen().unwrap(), None);
-        let mut plan = begun.without_predictions();
+        let first_campaign = campaign(folder.path(), "[\"grpc\", \"tcp\"]");
+        assert_eq!(first_campaign.frozen().unwrap(), None);
+        let mut plan = first_campaign.without_predictions();
         plan.runs[0].duration_s = 5.0;
-        begun.freeze(&plan).unwrap();
-        assert_eq!(begun.frozen().unwrap(), Some(plan));
-        let told = campaign(folder.path(), "[\"grpc\", \"quic\"]").frozen().unwrap_err().to_string();
-        assert!(told.contains("first difference: transport=quic"), "{told}");
-        let told = campaign(folder.path(), "[\"tcp\", \"grpc\"]").frozen().unwrap_err().to_string();
-        assert!(told.contains("the order of the runs"), "{told}");
+        first_campaign.freeze(&plan).unwrap();
+        assert_eq!(first_campaign.frozen().unwrap(), Some(plan));
+        let message = campaign(folder.path(), "[\"grpc\", \"quic\"]").frozen().unwrap_err().to_string();
+        assert!(message.contains("first difference: transport=quic"), "{message}");
+        let message = campaign(folder.path(), "[\"tcp\", \"grpc\"]").frozen().unwrap_err().to_string();
+        assert!(message.contains("the order of the runs"), "{message}");
     }
 }

@@ -21,19 +21,19 @@ impl Campaign {
         let count = self.cells.len();
         let of_cell = |cell: usize| std::iter::repeat_n(cell, self.repeats as usize);
         let cells: Vec<usize> = match self.order {
-            Order::Written => (0..count).flat_map(of_cell).collect(),
+            Order::ByCell => (0..count).flat_map(of_cell).collect(),
             Order::Interleaved => (0..self.repeats).flat_map(|_| 0..count).collect(),
             Order::Random(seed) => order::shuffled((0..count).flat_map(of_cell).collect(), seed),
         };
-        let mut made = vec![0; count];
+        let mut counts = vec![0; count];
         let mut jobs = Vec::new();
         for at in cells {
             let job = |repeat| Job { campaign: self, cell: &self.cells[at], repeat };
-            if made[at] == 0 && self.has_accuracy {
+            if counts[at] == 0 && self.has_accuracy {
                 jobs.push(job(None));
             }
-            made[at] += 1;
-            jobs.push(job(Some(made[at])));
+            counts[at] += 1;
+            jobs.push(job(Some(counts[at])));
         }
         jobs
     }
@@ -56,7 +56,7 @@ impl<'a> Job<'a> {
     }
 
     /// A file beside the run folder with this end of its name.
-    pub(crate) fn beside(&self, end: &str) -> PathBuf {
+    pub(crate) fn side_file(&self, end: &str) -> PathBuf {
         self.campaign.out.join(format!("{}.{end}", self.place()))
     }
 

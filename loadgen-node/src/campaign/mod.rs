@@ -12,7 +12,7 @@
 //! | `checked` | the whole file, checked, with its cells |
 //! | `order` | the order of the runs |
 //! | `jobs` | the runs of the cells, in their order |
-//! | `words` | the command of a run, checked as it would be when it is typed |
+//! | `job_command` | the command of a run, checked as it would be when it is typed |
 //! | `frozen` | the plan that is kept in the folder of the campaign |
 //! | `record` | what came of a run; whether it has to be made |
 //! | `rows` | the table: a row for each cell, from the files of its runs |
@@ -39,6 +39,7 @@ mod file;
 pub(crate) mod forms;
 pub(crate) mod frozen;
 pub(crate) mod import;
+pub(crate) mod job_command;
 pub(crate) mod jobs;
 mod name;
 mod order;
@@ -48,4 +49,3 @@ pub(crate) mod record;
 pub(crate) mod render;
 pub(crate) mod rows;
 pub(crate) mod template;
-pub(crate) mod words;

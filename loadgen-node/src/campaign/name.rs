@@ -50,7 +50,7 @@ fn plain(case: Option<&str>, varied: &[(Key, Value)]) -> String {
 fn file_name(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let name: String = text.chars().map(|c| if is_plain(c) { c } else { '-' }).collect();
-    name.strip_prefix('.').map_or(name.clone(), |rest| format!("-{rest}"))
+    name.strip_prefix('.').map_or(name.clone(), |end| format!("-{end}"))
 }
 
 #[cfg(test)]

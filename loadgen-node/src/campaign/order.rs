@@ -6,7 +6,7 @@ use rand_mt::Mt64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     /// All repeats of a cell, then the next cell.
-    Written,
+    ByCell,
     /// A repeat of each cell, then the next repeat: a drift of the machines meets all cells alike.
     Interleaved,
     /// A random order with this seed.

@@ -30,17 +30,17 @@ pub(super) fn numbers(text: &str) -> Result<Option<Vec<Value>>> {
         true => ensure!(by > 1.0 && low > 0.0, "'{text}': a factor is above 1, and the first number above 0"),
         false => ensure!(by > 0.0, "'{text}': a step is above 0"),
     }
-    let mut found = Vec::new();
+    let mut values = Vec::new();
     for at in 0.. {
         let next = if is_product { low * by.powi(at) } else { low + by * f64::from(at) };
         let room = NEARLY * if is_product { next } else { by };
         if next > high + room {
             break;
         }
-        found.push(value(next));
-        ensure!(found.len() <= MOST, "'{text}' has more than {MOST} numbers");
+        values.push(value(next));
+        ensure!(values.len() <= MOST, "'{text}' has more than {MOST} numbers");
     }
-    Ok(Some(found))
+    Ok(Some(values))
 }
 
 /// A whole number is written without a point, as it is typed.
@@ -82,8 +82,8 @@ mod tests {
             ("1..8 +0", "above 0"),
             ("1..9000 +1", "more than 1000"),
         ] {
-            let told = numbers(text).unwrap_err().to_string();
-            assert!(told.contains(why), "{told}");
+            let message = numbers(text).unwrap_err().to_string();
+            assert!(message.contains(why), "{message}");
         }
     }
 }

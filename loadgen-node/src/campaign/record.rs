@@ -41,9 +41,9 @@ pub(crate) fn state(out: &Path, folder: &str) -> Result<State> {
     if file.symlink_metadata().is_err() {
         return Ok(if is_there { State::Unfinished } else { State::Missing });
     }
-    let shown = || file.display().to_string();
-    let text = files::text(&file, Limit::DOCUMENT).with_context(shown)?;
-    let run: CampaignRun = serde_json::from_str(&text).with_context(shown)?;
+    let path_text = || file.display().to_string();
+    let text = files::text(&file, Limit::DOCUMENT).with_context(path_text)?;
+    let run: CampaignRun = serde_json::from_str(&text).with_context(path_text)?;
     let sum = sum_of(&place.join(result_file(&place))).ok();
     match run.result_sha256.is_none() || run.result_sha256 == sum {
         true => Ok(State::Ended(Box::new(run))),
@@ -123,7 +123,7 @@ fn bare(planned: &PlannedRun, ended: &Ended) -> CampaignRun {
 /// # Errors
 /// It cannot be written.
 pub(crate) fn keep(job: &Job<'_>, run: &CampaignRun) -> Result<()> {
-    let path = job.beside(END);
+    let path = job.side_file(END);
     let above = path.parent().unwrap_or(Path::new("."));
     // A run whose nodes do not start has left nothing yet.
     std::fs::create_dir_all(above).with_context(|| format!("cannot make {}", above.display()))?;
@@ -136,11 +136,11 @@ impl CampaignRun {
         let is_met = self.outcome == RunOutcome::Result && self.result == Some(Validity::Valid);
         let is_accuracy = self.kind == RunKind::Accuracy;
         let why = self.reason.as_deref().unwrap_or("it does not say why");
-        let told = match self.outcome {
+        let fault = match self.outcome {
             RunOutcome::Result => "the accuracy run does not meet its target",
             RunOutcome::Failed | RunOutcome::Skipped => "the accuracy run ended without a result",
         };
-        (is_accuracy && !is_met).then(|| format!("{told}: {why}"))
+        (is_accuracy && !is_met).then(|| format!("{fault}: {why}"))
     }
 }
 

@@ -59,7 +59,7 @@ pub(crate) fn table(out: &Path, plan: &CampaignPlan, columns: &Columns) -> Resul
     let rows = plan.cells.iter().map(|cell| rows(out, plan, cell, &columns.metrics)).collect::<Result<Vec<_>>>()?;
     let rows: Vec<TableRow> = rows.into_iter().flatten().collect();
     let has_value = |metric: &&&Metric| rows.iter().any(|row| row.quantity(metric.name).is_some());
-    let shown = columns.metrics.iter().filter(|metric| !columns.is_usual || has_value(metric));
+    let metrics = columns.metrics.iter().filter(|metric| !columns.is_usual || has_value(metric));
     let column = |metric: &&Metric| TableColumn {
         name: metric.name.to_owned(),
         about: metric.about.to_owned(),
@@ -67,7 +67,7 @@ pub(crate) fn table(out: &Path, plan: &CampaignPlan, columns: &Columns) -> Resul
     };
     let has_tenants = rows.iter().any(|row| row.values.iter().any(|(axis, _)| axis == TENANT));
     let axes = plan.axes.iter().cloned().chain(has_tenants.then(|| TENANT.to_owned())).collect();
-    Ok(CampaignTable { schema: SCHEMA, axes, columns: shown.map(column).collect(), rows })
+    Ok(CampaignTable { schema: SCHEMA, axes, columns: metrics.map(column).collect(), rows })
 }
 
 /// The row of a cell, or one for each tenant where its runs are mixes.
@@ -94,8 +94,8 @@ fn rows(out: &Path, plan: &CampaignPlan, cell: &PlannedCell, metrics: &[&Metric]
     let runs = runs.into_iter().map(|run| row_runs(out, run)).collect::<Result<Vec<_>>>()?;
     let runs: Vec<RowRun> = runs.into_iter().flatten().collect();
     let mut tenants: Vec<&String> = runs.iter().filter_map(|run| run.tenant.as_ref()).collect();
-    let mut known = BTreeSet::new();
-    tenants.retain(|name| known.insert(*name));
+    let mut names = BTreeSet::new();
+    tenants.retain(|name| names.insert(*name));
     if tenants.is_empty() {
         return Ok(vec![row(out, whole, &runs.iter().collect::<Vec<_>>(), metrics)?]);
     }
@@ -226,8 +226,8 @@ mod tests {
         let named = |names: &[&str]| Columns::named(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
         assert_eq!(named(&["p99", "sent"]).unwrap().metrics.len(), 2);
         assert!(named(&[]).unwrap().is_usual);
-        let told = named(&["p98"]).err().unwrap().to_string();
-        assert!(told.contains("there is no 'p98'; there are metric_rate, "), "{told}");
+        let message = named(&["p98"]).err().unwrap().to_string();
+        assert!(message.contains("there is no 'p98'; there are metric_rate, "), "{message}");
     }
 
     #[test]

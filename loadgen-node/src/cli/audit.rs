@@ -93,7 +93,9 @@ impl AuditArgs {
             ("--min-output-tokens", self.min_output_tokens.is_some(), &[Test09]),
             ("--max-output-tokens", self.max_output_tokens.is_some(), &[Test09]),
         ];
-        if let Some((flag, _, tests)) = flags.iter().find(|(_, given, tests)| *given && !tests.contains(&self.name)) {
+        if let Some((flag, _, tests)) =
+            flags.iter().find(|(_, is_given, tests)| *is_given && !tests.contains(&self.name))
+        {
             let names: Vec<&str> = tests.iter().map(|test| test.name()).collect();
             return Err(format!("{flag} is not of {}, but of {}", self.name, names.join(", ")));
         }
@@ -119,8 +121,8 @@ mod tests {
     }
 
     fn checked(line: &str) -> Result<(), String> {
-        let words = std::iter::once("audit").chain(line.split(' '));
-        Line::try_parse_from(words).map_err(|error| error.to_string())?.audit.check()
+        let arguments = std::iter::once("audit").chain(line.split(' '));
+        Line::try_parse_from(arguments).map_err(|error| error.to_string())?.audit.check()
     }
 
     #[test]
@@ -146,7 +148,7 @@ mod tests {
             "TEST08 --test a --reference b --eos-token-id 2",
             "TEST01 --test a --reference b --min-output-tokens 1 --max-output-tokens 2",
         ] {
-            assert!(checked(line).is_err_and(|told| told.contains("but of TEST")), "{line}");
+            assert!(checked(line).is_err_and(|message| message.contains("but of TEST")), "{line}");
         }
         assert_eq!(checked("TEST01 --test a --reference b --accuracy-run c --dtype byte --unixmode"), Ok(()));
         assert_eq!(checked("TEST06 --test a --dtype int64 --eos-token-id 2"), Ok(()));

@@ -18,7 +18,7 @@ use loadgen::settings::Scenario;
 use lon_world::pace::PacingSpec;
 
 /// The work that a call of `run` asks for.
-pub(crate) enum Asked {
+pub(crate) enum RunRequest {
     /// `--compression auto`: advice on codecs, and no run.
     Advice(AdviceSpec),
     /// A test, and the run folder where one is named.
@@ -41,7 +41,7 @@ impl RunArgs {
 
     /// Returns the work that the flags ask for. Names are resolved and small files are read; datasets and config files
     /// are not opened yet.
-    pub(crate) fn check(&self) -> Outcome<Asked> {
+    pub(crate) fn check(&self) -> Outcome<RunRequest> {
         let (Some(benchmark), Some(scenario)) = (&self.benchmark, self.scenario) else {
             let reason = "--mix has several tests, and one is wanted here: give --benchmark and --scenario";
             return Err(anyhow!(reason)).or_exit(Exit::Usage);
@@ -50,11 +50,11 @@ impl RunArgs {
         match self.codecs.compression {
             Compression::Codec(samples) => {
                 let spec = Box::new(self.spec(benchmark, scenario, samples)?);
-                Ok(Asked::Test { spec, out: self.out.clone() })
+                Ok(RunRequest::Test { spec, out: self.out.clone() })
             }
             Compression::Auto => {
                 let rules = self.test.files.rules.unwrap_or_else(Rules::newest);
-                Ok(Asked::Advice(AdviceSpec { benchmark, data: self.test.data(), rules }))
+                Ok(RunRequest::Advice(AdviceSpec { benchmark, data: self.test.data(), rules }))
             }
         }
     }
@@ -113,28 +113,28 @@ pub(crate) fn this_call<A: Args>() -> Call {
 
 /// The words of this process that hold for every tenant of a mix: all but the file of the mix, and the outputs of the
 /// whole run.
-pub(crate) fn words_of_tenants() -> Vec<String> {
-    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
-    without_outputs(words)
+pub(crate) fn tenant_arguments() -> Vec<String> {
+    let arguments = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    without_outputs(arguments)
 }
 
 /// Flags of the whole run with a value.
 const OUTPUTS: [&str; 5] = ["--mix", "--out", "--results", "--format", "--ui"];
 
 /// Words of `run` that hold for every tenant of a mix.
-pub(crate) fn without_outputs(words: impl Iterator<Item = String>) -> Vec<String> {
-    let mut left = Vec::new();
-    let mut words = words.filter(|word| word != "--json");
-    while let Some(word) = words.next() {
+pub(crate) fn without_outputs(arguments: impl Iterator<Item = String>) -> Vec<String> {
+    let mut others = Vec::new();
+    let mut arguments = arguments.filter(|word| word != "--json");
+    while let Some(word) = arguments.next() {
         let is_output =
-            |flag: &&&str| word.strip_prefix(**flag).is_some_and(|rest| rest.is_empty() || rest.starts_with('='));
+            |flag: &&&str| word.strip_prefix(**flag).is_some_and(|end| end.is_empty() || end.starts_with('='));
         match OUTPUTS.iter().find(is_output) {
-            Some(flag) if word == *flag => drop(words.next()),
+            Some(flag) if word == *flag => drop(arguments.next()),
             Some(_) => {}
-            None => left.push(word),
+            None => others.push(word),
         }
     }
-    left
+    others
 }
 
 #[cfg(test)]
@@ -143,8 +143,9 @@ mod tests {
 
     #[test]
     fn tenants_have_the_words_that_are_no_outputs() {
-        let words = ["run", "--mix", "m.toml", "--sut", "a:1", "--out=x", "--json", "--mixed-nodes", "--ui", "none"];
-        let left = without_outputs(words.into_iter().map(str::to_owned));
-        assert_eq!(left, ["run", "--sut", "a:1", "--mixed-nodes"]);
+        let arguments =
+            ["run", "--mix", "m.toml", "--sut", "a:1", "--out=x", "--json", "--mixed-nodes", "--ui", "none"];
+        let others = without_outputs(arguments.into_iter().map(str::to_owned));
+        assert_eq!(others, ["run", "--sut", "a:1", "--mixed-nodes"]);
     }
 }

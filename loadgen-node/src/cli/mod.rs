@@ -3,7 +3,7 @@
 //! - `run`, `shared`, `nodes`, `metrics`, `probe`, `fleet`, `audit`, `dataset`, `submission`, `campaign`, `benchmark`,
 //!   `others`: the flags of each command;
 //!   `format`: in which form a table is printed; `parse`: values of flags; `help`: texts after the flags; `headings`:
-//!   under which help lists the flags; `tip`: what is said of flags that are none;
+//!   under which help lists the flags; `flag_tip`: what is said of flags that are none;
 //! - `checked`: from the flags of `run` to what is asked for; `object`: the same from a JSON object.
 
 #![allow(
@@ -22,8 +22,9 @@ use lon_shell::version::described;
 pub(crate) use self::audit::AuditArgs;
 pub(crate) use self::benchmark::{BenchmarkArgs, BenchmarkCommand, BenchmarkInitArgs};
 pub(crate) use self::campaign::{CampaignArgs, CampaignCommand, CampaignRunArgs, Scheduler, TableArgs};
-pub(crate) use self::checked::{AdviceSpec, Asked, this_call, without_outputs, words_of_tenants};
+pub(crate) use self::checked::{AdviceSpec, RunRequest, tenant_arguments, this_call, without_outputs};
 pub(crate) use self::dataset::{DatasetArgs, DatasetCommand, VerifyArgs};
+pub(crate) use self::flag_tip::{is_setting, with_tip};
 pub(crate) use self::fleet::{FleetArgs, FleetCommand, FleetNodes, FleetOn};
 pub(crate) use self::format::Format;
 pub(crate) use self::nodes::{DialArgs, KserveArgs, USUAL_TRANSPORT};
@@ -32,17 +33,17 @@ pub(crate) use self::others::{
     ReplayArgs, ReportArgs, SchemaArgs, ShowArgs, TraceArgs,
 };
 pub(crate) use self::parse::with_dashes;
-pub(crate) use self::probe::{ProbeArgs, ProbeAsked, ProbeTransportArg};
+pub(crate) use self::probe::{ProbeArgs, ProbeRequest, ProbeTransportArg};
 pub(crate) use self::run::{DemoArgs, DivisionArg, RunArgs, run_flags};
 pub(crate) use self::shared::{Compression, TestArgs};
 pub(crate) use self::submission::{InitArgs, SubmissionArgs, SubmissionCommand};
-pub(crate) use self::tip::{is_setting, with_tip};
 
 mod audit;
 mod benchmark;
 mod campaign;
 mod checked;
 mod dataset;
+mod flag_tip;
 mod fleet;
 mod format;
 mod headings;
@@ -56,7 +57,6 @@ mod probe;
 mod run;
 mod shared;
 mod submission;
-mod tip;
 
 /// The features that this build has beyond those of every build.
 const FEATURES: [&str; 1] = [if cfg!(feature = "demo") { "demo" } else { "no demo" }];

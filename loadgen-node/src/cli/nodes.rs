@@ -32,12 +32,12 @@ pub(crate) struct DialArgs {
     #[arg(long, alias = "sut-server", value_name = "NODES", env = "LON_SUT", help_heading = NODES)]
     pub(crate) sut: String,
     #[command(flatten)]
-    pub(crate) way: WayArgs,
+    pub(crate) connection: ConnectionArgs,
 }
 
-/// The way to the nodes: transport, security and time to wait.
+/// The connection to the nodes: transport, security and time to wait.
 #[derive(Args, Debug, Clone)]
-pub(crate) struct WayArgs {
+pub(crate) struct ConnectionArgs {
     /// The transport of queries.
     #[arg(long, value_enum, default_value_t = TransportArg::Grpc, env = "LON_TRANSPORT", help_heading = NETWORK)]
     pub(crate) transport: TransportArg,
@@ -119,37 +119,37 @@ impl From<TransportArg> for Transport {
 impl DialArgs {
     /// Returns the kind of nodes that the transport reaches, with its properties.
     pub(crate) fn kind(&self) -> PeerKind {
-        Transport::from(self.way.transport).peer_kind()
+        Transport::from(self.connection.transport).peer_kind()
     }
 
     /// The nodes and how they are reached, checked. Files and names in `--sut` are read and resolved here.
     pub(crate) fn target(&self, kserve: &KserveArgs) -> Outcome<Target> {
         let peers = self.peers(kserve).context("--sut").or_exit(Exit::Usage)?;
-        let SecurityArgs { tls_ca, tls_cert, tls_key, insecure, allow_open_key_files, .. } = &self.way.security;
+        let SecurityArgs { tls_ca, tls_cert, tls_key, insecure, allow_open_key_files, .. } = &self.connection.security;
         let files = lon_shell::tls::files(tls_ca.as_ref(), tls_cert.as_ref(), tls_key.as_ref(), *allow_open_key_files);
         let tls = lon_shell::tls::client(&files).or_exit(Exit::Usage)?;
         let token = self.token().or_exit(Exit::Usage)?;
-        let (inputs, wait_ready, written) = (kserve.inputs.clone(), self.way.wait_ready, self.sut.clone());
-        let model = kserve.model.clone().filter(|_| self.way.transport != TransportArg::Kserve);
+        let (inputs, wait_ready, written) = (kserve.inputs.clone(), self.connection.wait_ready, self.sut.clone());
+        let model = kserve.model.clone().filter(|_| self.connection.transport != TransportArg::Kserve);
         Ok(Target { peers, model, inputs, tls, token, allows_plain_text: *insecure, wait_ready, written })
     }
 
     /// Returns the token for nodes that want one.
     fn token(&self) -> anyhow::Result<Option<Token>> {
-        let Some(file) = &self.way.security.token_file else { return Ok(None) };
-        if self.way.transport == TransportArg::Kserve {
+        let Some(file) = &self.connection.security.token_file else { return Ok(None) };
+        if self.connection.transport == TransportArg::Kserve {
             bail!("--token-file is for SUT nodes, not for --transport kserve");
         }
-        Ok(Some(Token::read(file, self.way.security.allow_open_key_files)?))
+        Ok(Some(Token::read(file, self.connection.security.allow_open_key_files)?))
     }
 
     /// With transport kserve nodes have names (`NAME=host:port`), and there is a model. Other transports want neither.
     fn peers(&self, kserve: &KserveArgs) -> anyhow::Result<Peers> {
-        if self.way.transport != TransportArg::Kserve {
+        if self.connection.transport != TransportArg::Kserve {
             if !kserve.inputs.is_empty() {
                 bail!("--kserve-inputs is for --transport kserve");
             }
-            return Ok(Peers::sut_nodes(targets::parse(&self.sut)?, self.way.transport.into()));
+            return Ok(Peers::sut_nodes(targets::parse(&self.sut)?, self.connection.transport.into()));
         }
         let model = kserve.model.clone().filter(|model| !model.is_empty());
         let needs = "--transport kserve needs --model NAME: the name that the server knows it by";
@@ -160,7 +160,7 @@ impl DialArgs {
     }
 }
 
-impl WayArgs {
+impl ConnectionArgs {
     /// The flags that were given, each with its value.
     pub(crate) fn typed(&self) -> Vec<(&'static str, Value)> {
         let SecurityArgs { tls_ca, tls_cert, tls_key, insecure, token_file, allow_open_key_files } = &self.security;

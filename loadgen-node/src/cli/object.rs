@@ -12,7 +12,7 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::checked::Asked;
+use super::checked::RunRequest;
 use super::run::RunArgs;
 use super::shared::{CodecArgs, Compression, TestArgs};
 use crate::exit::{Exit, OrExit as _, Outcome};
@@ -88,9 +88,9 @@ pub fn test_of(text: &str) -> Outcome<(TestSpec, Option<PathBuf>)> {
     }
     let RunObject { run } = parsed(&object).or_exit(Exit::Usage)?;
     match run.check()? {
-        Asked::Advice(_) => Err(anyhow!("'compression': auto is advice and no run; loadgen-node run gives it")),
+        RunRequest::Advice(_) => Err(anyhow!("'compression': auto is advice and no run; loadgen-node run gives it")),
         // The other engine decides if the result can become VALID.
-        Asked::Test { spec, out } => Ok((TestSpec { anyway: true, ..*spec }, out)),
+        RunRequest::Test { spec, out } => Ok((TestSpec { anyway: true, ..*spec }, out)),
     }
     .or_exit(Exit::Usage)
 }
@@ -195,8 +195,8 @@ fn unknown(key: &str, flags: &[&Arg]) -> String {
 /// Returns the fault in an error, without the form of the flag on the command line.
 fn one_line(error: &clap::Error) -> String {
     let text = error.render().to_string();
-    let said = text.split("\n\nUsage").next().unwrap_or(&text).trim_start_matches("error: ");
-    said.split_whitespace().collect::<Vec<_>>().join(" ")
+    let fault = text.split("\n\nUsage").next().unwrap_or(&text).trim_start_matches("error: ");
+    fault.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        for (more, said) in [
+        for (more, part) in [
             (r#", "suts": "x""#, "'suts' is no option; did you mean 'sut'?"),
             (r#", "max-lag": "1ms""#, "'max-lag' is about the engine of loadgen-node"),
             (r#", "within": "latency=1s""#, "'within' is about the engine of loadgen-node"),
@@ -235,24 +235,24 @@ mod tests {
             (r#", "help": true"#, "'help' is no option"),
         ] {
             let error = refused(more);
-            assert!(error.contains(said), "{more}: {error}");
+            assert!(error.contains(part), "{more}: {error}");
         }
         let twice = format!(r#"{{{NODE}, "scenario": "Offline"}}"#);
-        for (text, said) in [
+        for (text, part) in [
             (&*twice, "'scenario' is there twice"),
             ("[]", "no JSON object"),
             ("{", "no JSON: "),
             ("{}", "--sut <NODES>"),
         ] {
             let error = test_of(text).map(|_| ()).unwrap_err().one_line();
-            assert!(error.contains(said), "{text}: {error}");
+            assert!(error.contains(part), "{text}: {error}");
         }
     }
 
     #[test]
     fn samples_need_a_benchmark_alone() {
-        let asked = data_of(r#"{"benchmark": "digits", "compression": "zstd"}"#).unwrap();
-        assert_eq!((asked.benchmark.name, asked.codecs.samples.name()), ("digits", "zstd"));
+        let options = data_of(r#"{"benchmark": "digits", "compression": "zstd"}"#).unwrap();
+        assert_eq!((options.benchmark.name, options.codecs.samples.name()), ("digits", "zstd"));
         assert!(
             data_of(r#"{"benchmark": "digits", "sut": "x"}"#).map(|_| ()).unwrap_err().one_line().contains("'sut'")
         );

@@ -308,8 +308,8 @@ mod tests {
             "probe --sut a:1 --watch 1s --matrix-at-once 2",
             "probe --link-rate 25G --matrix-at-once 2",
         ] {
-            let words = ["loadgen-node"].into_iter().chain(line.split(' '));
-            let refused = Cli::try_parse_from(words).map(|_| ()).unwrap_err();
+            let arguments = ["loadgen-node"].into_iter().chain(line.split(' '));
+            let refused = Cli::try_parse_from(arguments).map(|_| ()).unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::ArgumentConflict, "{line}: {refused}");
         }
     }

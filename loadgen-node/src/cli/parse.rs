@@ -15,9 +15,9 @@ use loadgen::v05;
 const INTERACTIVE: &str = " (it is Server with the settings of --benchmark NAME-interactive)";
 
 pub(super) fn scenario(text: &str) -> Result<Scenario, UnknownName> {
-    let found = named("scenario", text, &Scenario::ALL.map(Scenario::name)).map(|index| Scenario::ALL[index]);
+    let scenario = named("scenario", text, &Scenario::ALL.map(Scenario::name)).map(|index| Scenario::ALL[index]);
     // A scenario of the rules from round v5.1 on, and none of LoadGen's.
-    found.map_err(|unknown| match text.eq_ignore_ascii_case("interactive") {
+    scenario.map_err(|unknown| match text.eq_ignore_ascii_case("interactive") {
         true => UnknownName { hint: INTERACTIVE.to_owned(), ..unknown },
         false => unknown,
     })
@@ -44,10 +44,16 @@ pub(super) fn assignment(text: &str) -> Result<Assignment, AssignmentError> {
                 Some((scenario, key)) => (Scenario::from_name(scenario.trim()), key.trim()),
                 None => (None, name.trim()),
             };
-            let wanted = Scenario::ALL.into_iter().filter(|known| scenario.is_none_or(|only| only == *known));
-            let mut known = wanted.filter_map(|known| v05::scenario::Scenario::from_name(known.name()));
+            let scenarios =
+                Scenario::ALL.into_iter().filter(|candidate| scenario.is_none_or(|only| only == *candidate));
+            let mut v05_scenarios =
+                scenarios.filter_map(|candidate| v05::scenario::Scenario::from_name(candidate.name()));
             let assignment = Assignment { scenario, key: key.to_owned(), value: value.trim().to_owned() };
-            if known.any(|known| v05::conf::field(key, known).is_some()) { Ok(assignment) } else { Err(error) }
+            if v05_scenarios.any(|candidate| v05::conf::field(key, candidate).is_some()) {
+                Ok(assignment)
+            } else {
+                Err(error)
+            }
         }
         _ => Err(error),
     })
@@ -59,8 +65,8 @@ pub(super) fn integers(text: &str) -> Result<IntegerRule, UnknownName> {
 
 /// A duration, by the grammar that both programs have.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let told = "write a number that is not negative and a unit, for example 500us, 20ms, 3s, 2m";
-    parse_duration(text).map_err(|_| told.to_owned())
+    let message = "write a number that is not negative and a unit, for example 500us, 20ms, 3s, 2m";
+    parse_duration(text).map_err(|_| message.to_owned())
 }
 
 /// A share above 0 and at most 1: `20%`, or `0.2`.
@@ -84,11 +90,11 @@ pub(super) fn answer_bytes(text: &str) -> Result<u64, String> {
         ("GB", 1_000_000_000),
         ("B", 1),
     ];
-    let read = |&(unit, bytes): &(&str, u64)| {
+    let bytes_of = |&(unit, bytes): &(&str, u64)| {
         let number: u64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
         number.checked_mul(bytes).filter(|bytes| (1..=MOST).contains(bytes))
     };
-    let bytes = UNITS.iter().find_map(read);
+    let bytes = UNITS.iter().find_map(bytes_of);
     bytes.ok_or_else(|| "write a number and a unit, for example 500kB, 64MiB; 1GiB at most".to_owned())
 }
 
@@ -102,11 +108,11 @@ pub(super) fn some_duration(text: &str) -> Result<Duration, String> {
 /// The rate of a link in bit/s: a number and a unit, such as `25G`.
 pub(super) fn link_rate(text: &str) -> Result<f64, String> {
     const UNITS: [(&str, f64); 4] = [("Gbit/s", 1e9), ("Mbit/s", 1e6), ("G", 1e9), ("M", 1e6)];
-    let read = |&(unit, bits_per_s): &(&str, f64)| {
+    let rate_of = |&(unit, bits_per_s): &(&str, f64)| {
         let number: f64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
         Some(number * bits_per_s).filter(|rate| (1e6..=1e15).contains(rate))
     };
-    let rate = UNITS.iter().find_map(read);
+    let rate = UNITS.iter().find_map(rate_of);
     rate.ok_or_else(|| "write a number and a unit: 25G, 400M or 25Gbit/s; 1M at least".to_owned())
 }
 
@@ -173,12 +179,12 @@ pub(crate) fn with_dashes(args: impl Iterator<Item = OsString>) -> impl Iterator
 mod tests {
     #[test]
     fn sizes_have_units_and_bounds() {
-        let read = |text| super::answer_bytes(text).ok();
+        let size_of = |text| super::answer_bytes(text).ok();
         let sizes = ["1B", "500kB", "64MiB", "1 GiB", "2GB", "0B", "2GiB", "64", "64mb", "-1B", "99999999999999GiB"];
         let none = None;
         let expected =
             [Some(1), Some(500_000), Some(64 << 20), Some(1 << 30), none, none, none, none, none, none, none];
-        assert_eq!(sizes.map(read), expected);
+        assert_eq!(sizes.map(size_of), expected);
     }
 
     use clap::CommandFactory as _;
@@ -196,7 +202,7 @@ mod tests {
     #[test]
     fn secrets_are_read_from_files() {
         let mut open = vec![Cli::command()];
-        let mut seen = 0;
+        let mut count = 0;
         while let Some(command) = open.pop() {
             for flag in command.get_arguments().filter(|flag| flag.get_action().takes_values()) {
                 let name = flag.get_long().unwrap_or_default();
@@ -204,11 +210,11 @@ mod tests {
                     && name.split('-').any(|word| ["token", "key", "secret", "password"].contains(&word));
                 let is_path = flag.get_value_parser().type_id() == ValueParser::path_buf().type_id();
                 assert!(!is_secret || is_path, "--{name} of {} takes a secret itself", command.get_name());
-                seen += usize::from(is_secret);
+                count += usize::from(is_secret);
             }
             open.extend(command.get_subcommands().cloned());
         }
-        assert!(seen >= 4, "{seen}");
+        assert!(count >= 4, "{count}");
     }
 
     #[test]

@@ -13,11 +13,11 @@ use lon_qsl::benchmark::{Benchmark, Suite};
 
 use super::format::FormatArgs;
 use super::headings::{NETWORK, NODES, OUTPUT, SAMPLES, WHAT};
-use super::nodes::{DialArgs, KserveArgs, SecurityArgs, TransportArg, WayArgs};
+use super::nodes::{ConnectionArgs, DialArgs, KserveArgs, SecurityArgs, TransportArg};
 use super::parse::{duration, few, link_rate, percent, request_bytes, rules, some_duration, watch_interval};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::nodes::target::Target;
-use crate::probe::carries::{Selection, USUAL_CODECS};
+use crate::probe::capacity::{Selection, USUAL_CODECS};
 use crate::probe::needs::Rate;
 use crate::probe::plan::{ProbePlan, USUAL_SIZES};
 use loadgen::conf::rules::Rules;
@@ -121,8 +121,8 @@ impl MatrixArgs {
         if targets.iter().any(|target| target.peers.addresses().len() < 2) {
             bail!("--matrix is for two nodes or more: name them in --sut");
         }
-        let ways = u32::try_from(2 * plan.repeats().0).unwrap_or(u32::MAX);
-        if plan.duration.saturating_mul(ways) > MAX_PEER_PROBE_TIME {
+        let measurements = u32::try_from(2 * plan.repeats().0).unwrap_or(u32::MAX);
+        if plan.duration.saturating_mul(measurements) > MAX_PEER_PROBE_TIME {
             let repeats = plan.repeats().0;
             bail!(
                 "--matrix: nodes measure each other for {MAX_PEER_PROBE_TIME:?} at most; --duration {:?}, both ways, \
@@ -237,7 +237,7 @@ pub(crate) enum ProbeTransportArg {
 }
 
 /// The checked flags of a call of `probe`.
-pub(crate) struct ProbeAsked {
+pub(crate) struct ProbeRequest {
     /// The nodes, once for each transport; at least one.
     pub(crate) targets: Vec<Target>,
     pub(crate) plan: ProbePlan,
@@ -247,18 +247,21 @@ pub(crate) struct ProbeAsked {
 
 impl ProbeArgs {
     /// The nodes over each transport, and what is measured. Files and names in `--sut` are read and resolved here.
-    pub(crate) fn check(&self) -> Outcome<ProbeAsked> {
+    pub(crate) fn check(&self) -> Outcome<ProbeRequest> {
         let target = |transport| self.dial(transport).target(&KserveArgs::default());
         let targets = self.transport.each().into_iter().map(target).collect::<Outcome<Vec<_>>>()?;
         let plan = self.plan();
         self.plan.matrix.check(&targets, &plan).or_exit(Exit::Usage)?;
-        Ok(ProbeAsked { targets, plan, selection: self.carries.check() })
+        Ok(ProbeRequest { targets, plan, selection: self.carries.check() })
     }
 
     /// The nodes over one transport.
     pub(crate) fn dial(&self, transport: TransportArg) -> DialArgs {
         let (security, wait_ready) = (self.security.clone(), self.wait_ready);
-        DialArgs { sut: self.sut.clone().unwrap_or_default(), way: WayArgs { transport, security, wait_ready } }
+        DialArgs {
+            sut: self.sut.clone().unwrap_or_default(),
+            connection: ConnectionArgs { transport, security, wait_ready },
+        }
     }
 
     fn plan(&self) -> ProbePlan {
@@ -316,7 +319,7 @@ mod tests {
     use super::*;
     use crate::cli::{Cli, Command};
 
-    fn asked(more: &[&str]) -> ProbeAsked {
+    fn request_of(more: &[&str]) -> ProbeRequest {
         let typed = ["loadgen-node", "probe", "--sut", "127.0.0.1:1"];
         match Cli::parse_from(typed.iter().chain(more)).command {
             Command::Probe(args) => args.check().ok().unwrap(),
@@ -326,9 +329,9 @@ mod tests {
 
     #[test]
     fn flags_become_a_plan_for_each_transport() {
-        let plain = asked(&[]);
+        let plain = request_of(&[]);
         assert_eq!((plain.targets.len(), plain.plan), (1, ProbePlan::usual(NonZeroUsize::MIN)));
-        let swept = asked(&["--connections", "8,1", "--transport", "all", "--sizes", "64,1MiB", "--seconds", "3"]);
+        let swept = request_of(&["--connections", "8,1", "--transport", "all", "--sizes", "64,1MiB", "--seconds", "3"]);
         let names: Vec<&str> = swept.targets.iter().map(|target| target.peers.transport().name()).collect();
         assert_eq!(names, ["grpc", "tcp", "quic"]);
         assert_eq!(
@@ -336,8 +339,8 @@ mod tests {
             (vec![1, 8], &[64, 1 << 20][..])
         );
         assert_eq!(swept.plan.duration, Duration::from_secs(3));
-        assert_eq!(asked(&["--duration", "0.3"]).plan.duration, Duration::from_millis(300));
-        assert_eq!(asked(&["--codecs", "none,lz4,lz4"]).selection.codecs, ["lz4".parse().unwrap()]);
+        assert_eq!(request_of(&["--duration", "0.3"]).plan.duration, Duration::from_millis(300));
+        assert_eq!(request_of(&["--codecs", "none,lz4,lz4"]).selection.codecs, ["lz4".parse().unwrap()]);
     }
 
     #[test]
@@ -349,9 +352,9 @@ mod tests {
 
     #[test]
     fn what_is_compared_is_repeated() {
-        let saved = asked(&["--save", "a.json", "--tolerance", "10%"]);
+        let saved = request_of(&["--save", "a.json", "--tolerance", "10%"]);
         assert_eq!((saved.plan.repeats(), saved.plan.known_to), ((5, 15), 0.05));
-        assert_eq!(asked(&["--against", "a.json", "--repeats", "3"]).plan.repeats(), (3, 9));
-        assert_eq!(asked(&[]).plan.repeats(), (1, 1));
+        assert_eq!(request_of(&["--against", "a.json", "--repeats", "3"]).plan.repeats(), (3, 9));
+        assert_eq!(request_of(&[]).plan.repeats(), (1, 1));
     }
 }

@@ -148,7 +148,7 @@ impl FromStr for PeakPrecision {
     fn from_str(text: &str) -> Result<PeakPrecision, String> {
         match text {
             "decimals" => Ok(PeakPrecision::Decimals),
-            _ => share(text).map(PeakPrecision::Share).map_err(|wanted| format!("{wanted}, or decimals")),
+            _ => share(text).map(PeakPrecision::Share).map_err(|message| format!("{message}, or decimals")),
         }
     }
 }
@@ -219,8 +219,8 @@ impl TestArgs {
             mode,
             set,
             arrivals: self.arrivals.clone(),
-            found: None,
-            found_how: String::new(),
+            auto_value: None,
+            auto_reason: String::new(),
             mlperf_conf,
             user_conf,
             audit_conf,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::format::FormatArgs;
-use super::nodes::{DialArgs, WayArgs};
+use super::nodes::{ConnectionArgs, DialArgs};
 
 #[derive(Args, Debug)]
 pub(crate) struct SubmissionArgs {
@@ -25,13 +25,13 @@ pub(crate) struct InitArgs {
     #[arg(long, value_name = "NODES")]
     pub(crate) sut: Option<String>,
     #[command(flatten)]
-    pub(crate) way: WayArgs,
+    pub(crate) connection: ConnectionArgs,
 }
 
 impl InitArgs {
     /// The nodes to ask, if any.
     pub(crate) fn dial(&self) -> Option<DialArgs> {
-        Some(DialArgs { sut: self.sut.clone()?, way: self.way.clone() })
+        Some(DialArgs { sut: self.sut.clone()?, connection: self.connection.clone() })
     }
 }
 
@@ -91,8 +91,8 @@ mod tests {
 
     /// Returns true when nodes are asked.
     fn init(line: &str) -> Result<bool, String> {
-        let words = ["submission", "init", "FILE"].into_iter().chain(line.split_whitespace());
-        match Line::try_parse_from(words).map_err(|error| error.to_string())?.submission.what {
+        let arguments = ["submission", "init", "FILE"].into_iter().chain(line.split_whitespace());
+        match Line::try_parse_from(arguments).map_err(|error| error.to_string())?.submission.what {
             SubmissionCommand::Init(args) => Ok(args.dial().is_some()),
             _ => Err("not init".to_owned()),
         }

@@ -38,17 +38,17 @@ impl Answered {
     /// Reads it from the result of a run, or of one that another engine led.
     pub(super) fn read(folder: &Path) -> Outcome<Answered> {
         if !folder.join(qdl_result::FILE).exists() || folder.join(result_summary::FILE).exists() {
-            let made = ResultSummary::of_folder(folder).or_exit(Exit::Usage)?;
-            let (rows, benchmark) = (made.network.rows(), made.benchmark_file.unwrap_or(made.benchmark));
-            return Ok(Answered { mode: made.mode, rules: made.rules, benchmark, dataset: made.dataset, rows });
+            let result = ResultSummary::of_folder(folder).or_exit(Exit::Usage)?;
+            let (rows, benchmark) = (result.network.rows(), result.benchmark_file.unwrap_or(result.benchmark));
+            return Ok(Answered { mode: result.mode, rules: result.rules, benchmark, dataset: result.dataset, rows });
         }
-        let made: QdlResult = read(folder, qdl_result::FILE)?;
+        let result: QdlResult = read(folder, qdl_result::FILE)?;
         let path = folder.join(DETAIL_FILE);
         let detail = Detail::read(&io::read(&path)?);
         let detail = detail.map_err(|why| anyhow!("{}: {why}", path.display())).or_exit(Exit::Usage)?;
         let mode = detail.text("effective_test_mode").unwrap_or_default().to_owned();
-        let rows = made.network.rows();
-        Ok(Answered { mode, rules: made.rules, benchmark: made.benchmark, dataset: made.dataset, rows })
+        let rows = result.network.rows();
+        Ok(Answered { mode, rules: result.rules, benchmark: result.benchmark, dataset: result.dataset, rows })
     }
 
     /// The path of the dataset, where it is not there any more.
@@ -66,43 +66,43 @@ impl Answered {
 
 /// Scores a run folder.
 pub(crate) fn accuracy(args: &AccuracyArgs) -> Outcome {
-    let made = Answered::read(&args.folder)?;
+    let run = Answered::read(&args.folder)?;
     let Log { path, entries } = accuracy_log::read(&args.folder, args.backup.as_deref()).or_exit(Exit::Usage)?;
     if path.parent() == Some(args.folder.as_path()) {
         // A log that was edited since is no log of the run.
         stored_timeline::check_sum(&path, &accuracy_log::sum(&path).or_exit(Exit::Usage)?).or_exit(Exit::Usage)?;
     }
-    let has_accuracy = Mode::from_name(&made.mode).is_some_and(Mode::has_accuracy);
+    let has_accuracy = Mode::from_name(&run.mode).is_some_and(Mode::has_accuracy);
     if entries.is_empty() && !has_accuracy {
-        let mode = &made.mode;
-        let told = anyhow!("the run was {mode}: it logged no answers to score; run with --mode AccuracyOnly");
-        return Err(told).or_exit(Exit::Usage);
+        let mode = &run.mode;
+        let error = anyhow!("the run was {mode}: it logged no answers to score; run with --mode AccuracyOnly");
+        return Err(error).or_exit(Exit::Usage);
     }
     let answers: anyhow::Result<Vec<(usize, Vec<u8>)>> = entries.iter().map(decode).collect();
     let answers = answers.or_exit(Exit::Usage)?;
     // A performance run asks for a sample more than once; of its answers the first counts, as in the official scripts.
     if has_accuracy && let Some(index) = contradicted(&answers) {
-        let told = anyhow!("the accuracy log has two different answers to sample {index}");
-        return Err(told).or_exit(Exit::Usage);
+        let error = anyhow!("the accuracy log has two different answers to sample {index}");
+        return Err(error).or_exit(Exit::Usage);
     }
-    let benchmark = Benchmark::named(&made.benchmark).or_exit(Exit::Usage)?;
+    let benchmark = Benchmark::named(&run.benchmark).or_exit(Exit::Usage)?;
     if let Some(command) = &args.scorer {
         if !has_accuracy {
-            let told = anyhow!("--scorer: the run was {}, and its log has some answers only", made.mode);
-            return Err(told).or_exit(Exit::Usage);
+            let error = anyhow!("--scorer: the run was {}, and its log has some answers only", run.mode);
+            return Err(error).or_exit(Exit::Usage);
         }
         if answers.is_empty() {
             return Err(anyhow!("--scorer: the accuracy log has no answers")).or_exit(Exit::Usage);
         }
-        let scores = scorer::scores(command, &path, benchmark, &made.rules)?;
+        let scores = scorer::scores(command, &path, benchmark, &run.rules)?;
         io::print_in(args.form.check(), &scores, || io::print(&scores.text()), || scores.table())?;
         return Ok(if scores.passed == Some(false) { Exit::Invalid } else { Exit::Ok });
     }
-    let rows = made.rows;
+    let rows = run.rows;
     if !has_accuracy {
-        return some(&answers, benchmark, &made, args);
+        return some(&answers, benchmark, &run, args);
     }
-    let (target, dataset) = labels(benchmark, &made, args.dataset.as_deref())?;
+    let (target, dataset) = labels(benchmark, &run, args.dataset.as_deref())?;
     let truths = truths(&dataset)?;
     let answers = answers.iter().map(|(index, data)| (*index, data.as_slice()));
     let score = scored(benchmark, answers, truths, rows, "the accuracy log cannot be scored")?;
@@ -118,20 +118,20 @@ fn scored<'a>(
     answers: impl Iterator<Item = (usize, &'a [u8])> + Clone,
     truths: &Truths,
     rows: Option<Rows>,
-    told: &'static str,
+    message: &'static str,
 ) -> Outcome<Score> {
     let score = benchmark.score(answers, truths, rows);
     let score = score.ok_or_else(|| anyhow!("benchmark {} has no accuracy", benchmark.name)).or_exit(Exit::Usage)?;
-    score.context(told).or_exit(Exit::Usage)
+    score.context(message).or_exit(Exit::Usage)
 }
 
 /// The target of a benchmark and the dataset with its right answers.
-fn labels(benchmark: &Benchmark, made: &Answered, given: Option<&str>) -> Outcome<(Target, Dataset)> {
+fn labels(benchmark: &Benchmark, run: &Answered, path: Option<&str>) -> Outcome<(Target, Dataset)> {
     let target = benchmark.accuracy.ok_or_else(|| anyhow!("benchmark {} has no accuracy", benchmark.name));
     let target = target.or_exit(Exit::Usage)?;
     // Labels are wanted, not images.
     let options = OpenOptions { original: true, labels_only: true, ..OpenOptions::default() };
-    let dataset = benchmark.open_with(given.or_else(|| made.dataset()), &options).or_exit(Exit::Usage)?;
+    let dataset = benchmark.open_with(path.or_else(|| run.dataset()), &options).or_exit(Exit::Usage)?;
     Ok((target, dataset))
 }
 
@@ -140,8 +140,8 @@ fn truths(dataset: &Dataset) -> Outcome<&Truths> {
 }
 
 /// Scores the samples that a performance run has logged, and holds the score against nothing.
-fn some(answers: &[(usize, Vec<u8>)], benchmark: &Benchmark, made: &Answered, args: &AccuracyArgs) -> Outcome {
-    let (score, target, all) = subset(benchmark, made, args.dataset.as_deref(), answers, made.rows)?;
+fn some(answers: &[(usize, Vec<u8>)], benchmark: &Benchmark, run: &Answered, args: &AccuracyArgs) -> Outcome {
+    let (score, target, all) = subset(benchmark, run, args.dataset.as_deref(), answers, run.rows)?;
     let document = AccuracySubset::new(&score, target.metric, all);
     io::print_in(args.form.check(), &document, || io::print(&document.line()), || document.table())
 }
@@ -149,22 +149,22 @@ fn some(answers: &[(usize, Vec<u8>)], benchmark: &Benchmark, made: &Answered, ar
 /// Scores answers to some samples of a dataset. Returns how many samples the dataset has, too.
 pub(super) fn subset(
     benchmark: &Benchmark,
-    made: &Answered,
+    run: &Answered,
     dataset: Option<&str>,
     answers: &[(usize, Vec<u8>)],
     rows: Option<Rows>,
 ) -> Outcome<(Score, Target, usize)> {
-    let (target, dataset) = labels(benchmark, made, dataset)?;
+    let (target, dataset) = labels(benchmark, run, dataset)?;
     let all = truths(&dataset)?;
     let places = places(answers, dataset.total_count()).or_exit(Exit::Usage)?;
     let indices: Vec<usize> = places.keys().copied().collect();
-    let Some(known) = all.of_samples(&indices) else {
-        let told = anyhow!("the run has logged some answers, and this dataset is scored as a whole alone");
-        return Err(told).or_exit(Exit::Usage);
+    let Some(subset_truths) = all.of_samples(&indices) else {
+        let error = anyhow!("the run has logged some answers, and this dataset is scored as a whole alone");
+        return Err(error).or_exit(Exit::Usage);
     };
     let placed = answers.iter().map(|(index, data)| (places[index], data.as_slice()));
-    let told = "the accuracy log cannot be scored (samples are counted among those that were logged)";
-    Ok((scored(benchmark, placed, &known, rows, told)?, target, dataset.total_count()))
+    let message = "the accuracy log cannot be scored (samples are counted among those that were logged)";
+    Ok((scored(benchmark, placed, &subset_truths, rows, message)?, target, dataset.total_count()))
 }
 
 /// The samples that have answers, each with its place among them.
@@ -178,9 +178,9 @@ fn places(answers: &[(usize, Vec<u8>)], count: usize) -> anyhow::Result<BTreeMap
 
 /// The first sample with an answer that differs from an earlier one.
 fn contradicted(answers: &[(usize, Vec<u8>)]) -> Option<usize> {
-    let mut seen: HashMap<usize, &[u8]> = HashMap::with_capacity(answers.len());
+    let mut first_answers: HashMap<usize, &[u8]> = HashMap::with_capacity(answers.len());
     for (index, data) in answers {
-        if *seen.entry(*index).or_insert(data) != data.as_slice() {
+        if *first_answers.entry(*index).or_insert(data) != data.as_slice() {
             return Some(*index);
         }
     }

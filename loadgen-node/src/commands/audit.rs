@@ -7,7 +7,7 @@ use loadgen::conf::rules::{RULES, Rules};
 use loadgen::official::ACCURACY_FILE;
 use lon_qsl::benchmark::Benchmark;
 
-use super::io::{print_in, print_text, shown};
+use super::io::{path_text, print_in, print_text};
 use super::scorer;
 use super::second_chance;
 use crate::audit::second_chance::{Near, SecondChance};
@@ -21,7 +21,7 @@ use crate::outputs::documents::audit_result::{AuditResult, Folders};
 
 /// Judges a compliance test, or prints what belongs to it.
 pub(crate) fn audit(args: &AuditArgs) -> Outcome {
-    args.check().map_err(|told| anyhow!(told)).or_exit(Exit::Usage)?;
+    args.check().map_err(|message| anyhow!(message)).or_exit(Exit::Usage)?;
     if args.explain {
         return print_text(args.name.explanation());
     }
@@ -33,23 +33,23 @@ pub(crate) fn audit(args: &AuditArgs) -> Outcome {
     if let Some(out) = &args.out {
         audit_folder::free(out, args.name).or_exit(Exit::Usage)?;
     }
-    let found = audit_folder::run(test, args.name.keeps_answers()).or_exit(Exit::Usage)?;
-    if args.name.keeps_answers() && found.answers.is_none() {
-        let (name, folder) = (args.name, shown(test));
-        let told = anyhow!("{folder} has no {ACCURACY_FILE}: without it the script of {name} ends without a verdict");
-        return Err(told).or_exit(Exit::Usage);
+    let run = audit_folder::run(test, args.name.keeps_answers()).or_exit(Exit::Usage)?;
+    if args.name.keeps_answers() && run.answers.is_none() {
+        let (name, folder) = (args.name, path_text(test));
+        let error = anyhow!("{folder} has no {ACCURACY_FILE}: without it the script of {name} ends without a verdict");
+        return Err(error).or_exit(Exit::Usage);
     }
-    let folders = Folders { run: shown(test), ..Folders::default() };
+    let folders = Folders { run: path_text(test), ..Folders::default() };
     let (findings, folders) = match (args.name.has_reference(), &args.reference) {
-        (false, _) => (alone(args, benchmark, &found)?, folders),
+        (false, _) => (alone(args, benchmark, &run)?, folders),
         (true, Some(reference)) => {
-            against(args, reference, &found, Folders { reference: Some(shown(reference)), ..folders })?
+            against(args, reference, &run, Folders { reference: Some(path_text(reference)), ..folders })?
         }
         (true, None) => return Err(anyhow!("{} needs --reference", args.name)).or_exit(Exit::Usage),
     };
     let result = AuditResult::new(&findings, folders);
     if let Some(out) = &args.out {
-        audit_folder::write(out, &findings, &result, &found).or_exit(Exit::Usage)?;
+        audit_folder::write(out, &findings, &result, &run).or_exit(Exit::Usage)?;
     }
     print_in(args.form.check(), &result, || print_text(&result.text()), || result.table())?;
     Ok(if result.passed() { Exit::Ok } else { Exit::Invalid })
@@ -62,15 +62,15 @@ fn name_of(text: &str) -> Outcome<&'static str> {
             |rules: &Rules| benchmark.official(rules.round.name).iter().any(|official| official.checker == text);
         RULES.iter().any(named)
     };
-    let found = Benchmark::named(text).or_else(|error| Benchmark::all().iter().find(is_so).ok_or(error));
-    found.map(|benchmark| benchmark.name).or_exit(Exit::Usage)
+    let benchmark = Benchmark::named(text).or_else(|error| Benchmark::all().iter().find(is_so).ok_or(error));
+    benchmark.map(|benchmark| benchmark.name).or_exit(Exit::Usage)
 }
 
 /// The tests that hold a run against a reference.
 fn against(
     args: &AuditArgs,
     reference: &Path,
-    test: &audit_folder::FoundRun,
+    test: &audit_folder::RunFiles,
     folders: Folders,
 ) -> Outcome<(Findings, Folders)> {
     let before = audit_folder::run(reference, false).or_exit(Exit::Usage)?;
@@ -82,7 +82,7 @@ fn against(
     }
     let (accuracy, folder) =
         audit_folder::accuracy_run(reference, args.accuracy_run.as_deref()).or_exit(Exit::Usage)?;
-    let folders = Folders { accuracy_run: Some(shown(&folder)), ..folders };
+    let folders = Folders { accuracy_run: Some(path_text(&folder)), ..folders };
     if args.name == AuditTest::Test08 {
         return Ok((test08::judge(&before.run, &accuracy, &test.run), folders));
     }
@@ -107,7 +107,7 @@ fn second(
     args: &AuditArgs,
     accuracy: &AccuracyRunFacts,
     accuracy_folder: &Path,
-    test: &audit_folder::FoundRun,
+    test: &audit_folder::RunFiles,
 ) -> Option<Result<(SecondChance, Vec<Near>), String>> {
     let answers = test.run.answers.as_ref().filter(|answers| !answers.is_empty())?;
     let runs = second_chance::Runs {
@@ -122,7 +122,7 @@ fn second(
 }
 
 /// The tests that look at one run.
-fn alone(args: &AuditArgs, benchmark: Option<&str>, test: &audit_folder::FoundRun) -> Outcome<Findings> {
+fn alone(args: &AuditArgs, benchmark: Option<&str>, test: &audit_folder::RunFiles) -> Outcome<Findings> {
     match args.name {
         AuditTest::Test06 => {
             let inputs = test06::Inputs { test: &test.run, dtype: args.dtype, end: args.eos_token_id };
@@ -131,18 +131,19 @@ fn alone(args: &AuditArgs, benchmark: Option<&str>, test: &audit_folder::FoundRu
         AuditTest::Test07 => {
             let least = args.min_accuracy.or_else(|| test07::least_of(benchmark?));
             let (Some(command), Some(least)) = (&args.scorer, least) else {
-                let told = anyhow!("TEST07 needs --scorer, and --min-accuracy or a --benchmark with an official value");
-                return Err(told).or_exit(Exit::Usage);
+                let error =
+                    anyhow!("TEST07 needs --scorer, and --min-accuracy or a --benchmark with an official value");
+                return Err(error).or_exit(Exit::Usage);
             };
             Ok(test07::judge(&test.run, score(command, test)?, least))
         }
         _ => {
-            let given = args.min_output_tokens.zip(args.max_output_tokens);
-            let given = given.map(|(least, most)| test09::Bounds { least, most });
-            let Some(bounds) = given.or_else(|| test09::Bounds::of(benchmark?)) else {
-                let told =
+            let bounds = args.min_output_tokens.zip(args.max_output_tokens);
+            let bounds = bounds.map(|(least, most)| test09::Bounds { least, most });
+            let Some(bounds) = bounds.or_else(|| test09::Bounds::of(benchmark?)) else {
+                let message =
                     "TEST09 needs --min-output-tokens and --max-output-tokens, or a --benchmark with official ones";
-                return Err(anyhow!(told)).or_exit(Exit::Usage);
+                return Err(anyhow!(message)).or_exit(Exit::Usage);
             };
             Ok(test09::judge(&test.run, bounds, args.dtype))
         }
@@ -150,15 +151,15 @@ fn alone(args: &AuditArgs, benchmark: Option<&str>, test: &audit_folder::FoundRu
 }
 
 /// The score that a command of the user's gives to all answers of a run.
-fn score(command: &str, test: &audit_folder::FoundRun) -> Outcome<f64> {
+fn score(command: &str, test: &audit_folder::RunFiles) -> Outcome<f64> {
     let Some(log) = &test.answers else {
         return Err(anyhow!("the run has no accuracy log: was it made with the config file of TEST07?"))
             .or_exit(Exit::Usage);
     };
-    let told = || format!("the scorer '{command}'");
-    let scores = scorer::printed(command, log).with_context(told).or_exit(Exit::Usage)?;
+    let subject = || format!("the scorer '{command}'");
+    let scores = scorer::printed(command, log).with_context(subject).or_exit(Exit::Usage)?;
     let metric = test07::METRIC;
-    let score = scores.get(metric).ok_or_else(|| anyhow!("printed no '{metric}'")).with_context(told);
+    let score = scores.get(metric).ok_or_else(|| anyhow!("printed no '{metric}'")).with_context(subject);
     score.copied().or_exit(Exit::Usage)
 }
 

@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use lon_qsl::benchmark::template::{FREE_SIZE, SAMPLES, Template};
 use qdl::Transport;
 
-use super::io::{print_text, shown};
+use super::io::{path_text, print_text};
 use crate::cli::{BenchmarkCommand, BenchmarkInitArgs, USUAL_TRANSPORT};
 use crate::exit::{Exit, OrExit as _, Outcome};
 
@@ -18,7 +18,7 @@ pub(crate) fn benchmark(command: &BenchmarkCommand) -> Outcome {
 /// Writes a benchmark file and a dataset for the model of the first node, and says how to go on.
 fn init(args: &BenchmarkInitArgs) -> Outcome {
     if args.file.extension().is_none_or(|extension| extension != "toml") {
-        return Err(anyhow!("{}: a benchmark file ends in .toml", shown(&args.file))).or_exit(Exit::Usage);
+        return Err(anyhow!("{}: a benchmark file ends in .toml", path_text(&args.file))).or_exit(Exit::Usage);
     }
     let qdl = args.dial.target(&args.kserve)?.connect()?;
     let Some(node) = qdl.nodes().first() else {
@@ -26,7 +26,7 @@ fn init(args: &BenchmarkInitArgs) -> Outcome {
     };
     let template = Template { model: &node.model, inputs: &node.inputs, outputs: &node.outputs };
     let data = template.write(&args.file).or_exit(Exit::Usage)?;
-    let (file, data, way) = (shown(&args.file), shown(&data), way(args));
+    let (file, data, flags) = (path_text(&args.file), path_text(&data), dial_flags(args));
     let is_free = node.inputs.iter().any(|input| !input.is_optional && input.own_dims().contains(&None));
     let sizes = if is_free {
         format!("; free sizes are {FREE_SIZE} in them, and the model may need others")
@@ -36,7 +36,8 @@ fn init(args: &BenchmarkInitArgs) -> Outcome {
     print_text(&format!(
         "{file} is written for the model of node {}: {}\n\
          {data} is written: {SAMPLES} samples of zeros, to be replaced by your own{sizes}\n\
-         Speed: loadgen-node run {way} --benchmark {file} --dataset {data} --scenario Server --set target_qps=auto\n\
+         Speed: loadgen-node run {flags} --benchmark {file} --dataset {data} --scenario Server \
+         --set target_qps=auto\n\
          Accuracy: put labels.txt or labels.npy beside the samples, and remove the # from the last three lines of \
          {file}; --mode SubmissionRun scores the answers, then measures the speed\n",
         node.name, node.inputs,
@@ -44,11 +45,11 @@ fn init(args: &BenchmarkInitArgs) -> Outcome {
 }
 
 /// The flags by which the nodes are reached, as they were given.
-fn way(args: &BenchmarkInitArgs) -> String {
+fn dial_flags(args: &BenchmarkInitArgs) -> String {
     let (dial, kserve) = (&args.dial, &args.kserve);
-    let security = &dial.way.security;
-    let file = |path: &Option<PathBuf>| path.as_ref().map(|path| shown(path));
-    let transport = Transport::from(dial.way.transport).name();
+    let security = &dial.connection.security;
+    let file = |path: &Option<PathBuf>| path.as_ref().map(|path| path_text(path));
+    let transport = Transport::from(dial.connection.transport).name();
     let values = [
         ("--sut", Some(dial.sut.clone())),
         ("--transport", (transport != USUAL_TRANSPORT.name()).then(|| transport.to_owned())),

@@ -5,7 +5,7 @@ use lon_qsl::Codec;
 use lon_qsl::benchmark::{Benchmark, BenchmarkError};
 use lon_qsl::dataset::Dataset;
 
-use super::io::{given, print, print_in, print_json, shown};
+use super::io::{input_text, path_text, print, print_in, print_json};
 use super::run::accuracy_run;
 use crate::cli::{Compression, ConfArgs, DivisionArg, TestArgs};
 use crate::division::{self, Data, Facts, Findings, Planned, Settings};
@@ -28,7 +28,7 @@ struct Samples {
 /// `conf`, and `conf --config-vector FILE.json`.
 pub(crate) fn conf(args: &ConfArgs) -> Outcome {
     if let Some(path) = &args.config_vector {
-        let cases = config_cases(&given(path)?).with_context(|| shown(path)).or_exit(Exit::Usage)?;
+        let cases = config_cases(&input_text(path)?).with_context(|| path_text(path)).or_exit(Exit::Usage)?;
         return print_json(&cases);
     }
     let (Some(name), Some(scenario)) = (&args.benchmark, args.scenario) else {
@@ -54,11 +54,12 @@ pub(super) fn view(test: &TestArgs, name: &str, scenario: Scenario) -> Outcome<V
     if let Err(error @ BenchmarkError::File { .. }) = &benchmark {
         return Err(error.clone()).or_exit(Exit::Usage);
     }
-    let known = rules.models();
-    let name = if benchmark.is_ok() { name } else { of_round(name, &known)? };
-    let (model, data) = benchmark.as_ref().map_or((name, &[][..]), |known| (known.name, &known.settings));
-    let wanted = settings::layer(Subject { model, known: data, scenario }, &test.settings())?.with_due_times()?;
-    let mut warnings = wanted.sourced.warnings().to_vec();
+    let models = rules.models();
+    let name = if benchmark.is_ok() { name } else { of_round(name, &models)? };
+    let (model, data) = benchmark.as_ref().map_or((name, &[][..]), |benchmark| (benchmark.name, &benchmark.settings));
+    let layers =
+        settings::layer(Subject { model, benchmark_settings: data, scenario }, &test.settings())?.with_due_times()?;
+    let mut warnings = layers.sourced.warnings().to_vec();
     let is_official = |benchmark: &Benchmark| [rules, Rules::newest()].iter().any(|rules| rules.knows(benchmark.name));
     let dataset = match (&benchmark, test.dataset.as_deref()) {
         // Its settings can be looked at without its data.
@@ -68,7 +69,7 @@ pub(super) fn view(test: &TestArgs, name: &str, scenario: Scenario) -> Outcome<V
         (Err(_), None) => None,
     };
     let has_samples = dataset.is_some();
-    let settings = wanted.sourced.settings().clone();
+    let settings = layers.sourced.settings().clone();
     let samples = dataset.map_or_else(|| Ok(Samples::unknown(&settings)), |dataset| Samples::of(&dataset))?;
     let qsl = samples.counts;
     if !has_samples {
@@ -86,21 +87,21 @@ pub(super) fn view(test: &TestArgs, name: &str, scenario: Scenario) -> Outcome<V
     if settings.mode == Mode::FindPeakPerformance {
         warnings.push("the search consists of several runs, the predicted one is its first".to_owned());
     }
-    let plan = wanted.plan(qsl);
+    let plan = layers.plan(qsl);
     match &plan {
-        Ok(plan) => warnings.extend(settings::doubts(&wanted, plan, false)),
+        Ok(plan) => warnings.extend(settings::doubts(&layers, plan, false)),
         Err(error) => warnings.push(format!("these settings cannot be run: {error}")),
     }
-    let is_auto = settings::to_find(&wanted.sourced).is_some();
+    let is_auto = settings::to_find(&layers.sourced).is_some();
     let prediction = plan.as_ref().ok().filter(|_| !is_auto).map(|plan| predict::predict(plan, samples.size));
-    let known = benchmark.as_ref().ok();
-    let inputs = known.and_then(|known| known.inputs()).map(ToString::to_string);
-    let takes_texts = known.is_some_and(|known| known.takes_texts());
+    let catalog_entry = benchmark.as_ref().ok();
+    let inputs = catalog_entry.and_then(|benchmark| benchmark.inputs()).map(ToString::to_string);
+    let takes_texts = catalog_entry.is_some_and(|benchmark| benchmark.takes_texts());
     Ok(View {
         benchmark: model.to_owned(),
         inputs,
         takes_texts,
-        wanted,
+        layers,
         qsl,
         has_samples,
         plan,
@@ -112,17 +113,17 @@ pub(super) fn view(test: &TestArgs, name: &str, scenario: Scenario) -> Outcome<V
 
 /// The name of a benchmark that is not built in, but has settings in the round: one of `models`.
 fn of_round<'a>(name: &str, models: &'a [String]) -> Outcome<&'a str> {
-    let mut known: Vec<&str> = models.iter().map(String::as_str).collect();
+    let mut names: Vec<&str> = models.iter().map(String::as_str).collect();
     // Those of our own are there for the suggestion alone: they would have been found.
-    known.extend(Benchmark::all().iter().map(|benchmark| benchmark.name));
-    known.sort_unstable();
-    known.dedup();
-    let found = named("benchmark", name, &known).map_err(|error| anyhow!("{error}; or a file, NAME.toml"));
-    let found = known[found.or_exit(Exit::Usage)?];
+    names.extend(Benchmark::all().iter().map(|benchmark| benchmark.name));
+    names.sort_unstable();
+    names.dedup();
+    let index = named("benchmark", name, &names).map_err(|error| anyhow!("{error}; or a file, NAME.toml"));
+    let full_name = names[index.or_exit(Exit::Usage)?];
     models
         .iter()
         .map(String::as_str)
-        .find(|model| *model == found)
+        .find(|model| *model == full_name)
         .context("a benchmark of no round")
         .or_exit(Exit::Bug)
 }
@@ -130,7 +131,7 @@ fn of_round<'a>(name: &str, models: &'a [String]) -> Outcome<&'a str> {
 /// Returns the findings on the rules of the Network division that are visible before a run.
 fn findings(args: &ConfArgs, name: &str, scenario: Scenario, view: &View) -> Outcome<Findings> {
     let benchmark = Benchmark::named(name).context("--division network").or_exit(Exit::Usage)?;
-    let Layered { sourced, rules, .. } = &view.wanted;
+    let Layered { sourced, rules, .. } = &view.layers;
     let settings = sourced.settings();
     let codec = match args.codecs.compression {
         Compression::Codec(codec) => codec,

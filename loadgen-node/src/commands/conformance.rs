@@ -17,9 +17,9 @@ pub(crate) fn conformance(args: &ConformanceArgs) -> Outcome {
     let [address] = target.peers.addresses() else {
         return Err(anyhow!("--sut {}: one node is checked at a time", target.written)).or_exit(Exit::Usage);
     };
-    let found = qdl::conformance::check(&target.config()).map_err(|error| target.refused(error))?;
+    let report = qdl::conformance::check(&target.config()).map_err(|error| target.refused(error))?;
     let transport = target.peers.transport().name();
-    let document = ConformanceDocument::new(&found, &address.to_string(), transport);
+    let document = ConformanceDocument::new(&report, &address.to_string(), transport);
     print_in(args.form.check(), &document, || print_verdict(&document.text()), || document.table())?;
     Ok(if document.broken == 0 { Exit::Ok } else { Exit::Invalid })
 }

@@ -4,7 +4,7 @@ use anyhow::anyhow;
 use loadgen::conf::rules::Rules;
 use lon_qsl::benchmark::Benchmark;
 
-use super::io::{print_in, print_text, shown};
+use super::io::{path_text, print_in, print_text};
 use crate::cli::{DatasetArgs, DatasetCommand, VerifyArgs};
 use crate::display::steps::steps;
 use crate::exit::{Exit, OrExit as _, Outcome};
@@ -22,11 +22,11 @@ fn verify(args: &VerifyArgs) -> Outcome {
     let benchmark = Benchmark::named(&args.benchmark).or_exit(Exit::Usage)?;
     let path = &args.path;
     if !path.exists() {
-        return Err(anyhow!("{}: there is no such file or folder", shown(path))).or_exit(Exit::Usage);
+        return Err(anyhow!("{}: there is no such file or folder", path_text(path))).or_exit(Exit::Usage);
     }
     let round = args.rules.unwrap_or_else(Rules::newest).round.name;
-    let found = benchmark.verify(path, round, &steps("verifying dataset"));
-    let document = DatasetVerified::new(&shown(path), benchmark.name, round, &found);
+    let findings = benchmark.verify(path, round, &steps("verifying dataset"));
+    let document = DatasetVerified::new(&path_text(path), benchmark.name, round, &findings);
     print_in(args.form.check(), &document, || print_text(&document.text()), || document.table())?;
     Ok(if document.is_good() { Exit::Ok } else { Exit::Invalid })
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 
-use super::io::shown;
+use super::io::path_text;
 use crate::cli::{ExportArgs, ExportForm};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::folder;
@@ -23,7 +23,7 @@ pub(crate) fn export(args: &ExportArgs) -> Outcome {
         None => match csv::write(&mut recording, &mut BufWriter::new(io::stdout().lock())) {
             // The reader closed the pipe because it has seen enough.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Ok),
-            written => written.map(|()| Exit::Ok).or_exit(Exit::Bug),
+            outcome => outcome.map(|()| Exit::Ok).or_exit(Exit::Bug),
         },
     }
 }
@@ -31,12 +31,12 @@ pub(crate) fn export(args: &ExportArgs) -> Outcome {
 /// Into a file, which takes its name when it is whole.
 fn to_file(recording: &mut Recording, form: ExportForm, path: &Path) -> Outcome {
     if path.exists() {
-        return Err(anyhow!("--out {}: it is there already", shown(path))).or_exit(Exit::Usage);
+        return Err(anyhow!("--out {}: it is there already", path_text(path))).or_exit(Exit::Usage);
     }
-    let written = folder::write_file(path, |out| match form {
+    let outcome = folder::write_file(path, |out| match form {
         ExportForm::Csv => csv::write(recording, out),
         ExportForm::Parquet => parquet::write(recording, out),
     });
-    written.or_exit(Exit::Bug)?;
+    outcome.or_exit(Exit::Bug)?;
     Ok(Exit::Ok)
 }

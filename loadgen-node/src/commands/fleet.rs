@@ -36,7 +36,7 @@ fn init(file: Option<&Path>) -> Outcome {
     let Some(file) = file else { return print_text(TEMPLATE) };
     let cannot = || format!("cannot write {}", file.display());
     match std::fs::File::create_new(file) {
-        Ok(mut made) => std::io::Write::write_all(&mut made, TEMPLATE.as_bytes()).with_context(cannot),
+        Ok(mut new_file) => std::io::Write::write_all(&mut new_file, TEMPLATE.as_bytes()).with_context(cannot),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             Err(anyhow!("{} is there already: it is never overwritten", file.display()))
         }
@@ -76,7 +76,7 @@ fn act(on: &FleetOn, action: &Action) -> Outcome {
 /// The exit code, and which nodes failed.
 fn verdict(report: &FleetReport, stop: &AtomicBool) -> Outcome {
     let failed: Vec<&str> = report.nodes.iter().filter(|node| !node.faults.is_empty()).map(|it| &*it.name).collect();
-    let told = || {
+    let error = || {
         anyhow!(
             "fleet {}: {} of {} nodes failed: {}",
             report.action,
@@ -87,8 +87,8 @@ fn verdict(report: &FleetReport, stop: &AtomicBool) -> Outcome {
     };
     match (failed.is_empty(), stop.load(Relaxed)) {
         (true, _) => Ok(Exit::Ok),
-        (false, true) => Err(Failure::new(Exit::Interrupted, told().context("interrupted"))),
-        (false, false) => Err(Failure::new(Exit::Network, told())),
+        (false, true) => Err(Failure::new(Exit::Interrupted, error().context("interrupted"))),
+        (false, false) => Err(Failure::new(Exit::Network, error())),
     }
 }
 

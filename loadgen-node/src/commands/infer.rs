@@ -9,7 +9,7 @@ use loadgen::settings::{Mode, Scenario};
 use lon_proto::files::{self, Limit};
 use lon_proto::text::on_one_line;
 
-use super::io::{print_in, print_text, shown};
+use super::io::{path_text, print_in, print_text};
 use crate::audit::Detail;
 use crate::cli::InferArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
@@ -20,7 +20,7 @@ use crate::submission::inferred::{self, Inferred};
 
 /// Prints the results that follow from a run, or why none does.
 pub(crate) fn infer(args: &InferArgs) -> Outcome {
-    let document = Run::read(&args.folder).or_exit(Exit::Usage)?.document(shown(&args.folder));
+    let document = Run::read(&args.folder).or_exit(Exit::Usage)?.document(path_text(&args.folder));
     print_in(args.form.check(), &document, || print_text(&document.text()), || document.table())
 }
 
@@ -41,13 +41,13 @@ impl Run {
         let own = folder.join(RESULT).exists().then(|| own_result::read(folder)).transpose()?;
         let path = folder.join(DETAIL_FILE);
         if own.is_none() && !path.exists() {
-            bail!("{} is not a run folder: it has neither {RESULT} nor {DETAIL_FILE}", shown(folder));
+            bail!("{} is not a run folder: it has neither {RESULT} nor {DETAIL_FILE}", path_text(folder));
         }
         if own.as_ref().and_then(|own| Rules::find(&own.rules)).is_some_and(Rules::is_v0_5) {
-            bail!("{} is a run of round v0.5, and its rules infer no result from another", shown(folder));
+            bail!("{} is a run of round v0.5, and its rules infer no result from another", path_text(folder));
         }
-        let text = files::text(&path, Limit::LOG).with_context(|| format!("cannot read {}", shown(&path)))?;
-        let detail = Detail::read(&text).map_err(|why| anyhow!("{}: {why}", shown(&path)))?;
+        let text = files::text(&path, Limit::LOG).with_context(|| format!("cannot read {}", path_text(&path)))?;
+        let detail = Detail::read(&text).map_err(|why| anyhow!("{}: {why}", path_text(&path)))?;
         if let Some(own) = own {
             let (scenario, mode) = (own.settings.scenario, Some(own.settings.mode));
             let why = own.reasons.into_iter().next();
@@ -55,8 +55,8 @@ impl Run {
         }
         let name = detail.text("effective_scenario").unwrap_or_default();
         let scenario = Scenario::from_name(name);
-        let told = || anyhow!("{}: there is no scenario '{}'", shown(&path), on_one_line(name));
-        let scenario = scenario.ok_or_else(told)?;
+        let error = || anyhow!("{}: there is no scenario '{}'", path_text(&path), on_one_line(name));
+        let scenario = scenario.ok_or_else(error)?;
         let mode = detail.text("effective_test_mode").and_then(Mode::from_name);
         let result = Validity::of(detail.is_valid());
         let why = detail.text("result_invalid_reason").map(on_one_line);
@@ -64,7 +64,7 @@ impl Run {
     }
 
     fn document(self, folder: String) -> InferredResults {
-        let (inferred, not_inferred) = self.found();
+        let (inferred, not_inferred) = self.results();
         InferredResults {
             schema: SCHEMA,
             folder,
@@ -78,7 +78,7 @@ impl Run {
     }
 
     /// The results that follow, and why others do not.
-    fn found(&self) -> (Vec<InferredResult>, Vec<String>) {
+    fn results(&self) -> (Vec<InferredResult>, Vec<String>) {
         let from = self.scenario;
         if inferred::from_run_of(from).next().is_none() {
             let why = format!("no result follows from {}: the rules have {}", from.name(), inferred::allowed());
@@ -92,14 +92,14 @@ impl Run {
             let why = self.why.as_deref().unwrap_or("its log does not say VALID");
             return (Vec::new(), vec![format!("no result follows from an INVALID run: {why}")]);
         }
-        let (mut found, mut lacking) = (Vec::new(), Vec::new());
+        let (mut results, mut lacking) = (Vec::new(), Vec::new());
         for to in inferred::from_run_of(from) {
             match inferred::result(to, from, &self.detail) {
-                Some(result) => found.push(document(to, from, result)),
+                Some(result) => results.push(document(to, from, result)),
                 None => lacking.push(format!("{}: {}", to.name(), inferred::lacks(to))),
             }
         }
-        (found, lacking)
+        (results, lacking)
     }
 }
 

@@ -17,25 +17,25 @@ use crate::outputs::{documents, paint};
 /// The text of a file in a run folder, with lines of what can be seen.
 pub(crate) fn read(path: &Path) -> Outcome<String> {
     let text = files::text(path, Limit::LOG).map(|text| on_lines(&text));
-    text.with_context(|| format!("cannot read {}", shown(path))).or_exit(Exit::Usage)
+    text.with_context(|| format!("cannot read {}", path_text(path))).or_exit(Exit::Usage)
 }
 
 /// The text of what the user has named, which may be a pipe.
-pub(crate) fn given(path: &Path) -> Outcome<String> {
-    files::given_text(path).with_context(|| format!("cannot read {}", shown(path))).or_exit(Exit::Usage)
+pub(crate) fn input_text(path: &Path) -> Outcome<String> {
+    files::given_text(path).with_context(|| format!("cannot read {}", path_text(path))).or_exit(Exit::Usage)
 }
 
-pub(crate) fn shown(path: &Path) -> String {
+pub(crate) fn path_text(path: &Path) -> String {
     on_one_line(&path.display().to_string())
 }
 
 /// Writes a file that is not there yet.
 pub(crate) fn write_new(file: &Path, text: &str) -> Outcome<()> {
-    let cannot = || format!("cannot write {}", shown(file));
+    let cannot = || format!("cannot write {}", path_text(file));
     match File::create_new(file) {
         Ok(mut out) => out.write_all(text.as_bytes()).with_context(cannot),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            Err(anyhow!("{} is there already: it is never overwritten", shown(file)))
+            Err(anyhow!("{} is there already: it is never overwritten", path_text(file)))
         }
         Err(error) => Err(error).with_context(cannot),
     }

@@ -10,7 +10,7 @@ use anyhow::{Context as _, anyhow};
 use lon_proto::text::on_one_line;
 use lon_shell::figures::duration_ns;
 
-use super::io::{print_in, print_text, shown};
+use super::io::{path_text, print_in, print_text};
 use super::list_related::Related;
 use crate::cli::{Format, ListArgs};
 use crate::exit::{Exit, OrExit as _, Outcome};
@@ -60,33 +60,38 @@ const COLUMNS: [&str; 24] = [
 
 /// Prints the runs, or opens the page of the last of them.
 pub(crate) fn list(args: &ListArgs) -> Outcome {
-    let found = runs(args)?;
+    let run_list = runs(args)?;
     if args.open {
-        return open(&found.runs);
+        return open(&run_list.runs);
     }
     if args.related {
-        return related(&found, args.form.check());
+        return related(&run_list, args.form.check());
     }
-    let text = || match found.runs.is_empty() && found.unreadable.is_empty() {
+    let text = || match run_list.runs.is_empty() && run_list.unreadable.is_empty() {
         true => print_text(&format!(
             "no {} in {} (of folders below it, only mixes are searched)\n",
             if is_filtered(args) { "run folders that fit the flags" } else { "run folders" },
-            shown(&args.folder)
+            path_text(&args.folder)
         )),
-        false => print_text(&(table(&found.runs).aligned() + &unreadable(&found.unreadable))),
+        false => print_text(&(table(&run_list.runs).aligned() + &unreadable(&run_list.unreadable))),
     };
     let form = args.form.check();
     if matches!(form, Format::Csv | Format::Md) {
         // The rows have no place for them.
-        found.unreadable.iter().for_each(|why| tracing::warn!(why, "a run cannot be read"));
+        run_list.unreadable.iter().for_each(|why| tracing::warn!(why, "a run cannot be read"));
     }
-    print_in(form, &found, text, || if form == Format::Csv { columns(&found.runs) } else { table(&found.runs) })
+    print_in(
+        form,
+        &run_list,
+        text,
+        || if form == Format::Csv { columns(&run_list.runs) } else { table(&run_list.runs) },
+    )
 }
 
 /// Prints the tables that relate the runs to each other.
-fn related(found: &RunList, form: Format) -> Outcome {
-    found.unreadable.iter().for_each(|why| tracing::warn!(why, "a run cannot be read"));
-    let related = Related::of(&found.runs);
+fn related(run_list: &RunList, form: Format) -> Outcome {
+    run_list.unreadable.iter().for_each(|why| tracing::warn!(why, "a run cannot be read"));
+    let related = Related::of(&run_list.runs);
     let titled = |head: &str, print: fn(&Table) -> String| -> String {
         let tables = related.tables();
         let tables = tables.iter().filter(|(_, table)| !table.rows.is_empty());
@@ -118,9 +123,9 @@ fn is_filtered(args: &ListArgs) -> bool {
 fn runs(args: &ListArgs) -> Outcome<RunList> {
     let entries = fs::read_dir(&args.folder).map_err(|error| match error.kind() {
         ErrorKind::NotFound => {
-            anyhow!("no runs yet: the folder {} does not exist", shown(&args.folder))
+            anyhow!("no runs yet: the folder {} does not exist", path_text(&args.folder))
         }
-        _ => anyhow!(error).context(format!("cannot read {}", shown(&args.folder))),
+        _ => anyhow!(error).context(format!("cannot read {}", path_text(&args.folder))),
     });
     let entries = entries.or_exit(Exit::Usage)?;
     let (mut runs, mut unreadable) = (Vec::new(), Vec::new());
@@ -136,16 +141,16 @@ fn runs(args: &ListArgs) -> Outcome<RunList> {
         match own_result::read(folder) {
             Ok(result) => {
                 let goes_on = result.is_unfinished() && goes_on(folder);
-                runs.push(ListedRun::new(shown(folder), result, goes_on, folder.join(report::FILE).exists()));
+                runs.push(ListedRun::new(path_text(folder), result, goes_on, folder.join(report::FILE).exists()));
             }
-            Err(error) => unreadable.push(format!("{}: {error:#}", shown(folder))),
+            Err(error) => unreadable.push(format!("{}: {error:#}", path_text(folder))),
         }
     }
     let is_wanted = |run: &ListedRun| {
-        let same = |wanted: &Option<String>, own: &str| wanted.as_ref().is_none_or(|wanted| wanted == own);
-        let verdict = args.result.is_none_or(|wanted| Validity::from(wanted) == run.result);
-        let scenario = args.scenario.is_none_or(|wanted| wanted.name() == run.scenario);
-        let has = |wanted: &Option<String>, own: &str| wanted.as_ref().is_none_or(|wanted| own.contains(wanted));
+        let same = |filter: &Option<String>, own: &str| filter.as_ref().is_none_or(|filter| filter == own);
+        let verdict = args.result.is_none_or(|filter| Validity::from(filter) == run.result);
+        let scenario = args.scenario.is_none_or(|filter| filter.name() == run.scenario);
+        let has = |filter: &Option<String>, own: &str| filter.as_ref().is_none_or(|filter| own.contains(filter));
         let texts = has(&args.sut, &run.sut_name) && has(&args.note, run.note.as_deref().unwrap_or_default());
         let labels = args.label.iter().all(|Label { key, value }| run.labels.get(key) == Some(value));
         same(&args.benchmark, &run.benchmark) && scenario && verdict && texts && labels
@@ -232,7 +237,7 @@ fn table(runs: &[ListedRun]) -> Table {
         true => rows.iter().any(|row| !row[*at].is_empty()),
         false => rows.iter().any(|row| row[*at] != rows[0][*at]),
     };
-    let shown: Vec<usize> = (0..MORE.len()).filter(is_shown).collect();
+    let indices: Vec<usize> = (0..MORE.len()).filter(is_shown).collect();
     let row = |run: &ListedRun| {
         let metric = match &run.metric {
             Some(MetricDocument::Performance(metric)) => metric.value.map(|value| match metric.unit.as_str() {
@@ -262,11 +267,11 @@ fn table(runs: &[ListedRun]) -> Table {
             run.folder.clone(),
         ];
         let more = more(run);
-        cells.extend(shown.iter().map(|at| more[*at].clone()));
+        cells.extend(indices.iter().map(|at| more[*at].clone()));
         cells
     };
     let mut heads = HEADS.map(str::to_owned).to_vec();
-    heads.extend(shown.iter().map(|at| MORE[*at].to_owned()));
+    heads.extend(indices.iter().map(|at| MORE[*at].to_owned()));
     Table { heads, rows: runs.iter().map(row).collect() }
 }
 
@@ -278,8 +283,8 @@ fn unreadable(folders: &[String]) -> String {
 fn open(runs: &[ListedRun]) -> Outcome {
     let last = runs.last().ok_or_else(|| anyhow!("there is no such run")).or_exit(Exit::Usage)?;
     if !last.has_page {
-        let told = anyhow!("{} has no page: loadgen-node report {0} makes it", last.folder);
-        return Err(told).or_exit(Exit::Usage);
+        let error = anyhow!("{} has no page: loadgen-node report {0} makes it", last.folder);
+        return Err(error).or_exit(Exit::Usage);
     }
     let page = Path::new(&last.folder).join(report::FILE);
     let usual = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
@@ -290,13 +295,13 @@ fn open(runs: &[ListedRun]) -> Outcome {
         command.stderr(Stdio::null());
     }
     let started = command.arg(&page).status();
-    let told = || {
+    let message = || {
         let program = command.get_program().to_string_lossy();
-        format!("{program} cannot open {} (the variable BROWSER names another program)", shown(&page))
+        format!("{program} cannot open {} (the variable BROWSER names another program)", path_text(&page))
     };
-    let status = started.with_context(told).or_exit(Exit::Usage)?;
+    let status = started.with_context(message).or_exit(Exit::Usage)?;
     if !status.success() {
-        return Err(anyhow!("{status}")).with_context(told).or_exit(Exit::Usage);
+        return Err(anyhow!("{status}")).with_context(message).or_exit(Exit::Usage);
     }
-    print_text(&format!("{}\n", shown(&page)))
+    print_text(&format!("{}\n", path_text(&page)))
 }

@@ -22,9 +22,9 @@ const NAME_CHARS: usize = 16;
 pub(super) fn text(matrix: &MatrixDocument) -> String {
     let mut text = format!("\nBetween SUT nodes over {}\n", matrix.transport);
     if matrix.nodes.len() <= MOST_IN_A_TABLE {
-        let goodput = |way: &WayDocument| way.goodput_gbit_s.map_or("-".to_owned(), number);
+        let goodput = |direction: &WayDocument| direction.goodput_gbit_s.map_or("-".to_owned(), number);
         table(&mut text, matrix, "Goodput in Gbit/s, from the node of a row to that of a column", goodput);
-        let trip = |way: &WayDocument| way.rtt_ns.map_or("-".to_owned(), |ns| number(ns as f64 / 1e3));
+        let trip = |direction: &WayDocument| direction.rtt_ns.map_or("-".to_owned(), |ns| number(ns as f64 / 1e3));
         table(&mut text, matrix, "Round trip in \u{b5}s", trip);
     } else {
         slowest(&mut text, matrix);
@@ -62,13 +62,13 @@ fn slowest(text: &mut String, matrix: &MatrixDocument) {
         matrix.nodes.len(),
         matrix.ways.len()
     );
-    let mut ways: Vec<(&WayDocument, f64)> =
-        matrix.ways.iter().filter_map(|way| Some((way, way.goodput_gbit_s?))).collect();
-    ways.sort_by(|a, b| a.1.total_cmp(&b.1));
-    for (way, gbit_s) in ways.iter().take(SLOWEST) {
-        let _ = writeln!(text, "    {:>14}  {} -> {}", rate(Some(gbit_s * 1e9)), way.from, way.to);
+    let mut directions: Vec<(&WayDocument, f64)> =
+        matrix.ways.iter().filter_map(|direction| Some((direction, direction.goodput_gbit_s?))).collect();
+    directions.sort_by(|a, b| a.1.total_cmp(&b.1));
+    for (direction, gbit_s) in directions.iter().take(SLOWEST) {
+        let _ = writeln!(text, "    {:>14}  {} -> {}", rate(Some(gbit_s * 1e9)), direction.from, direction.to);
     }
-    let mut trips: Vec<u64> = matrix.ways.iter().filter_map(|way| way.rtt_ns).collect();
+    let mut trips: Vec<u64> = matrix.ways.iter().filter_map(|direction| direction.rtt_ns).collect();
     trips.sort_unstable();
     if let (Some(middle), Some(longest)) = (trips.get(trips.len() / 2), trips.last()) {
         let [middle, longest] = [*middle, *longest].map(Duration::from_nanos);
@@ -78,11 +78,11 @@ fn slowest(text: &mut String, matrix: &MatrixDocument) {
 
 fn failures(text: &mut String, matrix: &MatrixDocument) {
     let failed: Vec<(&WayDocument, &String)> =
-        matrix.ways.iter().filter_map(|way| Some((way, way.error.as_ref()?))).collect();
+        matrix.ways.iter().filter_map(|direction| Some((direction, direction.error.as_ref()?))).collect();
     // Both directions of a pair fail together.
-    let told = failed.iter().filter(|(way, _)| way.measured_by == way.from);
-    for (way, why) in told.take(MOST_FAILURES) {
-        let _ = writeln!(text, "  NOT measured, {} <-> {}: {why}", way.from, way.to);
+    let pairs = failed.iter().filter(|(direction, _)| direction.measured_by == direction.from);
+    for (direction, why) in pairs.take(MOST_FAILURES) {
+        let _ = writeln!(text, "  NOT measured, {} <-> {}: {why}", direction.from, direction.to);
     }
     if failed.len() > 2 * MOST_FAILURES {
         let more = failed.len() / 2 - MOST_FAILURES;
@@ -161,9 +161,9 @@ mod tests {
         let mut two = matrix(&[vec![0.0, 1.0], vec![0.5, 0.0]]);
         let uneven = text(&judged(&two));
         assert!(uneven.contains("Not judged: ") && !uneven.contains("SLOW"), "{uneven}");
-        for way in two.ways.values_mut() {
-            way.repeats_bits_per_s.clear();
-            way.error = Some("no route".to_owned());
+        for direction in two.ways.values_mut() {
+            direction.repeats_bits_per_s.clear();
+            direction.error = Some("no route".to_owned());
         }
         let failed = text(&judged(&two));
         assert!(failed.contains("NOT measured, n1 <-> n2: no route") && failed.contains("Not judged"), "{failed}");

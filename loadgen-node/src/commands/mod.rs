@@ -8,7 +8,6 @@
 pub(crate) mod accuracy;
 pub(crate) mod advise;
 pub(crate) mod audit;
-mod begun;
 pub(crate) mod benchmark;
 pub(crate) mod campaign;
 pub(crate) mod compare;
@@ -38,6 +37,7 @@ mod scorer;
 mod second_chance;
 pub(crate) mod show;
 pub(crate) mod submission;
+mod test_series;
 pub(crate) mod trace;
 mod trace_picture;
 mod transport_lines;

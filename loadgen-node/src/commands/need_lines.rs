@@ -76,9 +76,9 @@ mod tests {
         };
         let rates = vec![RateDocument { benchmark: "resnet50".to_owned(), samples_per_s: 20_000.0 }];
         let one_link = NeedDocument { links: Some(1), ..need.clone() };
-        let shown = |need: NeedDocument| text(&NeedsDocument { rates: rates.clone(), by_codec: vec![need] }, "tcp");
-        assert!(!shown(one_link).contains("like this one"), "links are no remedy");
-        let text = shown(need);
+        let text_of = |need: NeedDocument| text(&NeedsDocument { rates: rates.clone(), by_codec: vec![need] }, "tcp");
+        assert!(!text_of(one_link).contains("like this one"), "links are no remedy");
+        let text = text_of(need);
         for part in [
             "resnet50 20000 samples/s over tcp",
             "without a codec: NOT carried",

@@ -8,10 +8,10 @@ use lon_net::descriptors;
 use lon_qsl::advice::Figures;
 use lon_shell::documents::of_text;
 
-use super::io::{given, print, print_in, print_json, shown};
+use super::io::{input_text, path_text, print, print_in, print_json};
 use super::{matrix_lines, need_lines, probe_table, transport_lines, watch_lines};
 use crate::acceptance;
-use crate::cli::{Format, ProbeArgs, ProbeAsked, ProbeTransportArg};
+use crate::cli::{Format, ProbeArgs, ProbeRequest, ProbeTransportArg};
 use crate::exit::{Exit, Failure, OrExit as _, Outcome};
 use crate::network::fabric::Fabric;
 use crate::outputs::documents::matrix::MatrixDocument;
@@ -19,9 +19,9 @@ use crate::outputs::documents::needs::NeedsDocument;
 use crate::outputs::documents::probe::{AskedDocument, CarriedDocument, FabricDocument, ProbeDocument};
 use crate::outputs::documents::watch::{WatchDocument, WatchSum};
 use crate::outputs::{documents, folder};
-use crate::probe::carries::Selection;
+use crate::probe::capacity::Selection;
 use crate::probe::needs::{Need, Rate};
-use crate::probe::{ProbeError, carries, failed, matrix, measure, needs, watch};
+use crate::probe::{ProbeError, capacity, failed, matrix, measure, needs, watch};
 use crate::signals::{Leaves, Signals};
 use crate::test_run::kserve;
 
@@ -39,26 +39,26 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
     refuse(args)?;
     let baseline = args.accept.against.as_deref().map(|file| Ok((file, stored(file)?))).transpose()?;
     let signals = Signals::catch(Leaves::Nothing).context("cannot handle signals").or_exit(Exit::Bug)?;
-    let asked = args.check()?;
+    let request = args.check()?;
     if let Some((file, before)) = &baseline {
-        let transports: Vec<&str> = asked.targets.iter().map(|target| target.peers.transport().name()).collect();
+        let transports: Vec<&str> = request.targets.iter().map(|target| target.peers.transport().name()).collect();
         let has_matrix = args.plan.matrix.matrix;
-        compared(acceptance::comparable(before, &transports, has_matrix, &shown(file)))?;
-        compared(acceptance::same_flags(before.asked.as_ref(), &AskedDocument::from(&asked.plan), &shown(file)))?;
+        compared(acceptance::comparable(before, &transports, has_matrix, &path_text(file)))?;
+        compared(acceptance::same_flags(before.asked.as_ref(), &AskedDocument::from(&request.plan), &path_text(file)))?;
     }
     if let Some(interval) = args.plan.watch {
-        return watched(args, &asked, interval, &signals);
+        return watched(args, &request, interval, &signals);
     }
     if args.plan.matrix.matrix {
-        asked.targets.iter().try_for_each(|target| matrix::check(target, &asked.plan))?;
+        request.targets.iter().try_for_each(|target| matrix::check(target, &request.plan))?;
     }
-    let (fabrics, mut outcome) = measured(&asked, baseline.as_ref().map(|(file, before)| (*file, before)), &signals)?;
+    let (fabrics, mut outcome) = measured(&request, baseline.as_ref().map(|(file, before)| (*file, before)), &signals)?;
     let mut matrices = Vec::new();
     if args.plan.matrix.matrix && outcome.is_ok() {
-        (matrices, outcome) = measured_among_each_other(args, &asked, &signals)?;
+        (matrices, outcome) = measured_among_each_other(args, &request, &signals)?;
     }
     let early = match &args.accept.save {
-        Some(path) => format!("{EARLY}, and --save wrote no {}: probe again", shown(path)),
+        Some(path) => format!("{EARLY}, and --save wrote no {}: probe again", path_text(path)),
         None => EARLY.to_owned(),
     };
     let outcome = outcome.map_err(|error| failed(error, early));
@@ -66,13 +66,13 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
     let best = fabrics.iter().max_by(|a, b| a.narrower().total_cmp(&b.narrower())).unwrap_or(first);
     warn_of_missing(&fabrics);
     let decoders = best.decoders();
-    if !asked.selection.codecs.is_empty() && decoders > 0 {
+    if !request.selection.codecs.is_empty() && decoders > 0 {
         tracing::info!("measuring codecs, for the capacity with each of them");
     }
-    let carried = carries::table(best.together.up, best.together.down, decoders, &asked.selection);
-    let needs = needed(&args.carries.require, &asked.selection, best)?;
+    let carried = capacity::table(best.together.up, best.together.down, decoders, &request.selection);
+    let needs = needed(&args.carries.require, &request.selection, best)?;
     let mut document = ProbeDocument {
-        asked: Some(AskedDocument::from(&asked.plan)),
+        asked: Some(AskedDocument::from(&request.plan)),
         fabric: FabricDocument::from(first),
         other_transports: others.iter().map(FabricDocument::from).collect(),
         carries: carried.iter().map(CarriedDocument::from).collect(),
@@ -83,7 +83,7 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
     };
     // A probe that ended early is no baseline, and is not compared with one.
     if let (Some((file, before)), Ok(())) = (&baseline, &outcome) {
-        let against = acceptance::compare(before, &document, args.accept.tolerance, &shown(file));
+        let against = acceptance::compare(before, &document, args.accept.tolerance, &path_text(file));
         document.against = Some(compared(against)?);
     }
     if let (Some(path), Ok(())) = (&args.accept.save, &outcome) {
@@ -91,7 +91,7 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
         warn_of_scatter(&document, args.accept.tolerance);
     }
     let is_text = args.form.check() == Format::Text;
-    let left_out = carries::left_out(&asked.selection, &carried);
+    let left_out = capacity::left_out(&request.selection, &carried);
     if !is_text && !left_out.is_empty() {
         tracing::warn!(benchmarks = left_out.join("; "), "benchmarks have no capacity");
     }
@@ -102,12 +102,12 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
         if fabrics.len() > 1 && !carried.is_empty() {
             of.push_str(", the transport with the highest goodput");
         }
-        text.push_str(&carries::text(&carried, &of, decoders, &asked.selection));
+        text.push_str(&capacity::text(&carried, &of, decoders, &request.selection));
         text.extend(document.needs.as_ref().map(|needs| need_lines::text(needs, best.transport)));
         text.extend(document.matrix.iter().map(matrix_lines::text));
         text.extend(document.against.as_ref().map(acceptance::text));
         if let (Some(path), Ok(())) = (&args.accept.save, &outcome) {
-            text.push_str(&acceptance::saved(&document, args.accept.tolerance, &shown(path)));
+            text.push_str(&acceptance::saved(&document, args.accept.tolerance, &path_text(path)));
         }
         print(text.trim_end())
     };
@@ -128,10 +128,10 @@ fn refuse(args: &ProbeArgs) -> Outcome<()> {
     }
     let folder = args.accept.save.as_deref().and_then(Path::parent).filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-        return Err(anyhow!("--save: the folder {} does not exist", shown(folder))).or_exit(Exit::Usage);
+        return Err(anyhow!("--save: the folder {} does not exist", path_text(folder))).or_exit(Exit::Usage);
     }
     if let Some(path) = args.accept.save.as_deref().filter(|path| path.exists()) {
-        let why = anyhow!("--save {}: the file exists; choose a new name, or remove it", shown(path));
+        let why = anyhow!("--save {}: the file exists; choose a new name, or remove it", path_text(path));
         return Err(why).or_exit(Exit::Usage);
     }
     Ok(())
@@ -180,8 +180,8 @@ fn warn_of_scatter(document: &ProbeDocument, tolerance: f64) {
 }
 
 /// A comparison, or the reason why there is none as a failure of `--against`.
-fn compared<T>(found: Result<T, String>) -> Outcome<T> {
-    found.map_err(|why| anyhow!(why)).context("--against").or_exit(Exit::Usage)
+fn compared<T>(outcome: Result<T, String>) -> Outcome<T> {
+    outcome.map_err(|why| anyhow!(why)).context("--against").or_exit(Exit::Usage)
 }
 
 /// `--link-rate`: the capacity of a link, by arithmetic alone.
@@ -207,28 +207,28 @@ fn of_a_link(args: &ProbeArgs, bits_per_s: f64) -> Outcome {
     let selection = Selection { codecs: Vec::new(), ..args.carries.check() };
     let (share, over) = needs::line(&Fabric::default());
     let payload = bits_per_s * share;
-    let carried = carries::table(Some(payload), Some(payload), 0, &selection);
+    let carried = capacity::table(Some(payload), Some(payload), 0, &selection);
     let [rate, payload] = [bits_per_s, payload].map(lon_qsl::bandwidth::rate);
     let of = format!("a link of {rate} each way ({over}: payload {payload})");
-    print(carries::text(&carried, &of, 0, &selection).trim())
+    print(capacity::text(&carried, &of, 0, &selection).trim())
 }
 
 /// Fabric found over each transport, and the outcome of the probe.
 type Measured = (Vec<Fabric>, Result<(), ProbeError>);
 
 /// Measures over each transport; `baseline`: the probe with which this one is compared, and its file.
-fn measured(asked: &ProbeAsked, baseline: Option<(&Path, &ProbeDocument)>, signals: &Signals) -> Outcome<Measured> {
+fn measured(request: &ProbeRequest, baseline: Option<(&Path, &ProbeDocument)>, signals: &Signals) -> Outcome<Measured> {
     let mut fabrics = Vec::new();
-    for (at, target) in asked.targets.iter().enumerate() {
+    for (at, target) in request.targets.iter().enumerate() {
         // A control connection to each node, and those that are filled.
-        let each = 1 + asked.plan.most_connections().get() as u64;
+        let each = 1 + request.plan.most_connections().get() as u64;
         descriptors::enough_for(target.peers.addresses().len(), each).or_exit(Exit::Usage)?;
         let qdl = target.connect()?;
         if let Some((file, before)) = baseline.and_then(|(file, before)| Some((file, before.fabrics().nth(at)?))) {
             let names: Vec<&str> = qdl.nodes().iter().map(|node| node.name.as_str()).collect();
-            compared(acceptance::same_nodes(before, &names, &shown(file)))?;
+            compared(acceptance::same_nodes(before, &names, &path_text(file)))?;
         }
-        let (fabric, outcome) = measure(&qdl, target.peers.transport().name(), &asked.plan, signals)?;
+        let (fabric, outcome) = measure(&qdl, target.peers.transport().name(), &request.plan, signals)?;
         fabrics.push(fabric);
         if outcome.is_err() {
             return Ok((fabrics, outcome));
@@ -240,13 +240,14 @@ fn measured(asked: &ProbeAsked, baseline: Option<(&Path, &ProbeDocument)>, signa
 /// Has the nodes measure each other over each transport. Returns the judged matrices and the outcome.
 fn measured_among_each_other(
     args: &ProbeArgs,
-    asked: &ProbeAsked,
+    request: &ProbeRequest,
     signals: &Signals,
 ) -> Outcome<(Vec<MatrixDocument>, Result<(), ProbeError>)> {
     let (tolerance, mut documents, mut outcome) = (args.accept.tolerance, Vec::new(), Ok(()));
-    for target in &asked.targets {
-        let (found, ended) = matrix::measure(target, &asked.plan, args.plan.matrix.at_once, tolerance, signals)?;
-        documents.push(MatrixDocument::new(&found, &found.judge(tolerance), tolerance));
+    for target in &request.targets {
+        let (measurement, ended) =
+            matrix::measure(target, &request.plan, args.plan.matrix.at_once, tolerance, signals)?;
+        documents.push(MatrixDocument::new(&measurement, &measurement.judge(tolerance), tolerance));
         // Measurements over another transport are worth knowing all the same, unless the user wants to stop.
         let is_over = matches!(ended, Err(ProbeError::Interrupted));
         outcome = outcome.and(ended);
@@ -263,7 +264,7 @@ fn needed(rates: &[Rate], selection: &Selection, fabric: &Fabric) -> Outcome<Opt
         return Ok(None);
     }
     let measured = || -> Vec<Vec<Figures>> {
-        rates.iter().map(|rate| carries::figures(rate.benchmark, &selection.codecs, selection.round)).collect()
+        rates.iter().map(|rate| capacity::figures(rate.benchmark, &selection.codecs, selection.round)).collect()
     };
     let judged = |figures: &[Vec<Figures>]| -> Outcome<Vec<Need>> {
         let demands = needs::demands(rates, figures, &selection.codecs);
@@ -278,7 +279,7 @@ fn needed(rates: &[Rate], selection: &Selection, fabric: &Fabric) -> Outcome<Opt
             break;
         }
         tracing::info!("decompression alone falls short: measuring the codecs once more");
-        figures = carries::faster(figures, measured());
+        figures = capacity::faster(figures, measured());
         needs = judged(&figures)?;
     }
     Ok(Some(needs))
@@ -286,14 +287,15 @@ fn needed(rates: &[Rate], selection: &Selection, fabric: &Fabric) -> Outcome<Opt
 
 /// A stored probe.
 fn stored(file: &Path) -> Outcome<ProbeDocument> {
-    let wanted = || format!("--against {}: it is no file of probe --save", shown(file));
-    let text = given(file).map_err(|Failure { exit, error }| Failure { exit, error: error.context("--against") })?;
-    of_text(&text).map_err(|_| anyhow!(wanted())).or_exit(Exit::Usage)
+    let message = || format!("--against {}: it is no file of probe --save", path_text(file));
+    let text =
+        input_text(file).map_err(|Failure { exit, error }| Failure { exit, error: error.context("--against") })?;
+    of_text(&text).map_err(|_| anyhow!(message())).or_exit(Exit::Usage)
 }
 
 /// `--watch`: a line for each interval, and the sum.
-fn watched(args: &ProbeArgs, asked: &ProbeAsked, interval: Duration, signals: &Signals) -> Outcome {
-    let [target] = &asked.targets[..] else {
+fn watched(args: &ProbeArgs, request: &ProbeRequest, interval: Duration, signals: &Signals) -> Outcome {
+    let [target] = &request.targets[..] else {
         return Err(anyhow!("--watch watches one transport: name it with --transport")).or_exit(Exit::Usage);
     };
     let is_json = match args.form.check() {
@@ -309,7 +311,7 @@ fn watched(args: &ProbeArgs, asked: &ProbeAsked, interval: Duration, signals: &S
         let document = WatchDocument::new(interval, &names);
         if is_json { print_json(&document) } else { print(&watch_lines::line(&document)) }.map(drop)
     };
-    let (sum, outcome) = watch::watch(&qdl, &asked.plan, interval, signals, show)?;
+    let (sum, outcome) = watch::watch(&qdl, &request.plan, interval, signals, show)?;
     let outcome = outcome.map_err(|error| failed(error, "the watch ended early"));
     let sum = WatchSum::new(&sum, outcome.as_ref().err().map(Failure::one_line));
     if is_json {

@@ -1,9 +1,9 @@
 //! A probe as one table, for `probe --format csv` and `md`: a row for each number.
 
-use crate::outputs::documents::against::AgainstDocument;
 use crate::outputs::documents::matrix::MatrixDocument;
 use crate::outputs::documents::needs::NeedsDocument;
 use crate::outputs::documents::probe::{CarriedDocument, FabricDocument, GoodputDocument, ProbeDocument};
+use crate::outputs::documents::probe_changes::AgainstDocument;
 use crate::outputs::table::Table;
 
 /// Columns of the table: the transport, the node or nodes, the quantity, what the quantity is of, the number, its unit.
@@ -16,9 +16,9 @@ pub(super) fn table(document: &ProbeDocument) -> Table {
     let mut table = Table::new(HEADS);
     document.fabrics().for_each(|fabric| measured(&mut table, fabric));
     document.carries.iter().for_each(|carried| carries(&mut table, carried));
-    document.needs.iter().for_each(|found| needs(&mut table, found));
-    document.matrix.iter().for_each(|found| matrix(&mut table, found));
-    document.against.iter().for_each(|found| against(&mut table, found));
+    document.needs.iter().for_each(|section| needs(&mut table, section));
+    document.matrix.iter().for_each(|section| matrix(&mut table, section));
+    document.against.iter().for_each(|section| against(&mut table, section));
     table
 }
 
@@ -44,9 +44,9 @@ fn measured(table: &mut Table, fabric: &FabricDocument) {
     goodput(table, transport, "all at once", fabric.together.goodput_gbit_s);
 }
 
-fn goodput(table: &mut Table, transport: &str, node: &str, found: GoodputDocument) {
+fn goodput(table: &mut Table, transport: &str, node: &str, rates: GoodputDocument) {
     for (quantity, gbit_s) in
-        [("goodput up", found.up), ("goodput down", found.down), ("goodput both ways at once (sum)", found.both)]
+        [("goodput up", rates.up), ("goodput down", rates.down), ("goodput both ways at once (sum)", rates.both)]
     {
         number(table, [transport, node, quantity, ""], gbit_s, GBIT_S);
     }
@@ -58,8 +58,8 @@ fn carries(table: &mut Table, carried: &CarriedDocument) {
     number(table, ["", "", "carries", &of], Some(carried.samples_per_s), "samples/s");
 }
 
-fn needs(table: &mut Table, found: &NeedsDocument) {
-    for need in &found.by_codec {
+fn needs(table: &mut Table, document: &NeedsDocument) {
+    for need in &document.by_codec {
         let of = format!("codec {}", need.codec);
         let links = [need.links, need.connections].map(|count| count.map(|count| count as f64));
         number(table, ["", "", "needed link rate up", &of], Some(need.link_rate_gbit_s.ingress), GBIT_S);
@@ -70,26 +70,26 @@ fn needs(table: &mut Table, found: &NeedsDocument) {
     }
 }
 
-fn matrix(table: &mut Table, found: &MatrixDocument) {
-    let transport = found.transport.as_str();
-    for way in &found.ways {
-        let nodes = format!("{} -> {}", way.from, way.to);
-        number(table, [transport, &nodes, "goodput", "matrix"], way.goodput_gbit_s, GBIT_S);
-        number(table, [transport, &nodes, "round trip p50", "matrix"], way.rtt_ns.map(|ns| ns as f64), "ns");
+fn matrix(table: &mut Table, document: &MatrixDocument) {
+    let transport = document.transport.as_str();
+    for direction in &document.ways {
+        let nodes = format!("{} -> {}", direction.from, direction.to);
+        number(table, [transport, &nodes, "goodput", "matrix"], direction.goodput_gbit_s, GBIT_S);
+        number(table, [transport, &nodes, "round trip p50", "matrix"], direction.rtt_ns.map(|ns| ns as f64), "ns");
     }
-    for suspect in &found.judgement.suspects {
+    for suspect in &document.judgement.suspects {
         let gbit_s = suspect.gbit_s.to_string();
         table.row([transport, &suspect.nodes.join(" -> "), "slow", &suspect.why, &gbit_s, GBIT_S]);
     }
 }
 
-fn against(table: &mut Table, found: &AgainstDocument) {
-    for change in found.changes.iter().chain(&found.unchanged) {
+fn against(table: &mut Table, document: &AgainstDocument) {
+    for change in document.changes.iter().chain(&document.unchanged) {
         let node = change.node.as_deref().unwrap_or("all at once");
         let of = format!("{}: was {}", change.kind.word(), change.before);
         table.row([&change.transport, node, &change.quantity, &of, &change.now, ""]);
     }
-    table.row(["", "", "passed", &found.file, if found.passed { "yes" } else { "no" }, ""]);
+    table.row(["", "", "passed", &document.file, if document.passed { "yes" } else { "no" }, ""]);
 }
 
 /// A row, where there is a number.
@@ -136,7 +136,7 @@ mod tests {
             "tcp,all at once,goodput up,,2.5,Gbit/s",
             ",,carries,\"resnet50 as uint8, codec zstd:1\",99.5,samples/s",
         ] {
-            assert!(csv.lines().any(|found| found == line), "no '{line}' in:\n{csv}");
+            assert!(csv.lines().any(|row| row == line), "no '{line}' in:\n{csv}");
         }
         assert!(csv.contains("n1 -> n2,goodput,matrix,10,Gbit/s") && !csv.contains("goodput down"), "{csv}");
     }

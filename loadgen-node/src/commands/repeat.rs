@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use anyhow::Context as _;
 
-use super::begun::{Begun, INCOMPLETE, LiveOutput};
-use super::io::{print_in, print_text, shown};
+use super::io::{path_text, print_in, print_text};
+use super::test_series::{INCOMPLETE, LiveOutput, TestSeries};
 
 use crate::cli::Format;
 use crate::exit::{Exit, OrExit as _, Outcome};
@@ -25,11 +25,11 @@ pub(crate) fn repeat(spec: TestSpec, place: &Place, repeats: Repeats, form: Form
     let (Place::At(base) | Place::Numbered(base)) = place;
     let file = behind(base, FILE_END);
     check(base, count, &file).or_exit(Exit::Usage)?;
-    let mut made = Made { begun: Begun::new(spec, live)?, file, repeats, worst: Exit::Ok, stop: None };
+    let mut runs = RepeatRuns { tests: TestSeries::new(spec, live)?, file, repeats, worst: Exit::Ok, stop: None };
     let mut failure = None;
     for number in 1..=count {
         tracing::info!(number, of = count, "a run of --repeat");
-        match made.one(&folder(base, number), format!("repeat {number} of {count}")) {
+        match runs.one(&folder(base, number), format!("repeat {number} of {count}")) {
             Ok(true) => {}
             Ok(false) => break,
             Err(failed) => {
@@ -38,13 +38,13 @@ pub(crate) fn repeat(spec: TestSpec, place: &Place, repeats: Repeats, form: Form
             }
         }
     }
-    let Made { begun, file, repeats, worst, stop } = made;
+    let RepeatRuns { tests, file, repeats, worst, stop } = runs;
     if !repeats.runs.is_empty() {
-        let text = || print_text(&format!("{}Spread    {}\n", repeats.text(), shown(&file)));
+        let text = || print_text(&format!("{}Spread    {}\n", repeats.text(), path_text(&file)));
         print_in(form, &repeats, text, || repeats.table())?;
     }
-    let told = stop.map_or(Ok(()), |stop| begun.end(&stop));
-    failure.map_or(told.map(|()| worst), Err)
+    let end_outcome = stop.map_or(Ok(()), |stop| tests.end(&stop));
+    failure.map_or(end_outcome.map(|()| worst), Err)
 }
 
 /// Where the run with this number, from 1, has its folder.
@@ -59,8 +59,8 @@ fn check(base: &Path, count: u64, file: &Path) -> Result<(), FolderError> {
 }
 
 /// The runs that were made.
-struct Made {
-    begun: Begun,
+struct RepeatRuns {
+    tests: TestSeries,
     file: PathBuf,
     repeats: Repeats,
     worst: Exit,
@@ -68,15 +68,15 @@ struct Made {
     stop: Option<Arc<AtomicBool>>,
 }
 
-impl Made {
+impl RepeatRuns {
     /// Makes one more run, and writes what is known of all. Returns whether another one makes sense.
     fn one(&mut self, folder: &Path, note: String) -> Outcome<bool> {
-        let made = self.begun.make(&Place::At(folder.to_owned()), Some(note))?;
-        let (Recorded { finished, written, .. }, stop) = made;
+        let recorded_run = self.tests.make(&Place::At(folder.to_owned()), Some(note))?;
+        let (Recorded { finished, written, .. }, stop) = recorded_run;
         let is_over = stop.load(SeqCst);
         self.stop = Some(stop);
         let exit = if written.is_ok() { finished.exit() } else { Exit::Bug };
-        self.repeats.add(shown(folder), &ResultSummary::from(&finished), exit);
+        self.repeats.add(path_text(folder), &ResultSummary::from(&finished), exit);
         if exit != Exit::Ok {
             self.worst = exit;
         }

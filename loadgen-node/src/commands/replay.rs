@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 
-use super::io::{given, print_in, print_json, print_text, shown};
+use super::io::{input_text, path_text, print_in, print_json, print_text};
 use crate::cli::{Format, ReplayArgs};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::official_replay::OfficialReplay;
@@ -28,24 +28,25 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
     let Some(path) = &args.report_vector else {
         return Err(anyhow!("give --timeline, --official or --report-vector")).or_exit(Exit::Usage);
     };
-    let report = vectors::replay_report(&given(path)?).with_context(|| shown(path)).or_exit(Exit::Usage)?;
+    let report = vectors::replay_report(&input_text(path)?).with_context(|| path_text(path)).or_exit(Exit::Usage)?;
     print_json(&report)
 }
 
 fn replay_timeline(args: &ReplayArgs, path: &Path) -> Outcome {
     if is_of_v0_5(path) {
-        let told = "the run was one of round v0.5, whose rules judge more than a timeline has: nothing judges it again";
-        return Err(anyhow!(told)).with_context(|| shown(path)).or_exit(Exit::Usage);
+        let message =
+            "the run was one of round v0.5, whose rules judge more than a timeline has: nothing judges it again";
+        return Err(anyhow!(message)).with_context(|| path_text(path)).or_exit(Exit::Usage);
     }
     let stored = stored_timeline::read(path).or_exit(Exit::Usage)?;
     let mut settings = match &args.settings {
-        Some(path) => settings_from(&given(path)?).with_context(|| shown(path)).or_exit(Exit::Usage)?,
+        Some(path) => settings_from(&input_text(path)?).with_context(|| path_text(path)).or_exit(Exit::Usage)?,
         None => stored.about.settings.clone(),
     };
     for assignment in &args.set {
         settings.assign(assignment).context("--set").or_exit(Exit::Usage)?;
     }
-    let judged = vectors::replay_timeline(&stored, settings).with_context(|| shown(path)).or_exit(Exit::Usage)?;
+    let judged = vectors::replay_timeline(&stored, settings).with_context(|| path_text(path)).or_exit(Exit::Usage)?;
     let vectors::Rejudged { report, verdict, effective, .. } = judged;
     let checked = args.within.map_or(Ok(()), |limits| limits.check(&effective));
     checked.context("--within").or_exit(Exit::Usage)?;
@@ -55,11 +56,11 @@ fn replay_timeline(args: &ReplayArgs, path: &Path) -> Outcome {
         print_text(&report.summary)?
     };
     // Standard output has the summary file and nothing else.
-    let mut told = format!("Result    {}\n", screen::verdict_words(&verdict));
-    told.extend(verdict.reasons().iter().map(|reason| format!("          - {}\n", reason.text)));
+    let mut verdict_text = format!("Result    {}\n", screen::verdict_words(&verdict));
+    verdict_text.extend(verdict.reasons().iter().map(|reason| format!("          - {}\n", reason.text)));
     let within = args.within.map(|limits| WithinDocument::from(&limits.count(&stored.timeline, &effective)));
-    told.extend(within.map(|within| format!("Within    {}\n", within.words())));
-    std::io::stderr().write_all(told.as_bytes()).or_exit(Exit::Bug)?;
+    verdict_text.extend(within.map(|within| format!("Within    {}\n", within.text())));
+    std::io::stderr().write_all(verdict_text.as_bytes()).or_exit(Exit::Bug)?;
     Ok(exit(&verdict))
 }
 
@@ -74,7 +75,7 @@ fn is_of_v0_5(path: &Path) -> bool {
 fn replay_official(folder: &Path, integers: Option<IntegerRule>, form: Format) -> Outcome {
     let logs = official_logs::read(folder).or_exit(Exit::Usage)?;
     let compared =
-        loadgen::official::compare_by(&logs, integers).with_context(|| shown(folder)).or_exit(Exit::Usage)?;
+        loadgen::official::compare_by(&logs, integers).with_context(|| path_text(folder)).or_exit(Exit::Usage)?;
     let document = OfficialReplay::from(compared);
     print_in(form, &document, || print_text(&document.text()), || document.table())?;
     Ok(match (document.same, document.official.as_deref(), document.ours.as_deref()) {

@@ -2,7 +2,7 @@
 
 use anyhow::anyhow;
 
-use super::io::{print_text, shown};
+use super::io::{path_text, print_text};
 use crate::cli::ReportArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::mix;
@@ -12,14 +12,14 @@ use crate::outputs::{folder, own_result};
 /// Writes the page of a run folder. It takes its name when it is whole, and may be made again.
 pub(crate) fn report(args: &ReportArgs) -> Outcome {
     if let Some(result) = own_result::read_mix(&args.folder).or_exit(Exit::Usage)? {
-        return written(args, &mix::page(&result, &args.folder), None);
+        return write(args, &mix::page(&result, &args.folder), None);
     }
     let source = Source::read(&args.folder).or_exit(Exit::Usage)?;
-    written(args, &report::page(&source), Some(&source))
+    write(args, &report::page(&source), Some(&source))
 }
 
 /// Writes a page, and the picture of a run if that is wanted.
-fn written(args: &ReportArgs, page: &str, source: Option<&Source>) -> Outcome {
+fn write(args: &ReportArgs, page: &str, source: Option<&Source>) -> Outcome {
     if args.picture.is_some() && source.is_none() {
         return Err(anyhow!("--picture is for a run, and this is the folder of a mix: give the one of a tenant"))
             .or_exit(Exit::Usage);
@@ -34,5 +34,5 @@ fn written(args: &ReportArgs, page: &str, source: Option<&Source>) -> Outcome {
     if let Some((path, source)) = args.picture.as_ref().zip(source) {
         folder::write_page(path, &report::picture(source)).or_exit(Exit::Usage)?;
     }
-    print_text(&format!("{}\n", shown(&path)))
+    print_text(&format!("{}\n", path_text(&path)))
 }

@@ -5,10 +5,10 @@ use std::path::Path;
 use anyhow::{Context as _, anyhow};
 use lon_qsl::benchmark::official_scores;
 
-use super::begun::{Begun, INCOMPLETE, LiveOutput};
 use super::io::{print_json_pretty, print_text, read};
+use super::test_series::{INCOMPLETE, LiveOutput, TestSeries};
 use super::{advise, mix, repeat};
-use crate::cli::{Asked, Format, RunArgs, words_of_tenants};
+use crate::cli::{Format, RunArgs, RunRequest, tenant_arguments};
 use crate::division::AccuracyRun;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::mix::CheckedMix;
@@ -26,21 +26,21 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         return run_mix(args, file);
     }
     match args.check()? {
-        Asked::Advice(spec) => advise::advise(&spec, args.form()),
-        Asked::Test { mut spec, out } => {
+        RunRequest::Advice(spec) => advise::advise(&spec, args.form()),
+        RunRequest::Test { mut spec, out } => {
             let form = args.form();
-            let shown = if args.repeat.is_some() { Shown::Words } else { shown(form)? };
+            let result_form = if args.repeat.is_some() { ResultForm::Text } else { result_form(form)? };
             spec.accuracy_run = args.accuracy_run.as_deref().map(accuracy_run).transpose()?;
             let usual = || Place::usual(&args.results, spec.benchmark, spec.scenario.name());
             let place = out.map_or_else(usual, Place::At);
-            let metrics = args.metrics.options(&args.dial.way.security)?;
+            let metrics = args.metrics.options(&args.dial.connection.security)?;
             let live = LiveOutput { ui: args.ui.into(), metrics };
             match args.repeat {
                 Some(count) => {
                     let repeats = Repeats::new(count, args.take.map(Take::from));
                     repeat::repeat(*spec, &place, repeats, form, live)
                 }
-                None => run_test(*spec, &place, shown, live),
+                None => run_test(*spec, &place, result_form, live),
             }
         }
     }
@@ -49,68 +49,68 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
 /// Does what the flags ask for with a file of tenants.
 fn run_mix(args: &RunArgs, file: &Path) -> Outcome {
     let alone = [("--repeat", args.repeat.is_some()), ("--probe", args.probe), ("--warm-up", args.warm_up.is_some())];
-    if let Some((flag, _)) = alone.into_iter().find(|(_, given)| *given) {
+    if let Some((flag, _)) = alone.into_iter().find(|(_, is_given)| *is_given) {
         return Err(anyhow!("{flag} is not for --mix: each [[tenant]] of the file is a test")).or_exit(Exit::Usage);
     }
-    let checked = CheckedMix::read(file, &words_of_tenants())?;
+    let checked = CheckedMix::read(file, &tenant_arguments())?;
     let place = args.out.clone().unwrap_or_else(|| Place::of_mix(&args.results));
-    let metrics = args.metrics.options(&args.dial.way.security)?;
+    let metrics = args.metrics.options(&args.dial.connection.security)?;
     mix::mix(&checked, &place, args.form(), LiveOutput { ui: args.ui.into(), metrics })
 }
 
 /// Returns the form in which the result is shown. A result is no table, so the formats of tables are an error.
-fn shown(form: Format) -> Outcome<Shown> {
+fn result_form(form: Format) -> Outcome<ResultForm> {
     match form {
-        Format::Text => Ok(Shown::Words),
-        Format::Json => Ok(Shown::Json),
+        Format::Text => Ok(ResultForm::Text),
+        Format::Json => Ok(ResultForm::Json),
         Format::Csv | Format::Md => {
-            let told = "--format csv and md are for the tables of --compression auto and --repeat; list prints runs as \
-                        a table";
-            Err(anyhow!(told)).or_exit(Exit::Usage)
+            let message = "--format csv and md are for the tables of --compression auto and --repeat; list prints runs \
+                           as a table";
+            Err(anyhow!(message)).or_exit(Exit::Usage)
         }
     }
 }
 
 /// Reads the facts of an accuracy run from its folder.
 pub(super) fn accuracy_run(folder: &Path) -> Outcome<AccuracyRun> {
-    let told = || format!("--accuracy-run {}", folder.display());
-    let made = own_result::read(folder).with_context(told).or_exit(Exit::Usage)?;
-    if !Mode::from_name(&made.mode).is_some_and(Mode::has_accuracy) {
-        let mode = &made.mode;
+    let flag_text = || format!("--accuracy-run {}", folder.display());
+    let result = own_result::read(folder).with_context(flag_text).or_exit(Exit::Usage)?;
+    if !Mode::from_name(&result.mode).is_some_and(Mode::has_accuracy) {
+        let mode = &result.mode;
         return Err(anyhow!("the run was {mode}; one with --mode AccuracyOnly is wanted"))
-            .with_context(told)
+            .with_context(flag_text)
             .or_exit(Exit::Usage);
     }
     let official = folder.join("accuracy.txt");
     let official = official.exists().then(|| read(&official)).transpose()?;
-    Ok(AccuracyRun { official: official.as_deref().map(official_scores), ..made.accuracy_run(folder) })
+    Ok(AccuracyRun { official: official.as_deref().map(official_scores), ..result.accuracy_run(folder) })
 }
 
 /// Form of a result on standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub(crate) enum ResultForm {
     /// As in `result.txt`.
-    Words,
+    Text,
     /// As in `result_summary.json`.
     Json,
 }
 
 /// Makes one test, leaves its run folder and shows the result.
-pub(crate) fn run_test(spec: TestSpec, place: &Place, shown: Shown, live: LiveOutput) -> Outcome {
+pub(crate) fn run_test(spec: TestSpec, place: &Place, form: ResultForm, live: LiveOutput) -> Outcome {
     // The place is checked before any node is contacted. The folder is made once all nodes have agreed to the run.
     place.check().or_exit(Exit::Usage)?;
-    let begun = Begun::new(spec, live)?;
-    let (recorded, stop) = begun.make(place, None)?;
+    let tests = TestSeries::new(spec, live)?;
+    let (recorded, stop) = tests.make(place, None)?;
     // The measured result is shown even if its files could not be written.
     let Recorded { finished, folder, written } = recorded;
-    match (shown, &written) {
-        (Shown::Words, _) => screen::show(&finished, folder.path(), &written).or_exit(Exit::Bug)?,
-        (Shown::Json, Ok(())) => drop(print_text(&read(&folder.path().join(result_summary::FILE))?)?),
+    match (form, &written) {
+        (ResultForm::Text, _) => screen::show(&finished, folder.path(), &written).or_exit(Exit::Bug)?,
+        (ResultForm::Json, Ok(())) => drop(print_text(&read(&folder.path().join(result_summary::FILE))?)?),
         // Without the list of files, which is not complete.
-        (Shown::Json, Err(_)) => drop(print_json_pretty(&ResultSummary::from(&finished))?),
+        (ResultForm::Json, Err(_)) => drop(print_json_pretty(&ResultSummary::from(&finished))?),
     }
-    let told = begun.end(&stop);
+    let end_outcome = tests.end(&stop);
     written.context(INCOMPLETE).or_exit(Exit::Bug)?;
-    told?;
+    end_outcome?;
     Ok(finished.exit())
 }

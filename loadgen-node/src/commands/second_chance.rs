@@ -33,33 +33,33 @@ impl Runs<'_> {
     /// # Errors
     /// One cannot be scored; the error says why.
     pub(super) fn scored(&self) -> Result<(SecondChance, Vec<Near>)> {
-        let made = Answered::read(self.accuracy_folder).map_err(|failure| failure.error)?;
-        let benchmark = Benchmark::named(&made.benchmark)?;
-        let officials = if benchmark.file.is_none() { benchmark.official(&made.rules) } else { Vec::new() };
+        let run = Answered::read(self.accuracy_folder).map_err(|failure| failure.error)?;
+        let benchmark = Benchmark::named(&run.benchmark)?;
+        let officials = if benchmark.file.is_none() { benchmark.official(&run.rules) } else { Vec::new() };
         let named = officials.iter().find(|official| Some(official.checker.as_str()) == self.checker);
         let official: Option<&Official> = named.or(officials.first()).copied();
         let (chance, first) = match self.scorer {
             Some(command) => self.by_command(command)?,
-            None => self.here(benchmark, &made)?,
+            None => self.here(benchmark, &run)?,
         };
         let nears = official.map(nears).filter(|nears| !nears.is_empty());
         Ok((chance, nears.unwrap_or_else(|| near(&first))))
     }
 
     /// Both texts, and the name of the first metric.
-    fn here(&self, benchmark: &Benchmark, made: &Answered) -> Result<(SecondChance, String)> {
-        if let Some(path) = made.missing_dataset() {
+    fn here(&self, benchmark: &Benchmark, run: &Answered) -> Result<(SecondChance, String)> {
+        if let Some(path) = run.missing_dataset() {
             bail!("the dataset of the accuracy run, {path}, is not there any more; --scorer CMD scores without it");
         }
         let tested = decoded(self.test.samples())?;
-        let wanted: HashSet<usize> = tested.iter().map(|(index, _)| *index).collect();
+        let indices: HashSet<usize> = tested.iter().map(|(index, _)| *index).collect();
         let mut baseline = decoded(self.accuracy.answers.samples())?;
-        baseline.retain(|(index, _)| wanted.contains(index));
-        let known: HashSet<usize> = baseline.iter().map(|(index, _)| *index).collect();
-        ensure!(known.len() == wanted.len(), "the accuracy run lacks samples of the test");
+        baseline.retain(|(index, _)| indices.contains(index));
+        let baseline_indices: HashSet<usize> = baseline.iter().map(|(index, _)| *index).collect();
+        ensure!(baseline_indices.len() == indices.len(), "the accuracy run lacks samples of the test");
         let text = |answers: &[(usize, Vec<u8>)]| -> Result<(String, String)> {
             let (score, target, _) =
-                subset(benchmark, made, None, answers, made.rows).map_err(|failure| failure.error)?;
+                subset(benchmark, run, None, answers, run.rows).map_err(|failure| failure.error)?;
             let name = target.metric.checker_name().unwrap_or_else(|| target.metric.name());
             let first = (name.to_owned(), score.value);
             let others = OtherScore::all(&score).into_iter().filter_map(|other| {
@@ -83,11 +83,11 @@ impl Runs<'_> {
             let scores: BTreeMap<String, f64> =
                 scorer::printed(command, log).with_context(|| format!("the scorer '{command}'"))?;
             let scores: Vec<(String, f64)> = scores.into_iter().collect();
-            let named = |name: &str| scores.iter().any(|(known, _)| known == name);
+            let named = |name: &str| scores.iter().any(|(metric, _)| metric == name);
             let text = official_text(&first_named(scores.clone()), self.test.len());
-            let told = || anyhow!("the scorer '{command}' printed scores that have no official form");
+            let error = || anyhow!("the scorer '{command}' printed scores that have no official form");
             let first = if named("F1") { "F1".to_owned() } else { scores[0].0.clone() };
-            Ok((text.ok_or_else(told)?, first))
+            Ok((text.ok_or_else(error)?, first))
         });
         let ((baseline, first), (compliance, _)) = (baseline?, compliance?);
         Ok((SecondChance { baseline, compliance }, first))

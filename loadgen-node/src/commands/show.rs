@@ -6,7 +6,7 @@ use anyhow::{Context as _, anyhow};
 use lon_proto::files::{self, Limit};
 use lon_proto::text::on_lines;
 
-use super::io::{print_json_pretty, print_text, print_verdict, shown};
+use super::io::{path_text, print_json_pretty, print_text, print_verdict};
 use crate::cli::ShowArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::result_summary::{FILE as RESULT, FileDocument, ResultSummary};
@@ -27,8 +27,8 @@ pub(crate) fn show(args: &ShowArgs) -> Outcome {
     if args.division {
         let rules = &result.division.rules;
         if rules.is_empty() {
-            let told = "has no verdicts on the rules of the Network division: the run did not come to its end";
-            return Err(anyhow!("{} {told}", shown(folder))).or_exit(Exit::Usage);
+            let message = "has no verdicts on the rules of the Network division: the run did not come to its end";
+            return Err(anyhow!("{} {message}", path_text(folder))).or_exit(Exit::Usage);
         }
         return print_verdict(&on_lines(&conf_text::rules_text(rules)));
     }
@@ -41,11 +41,11 @@ pub(crate) fn show(args: &ShowArgs) -> Outcome {
 /// The text of the folder, which must be the one that its result lists.
 fn checked(folder: &Path, listed: &FileDocument) -> Outcome<String> {
     let path = folder.join(screen::FILE);
-    let text = files::text(&path, Limit::DOCUMENT).with_context(|| format!("cannot read {}", shown(&path)));
+    let text = files::text(&path, Limit::DOCUMENT).with_context(|| format!("cannot read {}", path_text(&path)));
     let text = text.or_exit(Exit::Usage)?;
     if listed.holds(&text) {
         return Ok(on_lines(&text));
     }
-    Err(anyhow!("{} is not the file that the run wrote: its SHA-256 in {RESULT} is another", shown(&path)))
+    Err(anyhow!("{} is not the file that the run wrote: its SHA-256 in {RESULT} is another", path_text(&path)))
         .or_exit(Exit::Usage)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 
 use super::conf;
-use super::io::{given, print, print_json, shown};
+use super::io::{input_text, path_text, print, print_json};
 use super::trace_picture::{SimulatedSut, picture};
 use crate::cli::TraceArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
@@ -24,12 +24,12 @@ pub(crate) fn trace(args: &TraceArgs) -> Outcome {
     }
     if let Some(path) = &args.settings {
         if args.test.files.rules.is_some_and(Rules::is_v0_5) {
-            let told = "--settings has the settings of later rounds: give --benchmark, --scenario and --set";
-            return Err(anyhow!(told)).context("--rules v0.5").or_exit(Exit::Usage);
+            let message = "--settings has the settings of later rounds: give --benchmark, --scenario and --set";
+            return Err(anyhow!(message)).context("--rules v0.5").or_exit(Exit::Usage);
         }
         let profile = profile(args.test.files.rules.unwrap_or_else(Rules::newest), args.test.files.integers);
-        let traffic = vectors::trace_by(&given(path)?, profile, args.digest);
-        return print_json(&traffic.with_context(|| shown(path)).or_exit(Exit::Usage)?);
+        let traffic = vectors::trace_by(&input_text(path)?, profile, args.digest);
+        return print_json(&traffic.with_context(|| path_text(path)).or_exit(Exit::Usage)?);
     }
     let (Some(name), Some(scenario)) = (&args.benchmark, args.scenario) else {
         return Err(anyhow!("give --benchmark and --scenario, or --settings")).or_exit(Exit::Usage);
@@ -41,8 +41,8 @@ pub(crate) fn trace(args: &TraceArgs) -> Outcome {
         let service = args.service.unwrap_or(SERVICE);
         let sut = SimulatedSut { service, servers: args.servers.map_or(SERVERS, usize::from) };
         let svg = picture(&plan, sut).context("--picture").or_exit(Exit::Usage)?;
-        let written = write_file(path, |out| out.write_all(svg.as_bytes()));
-        return written.with_context(|| shown(path)).or_exit(Exit::Usage).map(|()| Exit::Ok);
+        let outcome = write_file(path, |out| out.write_all(svg.as_bytes()));
+        return outcome.with_context(|| path_text(path)).or_exit(Exit::Usage).map(|()| Exit::Ok);
     }
     print_json(&vectors::traffic(&plan, args.digest).or_exit(Exit::Usage)?)
 }
@@ -60,7 +60,7 @@ fn compare_all(files: &[PathBuf]) -> Outcome {
             Ok(Some(difference)) => (difference.to_string(), Exit::Bug),
             Err(failure) => (format!("not compared: {}", failure.one_line()), failure.exit),
         };
-        print(&format!("{}: {line}", shown(path)))?;
+        print(&format!("{}: {line}", path_text(path)))?;
         if exit != Exit::Ok && worst != Exit::Usage {
             worst = exit;
         }
@@ -69,5 +69,5 @@ fn compare_all(files: &[PathBuf]) -> Outcome {
 }
 
 fn compared(path: &Path) -> Outcome<Option<Difference>> {
-    check(&given(path)?).or_exit(Exit::Usage)
+    check(&input_text(path)?).or_exit(Exit::Usage)
 }

@@ -140,7 +140,7 @@ mod tests {
     use super::*;
     use loadgen::settings::{Qsl, Scenario, TestSettings};
 
-    fn drawn(scenario: Scenario, set: &[&str]) -> Vec<Span> {
+    fn spans_of(scenario: Scenario, set: &[&str]) -> Vec<Span> {
         let mut settings = TestSettings { scenario, min_query_count: 1, ..TestSettings::default() };
         for text in set {
             settings.set(text).unwrap();
@@ -152,14 +152,14 @@ mod tests {
     #[test]
     fn spans_are_those_of_the_simulated_run() {
         let ms = 1_000_000;
-        let burst = drawn(Scenario::BURST, &["burst_size=3", "burst_interval=100ms", "min_duration=150ms"]);
-        let wanted = [0, 0, 0, 100, 100, 100, 200, 200, 200].map(|issued| issued * ms);
-        assert_eq!(burst.iter().map(|(issued, _)| *issued).collect::<Vec<_>>(), wanted);
+        let burst = spans_of(Scenario::BURST, &["burst_size=3", "burst_interval=100ms", "min_duration=150ms"]);
+        let issue_times = [0, 0, 0, 100, 100, 100, 200, 200, 200].map(|issued| issued * ms);
+        assert_eq!(burst.iter().map(|(issued, _)| *issued).collect::<Vec<_>>(), issue_times);
         assert_eq!(
             burst.iter().map(|(issued, answered)| (answered - issued) / ms).take(3).collect::<Vec<_>>(),
             [10, 10, 20]
         );
-        let one = drawn(Scenario::SINGLE_STREAM, &["min_duration=35ms", "target_latency=5ms"]);
+        let one = spans_of(Scenario::SINGLE_STREAM, &["min_duration=35ms", "target_latency=5ms"]);
         assert_eq!(one.iter().map(|(issued, _)| issued / ms).collect::<Vec<_>>(), [0, 10, 20, 30, 40]);
         assert_eq!(course(&burst).1, 3);
     }

@@ -20,9 +20,9 @@ pub(super) fn line(interval: &WatchDocument) -> String {
         loaded(interval.loaded_up_rtt_ns),
         loaded(interval.loaded_down_rtt_ns),
     );
-    for (way, slowest) in [("up", &interval.slowest_up), ("down", &interval.slowest_down)] {
+    for (direction, slowest) in [("up", &interval.slowest_up), ("down", &interval.slowest_down)] {
         if let Some(slowest) = slowest {
-            line += &format!("  least {way} {} {}", slowest.node, rate(Some(slowest.gbit_s)));
+            line += &format!("  least {direction} {} {}", slowest.node, rate(Some(slowest.gbit_s)));
         }
     }
     line + &counted(interval.retransmits, &interval.loadgen_counters_moved, &interval.sut_counters_moved)

@@ -38,8 +38,8 @@ pub(crate) fn compared(sides: &[Side], conditions: &[Condition]) -> Result<Compa
     let draws: Vec<Draws> =
         sides.iter().zip(0..).map(|(side, number)| Draws::of(side.drawn_series(), number)).collect();
     let is_comparable = not_comparable.is_empty();
-    let asked = Asked::of(sides);
-    let metrics = METRICS.iter().map(|metric| one(metric, sides, &draws, &asked, is_comparable));
+    let requests = LoadRequest::of(sides);
+    let metrics = METRICS.iter().map(|metric| one(metric, sides, &draws, &requests, is_comparable));
     let other_limits = facts::other_limits(&different);
     let is_shown = |metric: &MetricComparison| {
         metric.values.iter().any(Option::is_some) && (other_limits.is_none() || !WITHIN.contains(&metric.name.as_str()))
@@ -57,27 +57,27 @@ pub(crate) fn compared(sides: &[Side], conditions: &[Condition]) -> Result<Compa
     notes.extend(metrics.iter().any(is_not_judged).then(|| NOT_JUDGED.to_owned()));
     let failed = Vec::new();
     let sides = sides.iter().map(Side::document).collect();
-    let mut made = Comparison { schema: SCHEMA, sides, not_comparable, notes, different, metrics, failed };
+    let mut comparison = Comparison { schema: SCHEMA, sides, not_comparable, notes, different, metrics, failed };
     for condition in conditions {
-        let failed = condition.failed(&made)?;
-        made.failed.extend(failed);
+        let failed = condition.failed(&comparison)?;
+        comparison.failed.extend(failed);
     }
-    Ok(made)
+    Ok(comparison)
 }
 
 /// Points in which a side differs from the first because that was asked for.
-struct Asked {
+struct LoadRequest {
     /// The load as a multiple of the first side's; none: it is the same, or there is none.
     load_ratio: Option<f64>,
     /// Transport or codec differ, so that the bytes of a sample do.
     has_other_framing: bool,
 }
 
-impl Asked {
+impl LoadRequest {
     /// Of each side but the first.
-    fn of(sides: &[Side]) -> Vec<Asked> {
+    fn of(sides: &[Side]) -> Vec<LoadRequest> {
         let loads = facts::other_load(sides).map(|(_, loads)| loads);
-        let of_side = |(at, side): (usize, &Side)| Asked {
+        let of_side = |(at, side): (usize, &Side)| LoadRequest {
             load_ratio: loads.as_ref().map(|loads| loads[at] / loads[0]).filter(|ratio| *ratio != 1.0),
             has_other_framing: !facts::is_framed_alike(&sides[0], side),
         };
@@ -85,8 +85,8 @@ impl Asked {
     }
 
     /// The finding on a quantity, where the difference follows from what was asked for.
-    fn finding(&self, metric: &Metric, percent: f64, interval: Option<[f64; 2]>, found: Finding) -> Finding {
-        let is_a_rate = metric.unit == Unit::PerSecond && found != Finding::Noise;
+    fn finding(&self, metric: &Metric, percent: f64, interval: Option<[f64; 2]>, base_finding: Finding) -> Finding {
+        let is_a_rate = metric.unit == Unit::PerSecond && base_finding != Finding::Noise;
         match self.load_ratio {
             Some(ratio) if is_a_rate => {
                 let asked_percent = 100.0 * (ratio - 1.0);
@@ -96,31 +96,39 @@ impl Asked {
                 };
                 if is_as_asked { Finding::AsAsked } else { Finding::Differs }
             }
-            _ if metric.noise == Noise::Counted && self.has_other_framing && found != Finding::Same => Finding::Differs,
-            _ => found,
+            _ if metric.noise == Noise::Counted && self.has_other_framing && base_finding != Finding::Same => {
+                Finding::Differs
+            }
+            _ => base_finding,
         }
     }
 }
 
 /// One quantity on all sides.
-fn one(metric: &Metric, sides: &[Side], draws: &[Draws], asked: &[Asked], is_comparable: bool) -> MetricComparison {
+fn one(
+    metric: &Metric,
+    sides: &[Side],
+    draws: &[Draws],
+    requests: &[LoadRequest],
+    is_comparable: bool,
+) -> MetricComparison {
     let all: Vec<Vec<f64>> = sides.iter().map(|side| side.sources().filter_map(metric.of).collect()).collect();
-    let difference = |((other, draws_of_other), asked): ((&Vec<f64>, &Draws), &Asked)| {
+    let difference = |((other, draws_of_other), request): ((&Vec<f64>, &Draws), &LoadRequest)| {
         let percent = 100.0 * (mean(other)? / mean(&all[0])? - 1.0);
-        let found = match metric.noise {
+        let estimate = match metric.noise {
             _ if all[0].len().min(other.len()) >= spread::FEWEST_REPEATS => {
                 spread::ratio_interval(&all[0], other).map(|interval| (interval, IntervalOf::Repeats))
             }
             // Where the difference is outside, the draws were of something else: it is no noise.
-            Noise::Drawn(drawn) => interval::of_draws(&draws[0], draws_of_other, drawn)
+            Noise::Drawn(quantity) => interval::of_draws(&draws[0], draws_of_other, quantity)
                 .filter(|[low, high]| (100.0 * low - OF_CURVES..=100.0 * high + OF_CURVES).contains(&percent))
                 .map(|[low, high]| ([low.min(percent / 100.0), high.max(percent / 100.0)], IntervalOf::Blocks)),
             _ => None,
         };
-        let interval_percent = found.map(|(interval, _)| interval.map(|share| 100.0 * share));
+        let interval_percent = estimate.map(|(interval, _)| interval.map(|share| 100.0 * share));
         let finding = finding(metric, percent, interval_percent);
-        let finding = asked.finding(metric, percent, interval_percent, finding);
-        let interval_of = found.map(|(_, of)| of);
+        let finding = request.finding(metric, percent, interval_percent, finding);
+        let interval_of = estimate.map(|(_, of)| of);
         let difference = DifferenceDocument { percent, interval_percent, interval_of, finding };
         (is_comparable && percent.is_finite()).then_some(difference)
     };
@@ -130,7 +138,7 @@ fn one(metric: &Metric, sides: &[Side], draws: &[Draws], asked: &[Asked], is_com
         unit: metric.unit.name().to_owned(),
         better: metric.better,
         values: all.iter().map(|values| mean(values)).collect(),
-        differences: all.iter().zip(draws).skip(1).zip(asked).map(difference).collect(),
+        differences: all.iter().zip(draws).skip(1).zip(requests).map(difference).collect(),
     }
 }
 

@@ -73,30 +73,30 @@ impl Condition {
     ///
     /// # Errors
     /// It cannot be judged: what it is about is not known of all sides, or they cannot be compared.
-    pub(super) fn failed(&self, made: &Comparison) -> Result<Vec<String>, String> {
-        let told = |why: String| format!("--fail-if '{}': {why}", self.text);
+    pub(super) fn failed(&self, comparison: &Comparison) -> Result<Vec<String>, String> {
+        let message = |why: String| format!("--fail-if '{}': {why}", self.text);
         match &self.what {
             What::Invalid => {
                 let runs =
-                    made.sides.iter().skip(1).flat_map(|side| side.runs.iter().map(move |run| (&side.name, run)));
+                    comparison.sides.iter().skip(1).flat_map(|side| side.runs.iter().map(move |run| (&side.name, run)));
                 let invalid = runs.filter(|(_, run)| run.result == Validity::Invalid);
-                Ok(invalid.map(|(name, run)| told(format!("{name} is INVALID ({})", run.folder))).collect())
+                Ok(invalid.map(|(name, run)| message(format!("{name} is INVALID ({})", run.folder))).collect())
             }
-            What::Bound(bound) => Ok(bound.failed(made).map_err(told)?.into_iter().map(told).collect()),
+            What::Bound(bound) => Ok(bound.failed(comparison).map_err(message)?.into_iter().map(message).collect()),
         }
     }
 }
 
 impl Bound {
-    fn failed(&self, made: &Comparison) -> Result<Vec<String>, String> {
-        if let Some(why) = made.not_comparable.first() {
+    fn failed(&self, comparison: &Comparison) -> Result<Vec<String>, String> {
+        if let Some(why) = comparison.not_comparable.first() {
             return Err(format!("the sides cannot be compared: {why}"));
         }
-        let metric = made.metrics.iter().find(|metric| metric.name == self.name);
+        let metric = comparison.metrics.iter().find(|metric| metric.name == self.name);
         let metric = metric.ok_or_else(|| format!("no side has '{}'", self.name))?;
         let mut failed = Vec::new();
-        for at in 1..made.sides.len() {
-            let name = &made.sides[at].name;
+        for at in 1..comparison.sides.len() {
+            let name = &comparison.sides[at].name;
             let (is_beyond, text) = match self.is_relative {
                 true => self.by_difference(metric, at)?,
                 false => self.by_value(metric, at)?,
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use crate::outputs::documents::comparison::{Better, ComparedRun, DifferenceDocument, SideDocument};
 
-    fn made(percent: f64, finding: Finding) -> Comparison {
+    fn comparison(percent: f64, finding: Finding) -> Comparison {
         let run = |result| ComparedRun {
             folder: String::new(),
             result,
@@ -164,7 +164,7 @@ mod tests {
     }
 
     fn holds(condition: &str, percent: f64, finding: Finding) -> bool {
-        !condition.parse::<Condition>().unwrap().failed(&made(percent, finding)).unwrap().is_empty()
+        !condition.parse::<Condition>().unwrap().failed(&comparison(percent, finding)).unwrap().is_empty()
     }
 
     #[test]
@@ -189,9 +189,9 @@ mod tests {
             let error = text.parse::<Condition>().unwrap_err();
             assert!(error.contains(why), "{text}: {error}");
         }
-        let missing = "rate>5%".parse::<Condition>().unwrap().failed(&made(0.0, Finding::Noise)).unwrap_err();
+        let missing = "rate>5%".parse::<Condition>().unwrap().failed(&comparison(0.0, Finding::Noise)).unwrap_err();
         assert!(missing.contains("no side has 'rate'"), "{missing}");
-        let mut apart = made(9.0, Finding::Worse);
+        let mut apart = comparison(9.0, Finding::Worse);
         apart.not_comparable.push("benchmark is not the same".to_owned());
         let error = "p99>5%".parse::<Condition>().unwrap().failed(&apart).unwrap_err();
         assert!(error.contains("cannot be compared: benchmark"), "{error}");

@@ -29,12 +29,12 @@ type Fact = (String, String);
 /// have.
 pub(super) fn different(sides: &[Side]) -> Vec<DifferentDocument> {
     // Each of a thousand nodes has dozens of facts, so they are looked up by their names.
-    let (mut names, mut known) = (Vec::<String>::new(), HashSet::new());
+    let (mut names, mut name_set) = (Vec::<String>::new(), HashSet::new());
     let mut of_sides: Vec<HashMap<String, BTreeSet<String>>> = Vec::new();
     for side in sides {
         let mut facts: HashMap<String, BTreeSet<String>> = HashMap::new();
         for (name, value) in side.sources().flat_map(of_run) {
-            if known.insert(name.clone()) {
+            if name_set.insert(name.clone()) {
                 names.push(name.clone());
             }
             facts.entry(name).or_default().insert(value);
@@ -99,15 +99,15 @@ pub(super) fn notes(sides: &[Side]) -> Vec<String> {
         format!("{name} is INVALID ({}): {reason}", folder.display())
     });
     let unanswered = runs().filter_map(|(name, (folder, source))| {
-        let left = source.result.counts.unanswered();
-        let told = || {
+        let count = source.result.counts.unanswered();
+        let note = || {
             format!(
-                "{name} has {left} samples without an answer ({}): it has no percentiles that fall on them, no mean \
+                "{name} has {count} samples without an answer ({}): it has no percentiles that fall on them, no mean \
                  and no largest latency, and what is noise is not known",
                 folder.display()
             )
         };
-        (left > 0).then(told)
+        (count > 0).then(note)
     });
     let lacks =
         runs().flat_map(|(name, (_, source))| source.missing.iter().map(move |why| format!("{name} lacks {why}")));
@@ -166,8 +166,8 @@ fn flat(name: &str, value: &Value, facts: &mut Vec<Fact>) {
     match value {
         Value::Null => {}
         Value::Object(keys) => {
-            let kept = keys.iter().filter(|(key, _)| !MADE_ANEW.contains(&key.as_str()));
-            kept.for_each(|(key, value)| flat(&format!("{name}, {key}"), value, facts));
+            let entries = keys.iter().filter(|(key, _)| !MADE_ANEW.contains(&key.as_str()));
+            entries.for_each(|(key, value)| flat(&format!("{name}, {key}"), value, facts));
         }
         Value::Array(values) => {
             values.iter().zip(1..).for_each(|(value, number)| flat(&format!("{name} {number}"), value, facts));

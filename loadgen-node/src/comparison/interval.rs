@@ -68,7 +68,7 @@ pub(super) struct Draws {
 
 impl Blocks {
     fn of<'a>(timelines: impl Iterator<Item = &'a Series>) -> Blocks {
-        let mut made = Blocks::default();
+        let mut blocks = Blocks::default();
         for series in timelines {
             for steps in series.steps.chunks(STEPS_EACH) {
                 let mut block = Block { length_s: series.step_s * steps.len() as f64, ..Block::default() };
@@ -78,14 +78,14 @@ impl Blocks {
                         let (ns, count) = (value.value_iterated_to(), u64::from(value.count_at_value()));
                         block.count += count;
                         block.sum_ns += ns as f64 * count as f64;
-                        made.latencies.push((ns, made.blocks.len(), count));
+                        blocks.latencies.push((ns, blocks.blocks.len(), count));
                     }
                 }
-                made.blocks.push(block);
+                blocks.blocks.push(block);
             }
         }
-        made.latencies.sort_unstable();
-        made
+        blocks.latencies.sort_unstable();
+        blocks
     }
 
     /// Returns the quantities that the blocks give when each block counts as often as `weights` says.
@@ -94,18 +94,18 @@ impl Blocks {
             self.blocks.iter().zip(weights).map(|(block, weight)| of(block) * *weight as f64).sum()
         };
         let count = sum(&|block| block.count as f64);
-        let mut found = [0.0; 2 + PERCENTILES.len()];
-        found[0] = sum(&|block| block.answered as f64) / sum(&|block| block.length_s);
-        found[1] = sum(&|block| block.sum_ns) / count;
-        let (mut seen, mut next) = (0.0, 0);
+        let mut values = [0.0; 2 + PERCENTILES.len()];
+        values[0] = sum(&|block| block.answered as f64) / sum(&|block| block.length_s);
+        values[1] = sum(&|block| block.sum_ns) / count;
+        let (mut total, mut next) = (0.0, 0);
         for (ns, block, times) in &self.latencies {
-            seen += (weights[*block] * times) as f64;
-            while next < PERCENTILES.len() && seen >= PERCENTILES[next].1 * count {
-                found[2 + next] = *ns as f64;
+            total += (weights[*block] * times) as f64;
+            while next < PERCENTILES.len() && total >= PERCENTILES[next].1 * count {
+                values[2 + next] = *ns as f64;
                 next += 1;
             }
         }
-        found
+        values
     }
 }
 
@@ -134,7 +134,7 @@ impl Draws {
             Drawn::Rate => (0, self.all >= FEWEST_BLOCKS),
             Drawn::Mean => (1, self.filled >= FEWEST_BLOCKS),
             percentile => {
-                let at = PERCENTILES.iter().position(|(drawn, _)| *drawn == percentile)?;
+                let at = PERCENTILES.iter().position(|(own, _)| *own == percentile)?;
                 let above = (1.0 - PERCENTILES[at].1) * self.samples as f64;
                 (2 + at, self.filled >= FEWEST_BLOCKS && above >= FEWEST_ABOVE)
             }
@@ -179,14 +179,14 @@ mod tests {
 
     #[test]
     fn equal_runs_differ_by_noise_and_slower_ones_do_not() {
-        let mut beside = 0;
+        let mut misses = 0;
         for seed in 0..40 {
             let [low, high] = interval(&noisy(2 * seed, 0), &noisy(2 * seed + 1, 0), Drawn::Mean).unwrap();
             assert!(low < high && high - low < 0.05, "{low} {high}");
-            beside += usize::from(low > 0.0 || high < 0.0);
+            misses += usize::from(low > 0.0 || high < 0.0);
         }
         // One in twenty is expected.
-        assert!(beside <= 6, "{beside} of 40 intervals lie beside the truth");
+        assert!(misses <= 6, "{misses} of 40 intervals lie beside the truth");
         for of in [Drawn::Mean, Drawn::P50, Drawn::P90, Drawn::P99] {
             let [low, high] = interval(&noisy(1, 0), &noisy(2, 75), of).unwrap();
             let truth = match of {

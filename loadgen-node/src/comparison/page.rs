@@ -17,20 +17,20 @@ const PLACES: usize = 120;
 const OF_FIRST: &str = "Of the first run of each side.";
 
 /// The whole page. It loads nothing, and has no script.
-pub(crate) fn page(made: &Comparison, sides: &[Side]) -> String {
-    let names: Vec<&str> = made.sides.iter().map(|side| side.name.as_str()).collect();
+pub(crate) fn page(comparison: &Comparison, sides: &[Side]) -> String {
+    let names: Vec<&str> = comparison.sides.iter().map(|side| side.name.as_str()).collect();
     let title = format!("Comparison of {}", names.join(", "));
     let header = html! {
         h1 { (title) }
-        ul { @for side in &made.sides { li { strong { (side.name) } " " (tables::side_text(side)) } } }
-        @for why in &made.not_comparable { p class="bad" { "Not comparable: " (why) } }
-        @for failed in &made.failed { p class="bad" { (failed) } }
+        ul { @for side in &comparison.sides { li { strong { (side.name) } " " (tables::side_text(side)) } } }
+        @for why in &comparison.not_comparable { p class="bad" { "Not comparable: " (why) } }
+        @for failed in &comparison.failed { p class="bad" { (failed) } }
     };
     let main = html! {
-        @if made.different.is_empty() { p { "Settings, hosts and versions are the same." } }
-        @else { (table("different", "Not the same", tables::facts(made))) }
-        @for note in &made.notes { p { (note) } }
-        @for (title, quantities) in tables::tables(made) {
+        @if comparison.different.is_empty() { p { "Settings, hosts and versions are the same." } }
+        @else { (table("different", "Not the same", tables::facts(comparison))) }
+        @for note in &comparison.notes { p { (note) } }
+        @for (title, quantities) in tables::tables(comparison) {
             (table(&title.replace(' ', "-").to_lowercase(), &title, quantities))
         }
         div class="charts" { @for chart in charts(sides) { (chart.markup()) } }

@@ -66,11 +66,11 @@ impl Side {
 }
 
 fn runs(typed: &str) -> Result<Vec<(PathBuf, Source)>> {
-    let read = |path: PathBuf| Source::read(&path).map(|source| (path, source));
+    let run_at = |path: PathBuf| Source::read(&path).map(|source| (path, source));
     // A folder may have a comma in its name.
     let runs: Vec<(PathBuf, Source)> = match PathBuf::from(typed) {
-        whole if whole.exists() => vec![read(whole)?],
-        _ => typed.split(',').map(|one| read(PathBuf::from(one))).collect::<Result<_>>()?,
+        whole if whole.exists() => vec![run_at(whole)?],
+        _ => typed.split(',').map(|one| run_at(PathBuf::from(one))).collect::<Result<_>>()?,
     };
     // A run that counts twice would look like a repeat, and noise like a difference.
     for (at, (path, source)) in runs.iter().enumerate() {

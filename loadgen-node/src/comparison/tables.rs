@@ -34,36 +34,36 @@ const COLUMNS: [&str; 11] = [
 const HEADS: [&str; 3] = ["difference", "95 % interval", "finding"];
 
 /// Returns the comparison as text for the screen.
-pub(crate) fn text(made: &Comparison) -> String {
+pub(crate) fn text(comparison: &Comparison) -> String {
     let mut text = String::new();
-    for side in &made.sides {
+    for side in &comparison.sides {
         let _ = writeln!(text, "{}  {}", side.name, side_text(side));
     }
-    for why in &made.not_comparable {
+    for why in &comparison.not_comparable {
         let _ = writeln!(text, "\nNot comparable: {why}");
     }
-    if !made.different.is_empty() {
+    if !comparison.different.is_empty() {
         text.push_str("\nNot the same\n");
-        let mut facts = facts(made);
+        let mut facts = facts(comparison);
         facts.rows.truncate(SHOWN);
         text.push_str(&facts.aligned());
-        let more = made.different.len().saturating_sub(SHOWN);
+        let more = comparison.different.len().saturating_sub(SHOWN);
         if more > 0 {
             let _ = writeln!(text, "  and {more} more (--json has all)");
         }
     }
-    if !made.notes.is_empty() {
+    if !comparison.notes.is_empty() {
         text.push('\n');
     }
-    for note in &made.notes {
+    for note in &comparison.notes {
         let _ = writeln!(text, "Note: {note}");
     }
-    for (title, table) in tables(made) {
+    for (title, table) in tables(comparison) {
         let _ = writeln!(text, "\n{title}");
         text.push_str(&table.aligned());
     }
     text.push('\n');
-    for failed in &made.failed {
+    for failed in &comparison.failed {
         let _ = writeln!(text, "Failed: {failed}");
     }
     text.push_str("Unverified: no official MLPerf results.\n");
@@ -71,8 +71,8 @@ pub(crate) fn text(made: &Comparison) -> String {
 }
 
 /// A row for each fact that is not the same and for each quantity, of each side but the first.
-pub(crate) fn csv(made: &Comparison) -> String {
-    let side = |at: usize| made.sides[at].name.clone();
+pub(crate) fn csv(comparison: &Comparison) -> String {
+    let side = |at: usize| comparison.sides[at].name.clone();
     let value = |fact: &DifferentDocument, at: usize| fact.values[at].clone().unwrap_or_default();
     let fact = |fact: &DifferentDocument, at: usize| {
         let cells = ["different".to_owned(), side(0), side(at), fact.what.clone(), String::new()];
@@ -94,36 +94,36 @@ pub(crate) fn csv(made: &Comparison) -> String {
             number(difference.map(|difference| difference.percent)),
             number(interval.map(|[low, _]| low)),
             number(interval.map(|[_, high]| high)),
-            finding(made, metric, at).to_owned(),
+            finding(comparison, metric, at).to_owned(),
         ]
     };
-    let others = 1..made.sides.len();
-    let facts = made.different.iter().flat_map(|one| others.clone().map(move |at| fact(one, at)));
-    let rows = made.metrics.iter().flat_map(|metric| others.clone().map(move |at| row(metric, at)));
+    let others = 1..comparison.sides.len();
+    let facts = comparison.different.iter().flat_map(|one| others.clone().map(move |at| fact(one, at)));
+    let rows = comparison.metrics.iter().flat_map(|metric| others.clone().map(move |at| row(metric, at)));
     Table { heads: COLUMNS.map(str::to_owned).to_vec(), rows: facts.chain(rows).collect() }.csv()
 }
 
 /// For a page of text, such as a comment on a change.
-pub(crate) fn markdown(made: &Comparison) -> String {
+pub(crate) fn markdown(comparison: &Comparison) -> String {
     let mut text = String::new();
-    for side in &made.sides {
+    for side in &comparison.sides {
         let _ = writeln!(text, "- **{}** {}", side.name, in_markdown(&side_text(side)));
     }
-    for why in &made.not_comparable {
+    for why in &comparison.not_comparable {
         let _ = writeln!(text, "\n**Not comparable:** {}", in_markdown(why));
     }
-    if !made.different.is_empty() {
-        let mut facts = facts(made);
+    if !comparison.different.is_empty() {
+        let mut facts = facts(comparison);
         facts.heads[0] = "not the same".to_owned();
         text.push_str(&format!("\n{}", facts.markdown()));
     }
-    for note in &made.notes {
+    for note in &comparison.notes {
         let _ = writeln!(text, "\n{}", in_markdown(note));
     }
-    for (_, table) in tables(made) {
+    for (_, table) in tables(comparison) {
         text.push_str(&format!("\n{}", table.markdown()));
     }
-    for failed in &made.failed {
+    for failed in &comparison.failed {
         let _ = writeln!(text, "\n{}", in_markdown(failed));
     }
     text.push_str("\nUnverified: no official MLPerf results.\n");
@@ -132,10 +132,10 @@ pub(crate) fn markdown(made: &Comparison) -> String {
 
 /// A side in a line.
 pub(super) fn side_text(side: &SideDocument) -> String {
-    let [first, rest @ ..] = side.runs.as_slice() else { return String::new() };
-    let more = if rest.is_empty() { String::new() } else { format!(" and {} repeats", rest.len()) };
+    let [first, repeats @ ..] = side.runs.as_slice() else { return String::new() };
+    let more = if repeats.is_empty() { String::new() } else { format!(" and {} repeats", repeats.len()) };
     let valid = side.runs.iter().filter(|run| run.result == Validity::Valid).count();
-    let verdict = match (valid, rest.len()) {
+    let verdict = match (valid, repeats.len()) {
         (0, 0) => "INVALID".to_owned(),
         (1, 0) => "VALID".to_owned(),
         (valid, _) => format!("{valid} of {} VALID", side.runs.len()),
@@ -147,15 +147,15 @@ pub(super) fn side_text(side: &SideDocument) -> String {
 }
 
 /// Returns the facts that are not the same: a row each, with what each side has.
-pub(super) fn facts(made: &Comparison) -> Table {
+pub(super) fn facts(comparison: &Comparison) -> Table {
     let row = |fact: &DifferentDocument| {
         let values = fact.values.iter().map(|value| short(value.as_deref().unwrap_or("not there")));
         std::iter::once(fact.what.clone()).chain(values).collect()
     };
-    let names = made.sides.iter().map(|side| side.name.clone());
+    let names = comparison.sides.iter().map(|side| side.name.clone());
     Table {
         heads: std::iter::once("what".to_owned()).chain(names).collect(),
-        rows: made.different.iter().map(row).collect(),
+        rows: comparison.different.iter().map(row).collect(),
     }
 }
 
@@ -167,20 +167,20 @@ fn short(text: &str) -> String {
 }
 
 /// The tables of quantities, each with its title. Sides that cannot be compared have those that both sides have.
-pub(super) fn tables(made: &Comparison) -> Vec<(String, Table)> {
+pub(super) fn tables(comparison: &Comparison) -> Vec<(String, Table)> {
     let of_side = |other: usize| {
-        let title = format!("From {} to {}", made.sides[0].name, made.sides[other].name);
-        (title, table(made, other))
+        let title = format!("From {} to {}", comparison.sides[0].name, comparison.sides[other].name);
+        (title, table(comparison, other))
     };
-    (1..made.sides.len()).map(of_side).filter(|(_, table)| !table.rows.is_empty()).collect()
+    (1..comparison.sides.len()).map(of_side).filter(|(_, table)| !table.rows.is_empty()).collect()
 }
 
 /// The quantities of the first side and another one.
-fn table(made: &Comparison, other: usize) -> Table {
-    let names = [0, other].map(|at| made.sides[at].name.clone());
+fn table(comparison: &Comparison, other: usize) -> Table {
+    let names = [0, other].map(|at| comparison.sides[at].name.clone());
     let heads = std::iter::once("quantity".to_owned()).chain(names).chain(HEADS.map(str::to_owned)).collect();
-    let is_shown = |metric: &&MetricComparison| made.not_comparable.is_empty() || is_in_both(metric, other);
-    let rows = made.metrics.iter().filter(is_shown).map(|metric| {
+    let is_shown = |metric: &&MetricComparison| comparison.not_comparable.is_empty() || is_in_both(metric, other);
+    let rows = comparison.metrics.iter().filter(is_shown).map(|metric| {
         let unit = Unit::named(&metric.unit);
         let value = |at: usize| metric.values[at].map_or_else(|| "none".to_owned(), |value| unit.text(value));
         let difference = metric.differences[other - 1];
@@ -190,7 +190,7 @@ fn table(made: &Comparison, other: usize) -> Table {
             value(other),
             difference.map_or_else(String::new, |difference| format!("{:+.1} %", difference.percent)),
             difference.and_then(interval).unwrap_or_default(),
-            finding(made, metric, other).to_owned(),
+            finding(comparison, metric, other).to_owned(),
         ]
     });
     Table { heads, rows: rows.collect() }
@@ -206,10 +206,10 @@ fn is_in_both(metric: &MetricComparison, other: usize) -> bool {
 }
 
 /// The finding on a quantity of the first side and another one, or the reason why there is none.
-fn finding(made: &Comparison, metric: &MetricComparison, other: usize) -> &'static str {
+fn finding(comparison: &Comparison, metric: &MetricComparison, other: usize) -> &'static str {
     match metric.differences[other - 1] {
         Some(difference) => word(difference.finding),
-        None if !made.not_comparable.is_empty() => "not comparable",
+        None if !comparison.not_comparable.is_empty() => "not comparable",
         None if !is_in_both(metric, other) => "not in both",
         None => "no percentage of 0",
     }
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
     use crate::outputs::documents::comparison::{Better, ComparedRun, IntervalOf};
 
-    fn made() -> Comparison {
+    fn comparison() -> Comparison {
         let run = |folder: &str| ComparedRun {
             folder: folder.to_owned(),
             result: Validity::Valid,
@@ -290,11 +290,11 @@ From A to B
 
 Unverified: no official MLPerf results.
 ";
-        assert_eq!(text(&made()), expected);
-        let csv = csv(&made());
+        assert_eq!(text(&comparison()), expected);
+        let csv = csv(&comparison());
         assert_eq!(csv.lines().nth(1), Some("different,A,B,codec,,none,,,,,"));
         assert_eq!(csv.lines().nth(2), Some("quantity,A,B,p99,ns,2000000,1800000,-10,-12.25,-8,better"));
-        let markdown = markdown(&made());
+        let markdown = markdown(&comparison());
         assert!(
             markdown.contains("- **A** x\\|y: VALID") && markdown.contains("| latency, p99 (p99) | 2.0ms | 1.8ms |")
         );
@@ -302,7 +302,7 @@ Unverified: no official MLPerf results.
 
     #[test]
     fn labels_stand_at_their_side() {
-        let mut labelled = made();
+        let mut labelled = comparison();
         labelled.sides[1].runs[0].labels = BTreeMap::from([("rack".to_owned(), "7".to_owned())]);
         let text = text(&labelled);
         assert!(text.contains("B  z: VALID, b Server, 2026-11-24T12:00:00Z, rack=7\n"), "{text}");
@@ -310,7 +310,7 @@ Unverified: no official MLPerf results.
 
     #[test]
     fn a_quantity_without_a_finding_has_the_reason() {
-        let mut apart = made();
+        let mut apart = comparison();
         apart.metrics[0] =
             MetricComparison { values: vec![Some(2e6), None], differences: vec![None], ..apart.metrics[0].clone() };
         assert!(text(&apart).contains(" not in both\n"), "{}", text(&apart));

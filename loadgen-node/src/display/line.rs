@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{DecimalBytes, MultiProgress, ProgressBar, ProgressStyle};
 
 use super::units::time;
-use super::viewer::{Shown, Viewer};
+use super::viewer::{RunView, Viewer};
 use crate::live::board::Newest;
 use crate::live::phase::Phase;
 use crate::live::snapshot::Snapshot;
@@ -26,15 +26,15 @@ pub(super) fn draw(viewer: &mut Viewer<'_>) {
     let lines = MultiProgress::new();
     let mut bars: BTreeMap<Option<String>, ProgressBar> = BTreeMap::new();
     while !viewer.is_over() {
-        let shown: Vec<Shown> = viewer.look().into_iter().filter(Shown::goes_on).collect();
+        let runs: Vec<RunView> = viewer.look().into_iter().filter(RunView::goes_on).collect();
         bars.retain(|tenant, bar| {
-            let stays = shown.iter().any(|run| run.tenant == *tenant);
+            let stays = runs.iter().any(|run| run.tenant == *tenant);
             if !stays {
                 bar.finish_and_clear();
             }
             stays
         });
-        for run in shown {
+        for run in runs {
             let title = run.title();
             let Newest { about, snapshot, .. } = run.newest;
             let bar = bars.entry(run.tenant).or_insert_with(|| new_bar(&lines));
@@ -62,9 +62,9 @@ pub(super) fn tell(viewer: &mut Viewer<'_>) {
     while !viewer.is_over() {
         std::thread::park_timeout(LOOK);
         // Read more often than written: other displays want what is read, too.
-        let shown = viewer.look();
+        let runs = viewer.look();
         if Instant::now() >= next && !viewer.is_over() {
-            shown.iter().filter(|run| run.goes_on()).for_each(log);
+            runs.iter().filter(|run| run.goes_on()).for_each(log);
             next += TELL;
         }
     }
@@ -86,9 +86,9 @@ fn extent(phase: Option<&Phase>) -> (u64, u64) {
 }
 
 /// As fields of a log line; what is not known is left out.
-fn log(shown: &Shown) {
-    let tenant = shown.tenant.as_deref();
-    let Newest { about, snapshot, .. } = &shown.newest;
+fn log(view: &RunView) {
+    let tenant = view.tenant.as_deref();
+    let Newest { about, snapshot, .. } = &view.newest;
     let run = about.title();
     if let Some((loaded, of_samples)) = snapshot.loading {
         let ram_bytes = resident_bytes();
@@ -103,12 +103,12 @@ fn log(shown: &Shown) {
         run,
         samples = snapshot.ended,
         rate_per_s = phase.map(|phase| rounded(phase.rate_per_s())),
-        p99_ns = snapshot.latency.so_far.map(|found| found.p99_ns),
+        p99_ns = snapshot.latency.so_far.map(|percentiles| percentiles.p99_ns),
         lag_p99_ns = lag.map(|lag| lag.p99_ns),
         max_lag_ns = lag.map(|lag| lag.max_ns),
         outstanding = snapshot.outstanding(),
-        left_s = phase.map(|phase| phase.left().as_secs()),
-        judged = phase.map(|_| snapshot.standing.words()),
+        left_s = phase.map(|phase| phase.remaining_time().as_secs()),
+        judged = phase.map(|_| snapshot.standing.text()),
         "under way"
     );
 }
@@ -123,17 +123,21 @@ fn text(snapshot: &Snapshot, percentile: f64) -> String {
     let rate = phase.rate_per_s();
     let digits = if rate < 10.0 { 1 } else { 0 };
     let mut parts = vec![format!("{} samples, {rate:.digits$}/s", snapshot.ended)];
-    let timed: Vec<String> = snapshot.standing.timed().map(|check| check.words()).collect();
+    let timed: Vec<String> = snapshot.standing.timed().map(|check| check.text()).collect();
     // Where there is no limit, the percentile that the result will have.
     let judged = snapshot.latency.so_far.filter(|_| timed.is_empty());
-    parts.extend(judged.map(|found| format!("p{} {}", percent(percentile), time(found.judged_ns))));
+    parts.extend(judged.map(|percentiles| format!("p{} {}", percent(percentile), time(percentiles.judged_ns))));
     parts.extend(timed);
-    parts.push(format!("{} outstanding, about {:.0} s left", snapshot.outstanding(), phase.left().as_secs_f64()));
+    parts.push(format!(
+        "{} outstanding, about {:.0} s left",
+        snapshot.outstanding(),
+        phase.remaining_time().as_secs_f64()
+    ));
     // Last, where a narrow terminal cuts it off last: it is what decides.
     let against = snapshot.standing.against().filter(|check| !check.is_timed || check.state == State::Broken);
     let text = parts.join(", ");
     match against {
-        Some(_) => format!("{}; {text}", snapshot.standing.words()),
+        Some(_) => format!("{}; {text}", snapshot.standing.text()),
         None => text,
     }
 }
@@ -145,9 +149,9 @@ mod tests {
 
     use super::*;
 
-    fn check(name: &str, found: &str, wanted: &str, state: State, is_timed: bool) -> Check {
+    fn check(name: &str, value: &str, requirement: &str, state: State, is_timed: bool) -> Check {
         let text = |text: &str| text.to_owned();
-        Check { name: text(name), found: text(found), wanted: text(wanted), state, is_timed }
+        Check { name: text(name), value: text(value), requirement: text(requirement), state, is_timed }
     }
 
     fn snapshot(checks: Vec<Check>) -> Snapshot {
@@ -175,20 +179,22 @@ mod tests {
     #[test]
     fn the_line_says_what_is_judged_so_far() {
         let timed = [("p99 latency", "2.0ms", "100.0ms at most"), ("p99 lag", "20.0µs", "1.0ms at most")];
-        let checks: Vec<Check> =
-            timed.iter().map(|(name, found, wanted)| check(name, found, wanted, State::Holds, true)).collect();
-        let told = "500 samples, 250/s, p99 latency 2.0ms (100.0ms at most), p99 lag 20.0µs (1.0ms at most), \
+        let checks: Vec<Check> = timed
+            .iter()
+            .map(|(name, value, requirement)| check(name, value, requirement, State::Holds, true))
+            .collect();
+        let line = "500 samples, 250/s, p99 latency 2.0ms (100.0ms at most), p99 lag 20.0µs (1.0ms at most), \
                     3 outstanding, about 8 s left";
-        assert_eq!(text(&snapshot(checks.clone()), 0.99), told);
+        assert_eq!(text(&snapshot(checks.clone()), 0.99), line);
         let lost = check("answers", "3 failed: timeout", "one for each sample", State::Broken, false);
-        let told = format!("INVALID: answers 3 failed: timeout (one for each sample); {told}");
-        assert_eq!(text(&snapshot([checks, vec![lost]].concat()), 0.99), told);
+        let line = format!("INVALID: answers 3 failed: timeout (one for each sample); {line}");
+        assert_eq!(text(&snapshot([checks, vec![lost]].concat()), 0.99), line);
     }
 
     #[test]
     fn where_there_is_no_limit_the_line_has_the_percentile_of_the_result() {
-        let told = "500 samples, 250/s, p90 2.0ms, 3 outstanding, about 8 s left";
-        assert_eq!(text(&snapshot(Vec::new()), 0.9), told);
+        let line = "500 samples, 250/s, p90 2.0ms, 3 outstanding, about 8 s left";
+        assert_eq!(text(&snapshot(Vec::new()), 0.9), line);
         assert_eq!(
             text(&Snapshot { loading: Some((3, 7)), ..Snapshot::default() }, 0.9)[..22],
             *"loading 3 of 7 samples"

@@ -10,17 +10,17 @@ use crate::live::watch::Watch;
 /// Runs that are shown.
 pub(crate) trait Runs: Send + 'static {
     /// Looks at the runs now. A run that has not begun is not among them.
-    fn look(&mut self) -> Vec<Shown>;
+    fn look(&mut self) -> Vec<RunView>;
 }
 
 /// A run as it is shown.
-pub(crate) struct Shown {
+pub(crate) struct RunView {
     /// Its name where it is a tenant of a mix.
     pub(super) tenant: Option<String>,
     pub(super) newest: Newest,
 }
 
-impl Shown {
+impl RunView {
     /// Benchmark and scenario, after the name of the tenant where there is one.
     pub(super) fn title(&self) -> String {
         let title = self.newest.about.title();
@@ -55,11 +55,11 @@ impl OneRun {
 }
 
 impl Runs for OneRun {
-    fn look(&mut self) -> Vec<Shown> {
+    fn look(&mut self) -> Vec<RunView> {
         let newest =
             Newest { about: self.watch.about(), snapshot: Arc::new(self.watch.look(Instant::now())), is_valid: None };
         self.board.put(Arc::clone(&newest.about), Arc::clone(&newest.snapshot));
-        vec![Shown { tenant: None, newest }]
+        vec![RunView { tenant: None, newest }]
     }
 }
 
@@ -67,10 +67,11 @@ impl Runs for OneRun {
 pub(crate) struct Tenants(pub(crate) Vec<(String, Board)>);
 
 impl Runs for Tenants {
-    fn look(&mut self) -> Vec<Shown> {
-        let shown =
-            |(name, board): &(String, Board)| board.newest().map(|newest| Shown { tenant: Some(name.clone()), newest });
-        self.0.iter().filter_map(shown).collect()
+    fn look(&mut self) -> Vec<RunView> {
+        let run_view = |(name, board): &(String, Board)| {
+            board.newest().map(|newest| RunView { tenant: Some(name.clone()), newest })
+        };
+        self.0.iter().filter_map(run_view).collect()
     }
 }
 
@@ -89,7 +90,7 @@ impl Viewer<'_> {
     }
 
     /// Looks at the runs now.
-    pub(super) fn look(&mut self) -> Vec<Shown> {
+    pub(super) fn look(&mut self) -> Vec<RunView> {
         self.runs.look()
     }
 

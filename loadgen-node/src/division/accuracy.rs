@@ -80,14 +80,14 @@ fn within(official: &Official, quality: &[Quality], scores: &Scores<'_>, round: 
 /// A score that the official checker takes, and the stricter table of benchmarks in the rules does not.
 fn doubt(bound: &Bound, quality: &[Quality], score: f64) -> Option<String> {
     let of_metric = || quality.iter().filter(|quality| quality.metric == bound.metric);
-    let told = |asked: f64, by_text: f64| {
-        format!("{} is {score}: the official checker has {asked} for it, the rules' text {by_text:.6}", bound.metric)
+    let remark = |limit: f64, by_text: f64| {
+        format!("{} is {score}: the official checker has {limit} for it, the rules' text {by_text:.6}", bound.metric)
     };
     let least = of_metric().filter_map(Quality::least).reduce(f64::max).zip(bound.at_least);
     let most = of_metric().filter_map(Quality::most).reduce(f64::min).zip(bound.at_most);
     let low = least.filter(|(text, checker)| *text > checker * (1.0 + ROUNDING) && score < *text);
     let high = most.filter(|(text, checker)| *text < checker * (1.0 - ROUNDING) && score > *text);
-    low.or(high).map(|(text, checker)| told(checker, text))
+    low.or(high).map(|(text, checker)| remark(checker, text))
 }
 
 /// The scores of this run, or of the accuracy run that belongs to it.
@@ -174,7 +174,7 @@ fn differences(facts: &Facts<'_>, run: &AccuracyRun) -> Vec<String> {
     pairs.push(("pre-processing", steps(&run.preprocess), steps(&planned.preprocess)));
     let text = |value: Option<&Value>| value.map(ToString::to_string).unwrap_or_default();
     for name in SAME_SETTINGS {
-        pairs.push((name, text(run.settings.get(name)), text(planned.settings.wanted.get(name))));
+        pairs.push((name, text(run.settings.get(name)), text(planned.settings.values.get(name))));
     }
     if let Some(NodesSeen { nodes, .. }) = facts.nodes {
         let engines = nodes.iter().map(|node| identity::engine(&node.engine).to_owned());
@@ -247,15 +247,15 @@ mod tests {
         let dice = |score| judged("3d-unet", &[("DICE", score)]);
         assert!(matches!(dice(0.853_04), Verdict::Broken(_)));
         assert_eq!([dice(0.854_67), dice(0.9)], [Verdict::Kept, Verdict::Kept]);
-        let told = "DICE is 0.854: the official checker has 0.853083 for it, the rules' text 0.854667";
-        assert_eq!(dice(0.854), Verdict::not_seen(told));
+        let message = "DICE is 0.854: the official checker has 0.853083 for it, the rules' text 0.854667";
+        assert_eq!(dice(0.854), Verdict::not_seen(message));
         let mixtral = |tokens| {
             let good = ["ROUGE1", "ROUGE2", "ROUGEL", "gsm8k_accuracy", "mbxp_accuracy"].map(|metric| (metric, 99.0));
             judged("mixtral-8x7b", &[&good[..], &[("TOKENS_PER_SAMPLE", tokens)]].concat())
         };
         assert_eq!([mixtral(140.0), mixtral(159.32)], [Verdict::Kept, Verdict::Kept]);
-        let told = "TOKENS_PER_SAMPLE is 160: the official checker has 160.49 for it, the rules' text 159.324000";
-        assert_eq!(mixtral(160.0), Verdict::not_seen(told));
+        let message = "TOKENS_PER_SAMPLE is 160: the official checker has 160.49 for it, the rules' text 159.324000";
+        assert_eq!(mixtral(160.0), Verdict::not_seen(message));
         assert!(matches!(mixtral(160.5), Verdict::Broken(_)));
     }
 
@@ -267,7 +267,7 @@ mod tests {
         let official = rgat.official("v6.1")[0];
         let judged = |score| within(official, &rgat.quality, &Scores::Own(vec![("acc", score)]), "v6.1");
         assert_eq!(judged(72.14), Verdict::Kept);
-        let told = "acc is 72.13: the official checker has 0.721314 for it, the rules' text 72.131400";
-        assert_eq!(judged(72.13), Verdict::not_seen(told));
+        let message = "acc is 72.13: the official checker has 0.721314 for it, the rules' text 72.131400";
+        assert_eq!(judged(72.13), Verdict::not_seen(message));
     }
 }

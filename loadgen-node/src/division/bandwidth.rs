@@ -17,12 +17,12 @@ pub(super) fn enough(facts: &Facts<'_>) -> Verdict {
 /// The verdict on these figures.
 pub(super) fn of(bandwidth: &Bandwidth) -> Verdict {
     let (required, probed) = (&bandwidth.required, &bandwidth.probed);
-    let ways = [("ingress", required.ingress, probed.ingress), ("egress", required.egress, probed.egress)];
-    let little = ways.into_iter().filter_map(|(way, required, probed)| {
+    let figures = [("ingress", required.ingress, probed.ingress), ("egress", required.egress, probed.egress)];
+    let little = figures.into_iter().filter_map(|(direction, required, probed)| {
         let (required, probed) = (required?, probed?);
         let fault = || {
             let [required, probed] = apart(required, probed);
-            format!("{way}: {required} is required, the fabric gave {probed}")
+            format!("{direction}: {required} is required, the fabric gave {probed}")
         };
         (required > probed).then(fault)
     });
@@ -30,7 +30,10 @@ pub(super) fn of(bandwidth: &Bandwidth) -> Verdict {
     match () {
         () if !little.is_empty() => Verdict::of(little),
         () if required.ingress.is_none() => Verdict::not_seen(bandwidth.verdict.clone()),
-        () if ways.iter().any(|(_, required, probed)| required.is_some_and(|bits| bits > 0.0) && probed.is_none()) => {
+        () if figures
+            .iter()
+            .any(|(_, required, probed)| required.is_some_and(|bits| bits > 0.0) && probed.is_none()) =>
+        {
             Verdict::not_seen("the fabric was not measured (--probe)")
         }
         () => Verdict::Kept,

@@ -13,7 +13,8 @@ pub(super) fn allowed(facts: &Facts<'_>) -> Verdict {
         return Verdict::not_seen(format!("the rules have no codecs for {}", planned.benchmark.name));
     };
     let codecs = [(planned.codec, Direction::Ingress), (planned.response_codec, Direction::Egress)];
-    let breaches = codecs.into_iter().filter_map(|(codec, way)| rules.check(codec, way, planned.round).err());
+    let breaches =
+        codecs.into_iter().filter_map(|(codec, direction)| rules.check(codec, direction, planned.round).err());
     Verdict::of(breaches.map(|breach| breach.to_string()))
 }
 

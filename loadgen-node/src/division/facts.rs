@@ -56,7 +56,7 @@ pub(crate) struct Planned {
 pub(crate) struct Settings {
     /// True when the round has settings for this benchmark.
     pub(crate) are_known: bool,
-    pub(crate) wanted: Map<String, Value>,
+    pub(crate) values: Map<String, Value>,
     pub(crate) official: Map<String, Value>,
     /// Where each setting is from that is not as the round has it.
     pub(crate) origins: BTreeMap<String, String>,
@@ -156,15 +156,15 @@ impl Settings {
         let scenario = sourced.settings().scenario;
         let mut official = TestSettings { scenario, ..TestSettings::default() };
         rules.apply(model, scenario.name(), &mut official);
-        let (wanted, official) = (fields(sourced.settings()), fields(&official));
-        let changed = wanted.iter().filter(|(name, value)| official.get(*name) != Some(value));
+        let (values, official) = (fields(sourced.settings()), fields(&official));
+        let changed = values.iter().filter(|(name, value)| official.get(*name) != Some(value));
         let origins = changed.map(|(name, _)| (name.clone(), sourced.origin(name).to_string())).collect();
         let place = |name: &String| match sourced.origin(name) {
             place @ Origin::Line { .. } => Some((name.clone(), place.to_string())),
             _ => None,
         };
-        let places = wanted.keys().filter_map(place).collect();
-        Settings { are_known: rules.knows(model), wanted, official, origins, places }
+        let places = values.keys().filter_map(place).collect();
+        Settings { are_known: rules.knows(model), values, official, origins, places }
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) fn separate(facts: &Facts<'_>) -> Verdict {
     let is_here = |node: &NodeDescription| match same(here, &node.host) {
         // It was dialled on this machine: the ids that it shows are another's.
         Some(false) if node.ends.is_some_and(|ends| ends.are_here()) => Some(true),
-        known => known,
+        answer => answer,
     };
     let shared: Vec<&str> =
         nodes.iter().filter(|node| is_here(node) == Some(true)).map(|node| node.name.as_str()).collect();

@@ -5,7 +5,7 @@ use lon_proto::text::few;
 use qdl::{AnswersChecked, NodeDescription, NodeReport};
 
 use loadgen::run::PhaseOutcome;
-use lon_world::odd::OddAnswers;
+use lon_world::odd_answers::OddAnswers;
 
 /// The marks of a run with nodes whose answers could be anything, or of any length: they do not say what their model
 /// gives, or leave sizes of it free.
@@ -19,13 +19,13 @@ pub(crate) fn unchecked(nodes: &[NodeDescription]) -> Vec<String> {
         let say = if is_one { "names" } else { "name" };
         marks.push(format!("answers not checked: {who} {say} no outputs, so that answers of any size are taken"));
     }
-    let mut seen: Vec<&[String]> = Vec::new();
+    let mut free_lists: Vec<&[String]> = Vec::new();
     for node in nodes {
         let AnswersChecked::InPart(free) = &node.answers_checked else { continue };
-        if seen.contains(&free.as_slice()) {
+        if free_lists.contains(&free.as_slice()) {
             continue;
         }
-        seen.push(free);
+        free_lists.push(free);
         let Some((who, is_one)) = who_have(&node.answers_checked) else { continue };
         let leave = if is_one { "leaves" } else { "leave" };
         marks.push(format!("lengths of answers checked in part: {who} {leave} {} of any size", few(free, ", ")));

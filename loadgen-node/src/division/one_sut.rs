@@ -35,8 +35,8 @@ impl Mixed {
 
 /// Section 6.2.3: the nodes together are the system under test.
 pub(super) fn one_system(facts: &Facts<'_>) -> Verdict {
-    let Some(seen) = facts.nodes else { return Verdict::not_seen("known when the nodes have been asked") };
-    match check(seen.nodes) {
+    let Some(node_facts) = facts.nodes else { return Verdict::not_seen("known when the nodes have been asked") };
+    match check(node_facts.nodes) {
         Ok(()) => Verdict::Kept,
         Err(mixed) => Verdict::broken(format!("the nodes are not one SUT: {}", mixed.differences())),
     }
@@ -50,7 +50,7 @@ type Fact = fn(&NodeDescription) -> Option<String>;
 /// # Errors
 /// They differ in something that they have to share; the error names all of it, and which nodes have which value.
 pub(crate) fn check(nodes: &[NodeDescription]) -> Result<(), Mixed> {
-    let mut found: Vec<String> = Vec::new();
+    let mut differences: Vec<String> = Vec::new();
     let facts: [(&str, Fact); 4] = [
         ("engine", |node| Some(identity::engine(&node.engine).to_owned())),
         ("model", |node| Some(identity::model(&node.model, &node.model_sha256))),
@@ -58,12 +58,12 @@ pub(crate) fn check(nodes: &[NodeDescription]) -> Result<(), Mixed> {
         ("outputs", |node| Some(node.outputs.to_string())),
     ];
     for (what, of) in facts {
-        found.extend(difference(what, nodes, of));
+        differences.extend(difference(what, nodes, of));
     }
     for name in names(nodes) {
-        found.extend(difference(name, nodes, |node| setting(node, name)));
+        differences.extend(difference(name, nodes, |node| setting(node, name)));
     }
-    if found.is_empty() { Ok(()) } else { Err(Mixed(found)) }
+    if differences.is_empty() { Ok(()) } else { Err(Mixed(differences)) }
 }
 
 /// Names of the settings that may change answers, each once.
@@ -91,7 +91,7 @@ fn difference(
 ) -> Option<String> {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for (node, value) in nodes.iter().filter_map(|node| Some((node, of(node)?))) {
-        match groups.iter_mut().find(|(known, _)| *known == value) {
+        match groups.iter_mut().find(|(own, _)| *own == value) {
             Some((_, names)) => names.push(&node.name),
             None => groups.push((value, vec![&node.name])),
         }
@@ -137,7 +137,7 @@ mod tests {
         }
     }
 
-    fn told(nodes: &[NodeDescription]) -> String {
+    fn error_text(nodes: &[NodeDescription]) -> String {
         check(nodes).unwrap_err().to_string()
     }
 
@@ -159,17 +159,17 @@ mod tests {
     #[test]
     fn what_differs_is_named_with_its_nodes() {
         let other_model = NodeDescription { model_sha256: "bb".to_owned(), ..node("b") };
-        let text = told(&[node("a"), other_model, node("c")]);
+        let text = error_text(&[node("a"), other_model, node("c")]);
         assert!(
             text.contains("model: digits.onnx with SHA-256 aa at a, c, digits.onnx with SHA-256 bb at b"),
             "{text}"
         );
         assert!(text.contains("--mixed-nodes"), "{text}");
         let other_engine = NodeDescription { engine: "onnxruntime 1.31.1".to_owned(), ..node("b") };
-        assert!(told(&[node("a"), other_engine]).contains("engine: tract 0.23.9 at a, onnxruntime 1.31.1 at b"));
+        assert!(error_text(&[node("a"), other_engine]).contains("engine: tract 0.23.9 at a, onnxruntime 1.31.1 at b"));
         let mut other_option = node("b");
         other_option.settings[1].value = "none".to_owned();
-        let text = told(&[node("a"), other_option]);
+        let text = error_text(&[node("a"), other_option]);
         assert!(text.contains("postprocess: argmax at a, none at b") && !text.contains("workers"), "{text}");
     }
 
@@ -178,7 +178,7 @@ mod tests {
         let mut nodes: Vec<NodeDescription> = (0..128).map(|number| node(&format!("n{number}"))).collect();
         nodes[1].model_sha256 = "bb".to_owned();
         nodes[1].engine = "onnxruntime 1.31.1".to_owned();
-        let text = told(&nodes);
+        let text = error_text(&nodes);
         assert!(text.contains("engine:") && text.contains("model:"), "{text}");
         assert!(text.contains("at n0, n2, n3 and 124 more") && text.len() < 600, "{text}");
         assert!(check(&nodes).unwrap_err().mark().starts_with("mixed nodes: not a Network result"));

@@ -44,22 +44,22 @@ pub(super) fn queries(facts: &Facts<'_>) -> Verdict {
     {
         faults.push(format!("the query has {samples} samples, {least} at least in round {}", planned.round));
     }
-    found(facts, faults)
+    verdict_of(facts, faults)
 }
 
 /// Section 3: nothing ends the run early.
 pub(super) fn early_end(facts: &Facts<'_>) -> Verdict {
-    found(facts, changed(facts, &["max_duration_ms", "max_query_count", "server_max_async_queries"], May::Equal))
+    verdict_of(facts, changed(facts, &["max_duration_ms", "max_query_count", "server_max_async_queries"], May::Equal))
 }
 
 /// Section 3: the percentile that is judged.
 pub(super) fn percentile(facts: &Facts<'_>) -> Verdict {
-    found(facts, changed(facts, &["server_target_latency_percentile"], May::Equal))
+    verdict_of(facts, changed(facts, &["server_target_latency_percentile"], May::Equal))
 }
 
 /// Section 3: how many samples a query has.
 pub(super) fn query_size(facts: &Facts<'_>) -> Verdict {
-    found(facts, changed(facts, &["multi_stream_samples_per_query", "server_coalesce_queries"], May::Equal))
+    verdict_of(facts, changed(facts, &["multi_stream_samples_per_query", "server_coalesce_queries"], May::Equal))
 }
 
 /// Section 4.1: the latency limits.
@@ -68,7 +68,7 @@ pub(super) fn latency(facts: &Facts<'_>) -> Verdict {
     faults.extend(changed(facts, &["server_ttft_latency", "server_tpot_latency"], May::Shrink));
     let tokens = ["use_token_latencies", "infer_token_latencies", "token_latency_scaling_factor"];
     faults.extend(changed(facts, &tokens, May::Equal));
-    found(facts, faults)
+    verdict_of(facts, faults)
 }
 
 /// Section 5.1: the seeds of the round.
@@ -83,7 +83,7 @@ pub(super) fn others(facts: &Facts<'_>) -> Verdict {
     let fields: Vec<&str> = fields.filter(|field| !ELSEWHERE.contains(field) && !SEEDS.contains(field)).collect();
     let faults = changed(facts, &fields, May::Equal);
     // Every round has one arrival process, for benchmarks of our own, too.
-    if changed(facts, &[ARRIVALS], May::Equal).is_empty() { found(facts, faults) } else { Verdict::of(faults) }
+    if changed(facts, &[ARRIVALS], May::Equal).is_empty() { verdict_of(facts, faults) } else { Verdict::of(faults) }
 }
 
 /// The seeds, those of test 05 included, and whether that test takes them.
@@ -140,17 +140,17 @@ pub(super) fn drawing(facts: &Facts<'_>) -> Verdict {
         "performance_issue_same",
         "performance_issue_same_index",
     ];
-    found(facts, changed(facts, &fields, May::Equal))
+    verdict_of(facts, changed(facts, &fields, May::Equal))
 }
 
 /// Section 5.1: an accuracy run asks for each sample once.
 pub(super) fn accuracy_set(facts: &Facts<'_>) -> Verdict {
-    found(facts, changed(facts, &["accuracy_sample_count_override"], May::Equal))
+    verdict_of(facts, changed(facts, &["accuracy_sample_count_override"], May::Equal))
 }
 
 /// Returns the verdict that follows from the faults. The settings that a round has for all benchmarks are not meant for
 /// those of our own.
-fn found(facts: &Facts<'_>, faults: Vec<String>) -> Verdict {
+fn verdict_of(facts: &Facts<'_>, faults: Vec<String>) -> Verdict {
     let planned = facts.planned;
     match planned.settings.are_known {
         true => Verdict::of(faults),
@@ -165,14 +165,14 @@ fn found(facts: &Facts<'_>, faults: Vec<String>) -> Verdict {
 fn changed(facts: &Facts<'_>, fields: &[&str], may: May) -> Vec<String> {
     let (settings, round) = (&facts.planned.settings, facts.planned.round);
     let fault = |field: &&str| {
-        let (wanted, official) = (settings.wanted.get(*field)?, settings.official.get(*field)?);
+        let (value, official) = (settings.values.get(*field)?, settings.official.get(*field)?);
         let origin = settings.origins.get(*field)?;
-        let (allowed, words) = match may {
-            May::Equal => (wanted == official, ""),
-            May::Grow => (number(wanted)? >= number(official)?, " at least"),
-            May::Shrink => (number(wanted)? <= number(official)?, " at most"),
+        let (allowed, bound) = match may {
+            May::Equal => (value == official, ""),
+            May::Grow => (number(value)? >= number(official)?, " at least"),
+            May::Shrink => (number(value)? <= number(official)?, " at most"),
         };
-        (!allowed).then(|| format!("{field} is {wanted} ({origin}), {official}{words} in round {round}"))
+        (!allowed).then(|| format!("{field} is {value} ({origin}), {official}{bound} in round {round}"))
     };
     fields.iter().filter_map(fault).collect()
 }

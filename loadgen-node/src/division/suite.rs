@@ -33,14 +33,16 @@ pub(super) fn benchmark(facts: &Facts<'_>) -> Verdict {
     };
     match membership {
         Membership::Absent => {
-            let is_benchmark = |name: &&str| Benchmark::find(name).is_ok_and(|known| !known.is_scenario_of(round));
-            let known = Benchmark::of_suite(Suite::Datacenter, round).into_iter().filter(is_benchmark);
-            let known = known.collect::<Vec<_>>().join(", ");
-            Verdict::broken(format!("the Datacenter suite of round {round} does not have {name}, but {known}"))
+            let is_benchmark =
+                |name: &&str| Benchmark::find(name).is_ok_and(|benchmark| !benchmark.is_scenario_of(round));
+            let names = Benchmark::of_suite(Suite::Datacenter, round).into_iter().filter(is_benchmark);
+            let names = names.collect::<Vec<_>>().join(", ");
+            Verdict::broken(format!("the Datacenter suite of round {round} does not have {name}, but {names}"))
         }
         Membership::Scenarios(scenarios) if SCENARIOS.contains(&scenario) && !scenarios.has(scenario) => {
-            let told = format!("the Datacenter suite of round {round} does not have {name} with scenario {scenario}");
-            Verdict::broken(told)
+            let message =
+                format!("the Datacenter suite of round {round} does not have {name} with scenario {scenario}");
+            Verdict::broken(message)
         }
         Membership::Unknown => Verdict::not_seen(format!("the suites of round {round} are not known")),
         Membership::Scenarios(_) => Verdict::Kept,
@@ -61,8 +63,8 @@ pub(super) fn published(facts: &Facts<'_>) -> Verdict {
     match benchmark.is_of_mlperf() {
         true => Verdict::Kept,
         false => {
-            let told = "is no benchmark of MLPerf, which breaks rule suite and leaves nothing to compare";
-            Verdict::not_seen(format!("{} {told}", benchmark.name))
+            let message = "is no benchmark of MLPerf, which breaks rule suite and leaves nothing to compare";
+            Verdict::not_seen(format!("{} {message}", benchmark.name))
         }
     }
 }

@@ -111,8 +111,8 @@ fn planned(id: &str, planned: &Planned) -> Verdict {
 }
 
 fn verdict(id: &str, facts: &Facts<'_>) -> Verdict {
-    let found = judge(facts);
-    found.iter().find(|finding| finding.rule.id == id).unwrap_or_else(|| panic!("no rule {id}")).verdict.clone()
+    let findings = judge(facts);
+    findings.iter().find(|finding| finding.rule.id == id).unwrap_or_else(|| panic!("no rule {id}")).verdict.clone()
 }
 
 #[track_caller]
@@ -211,19 +211,19 @@ const UNASKED: &str = "approval";
 #[test]
 fn a_good_plan_breaks_nothing() {
     let planned = good();
-    let found = judge(&Facts { planned: &planned, nodes: None, run: None });
-    let broken: Vec<_> = found.broken().collect();
-    assert!(broken.is_empty() && found.refuse().is_ok() && found.marks().is_empty(), "{broken:?}");
-    assert!(found.tally().kept >= 15, "{:?}", found.tally());
+    let findings = judge(&Facts { planned: &planned, nodes: None, run: None });
+    let broken: Vec<_> = findings.broken().collect();
+    assert!(broken.is_empty() && findings.refuse().is_ok() && findings.marks().is_empty(), "{broken:?}");
+    assert!(findings.tally().kept >= 15, "{:?}", findings.tally());
     let later = |finding: &&Finding| finding.rule.judged != Judged::Before && finding.rule.id != UNASKED;
-    for finding in found.iter().filter(later) {
+    for finding in findings.iter().filter(later) {
         assert!(matches!(finding.verdict, Verdict::NotSeen(_)), "{} before the run", finding.rule.id);
     }
 }
 
 #[test]
 fn settings_differ_only_as_the_rules_let_them() {
-    for (set, id, said) in [
+    for (set, id, part) in [
         ("min_duration=2s", "run_duration", "min_duration_ms is 2000 (--set min_duration=2s), 600000 at least"),
         (
             "min_duration=3s",
@@ -247,7 +247,7 @@ fn settings_differ_only_as_the_rules_let_them() {
         ("accuracy_sample_count_override=9", "accuracy_set", "accuracy_sample_count_override is 9"),
     ] {
         let changed = Planned { settings: settings(Scenario::SERVER, &[set]), ..good() };
-        broken(planned(id, &changed), &[said, "round v5.0"]);
+        broken(planned(id, &changed), &[part, "round v5.0"]);
         assert_eq!(planned(id, &good()), Verdict::Kept, "{id}");
     }
     for (set, id) in [("min_duration=2s", "run_duration"), ("min_query_count=1", "query_count")] {
@@ -324,20 +324,20 @@ fn data_are_the_benchmarks_own() {
 
 #[test]
 fn a_run_of_round_v0_5_breaks_one_rule_and_is_held_to_no_other() {
-    let found = judge(&Facts { planned: &Planned { round: "v0.5", ..good() }, nodes: None, run: None });
-    assert_eq!(found.tally(), Tally { kept: 0, broken: 1, not_seen: RULES.len() - 1 });
-    let marks = found.marks();
+    let findings = judge(&Facts { planned: &Planned { round: "v0.5", ..good() }, nodes: None, run: None });
+    assert_eq!(findings.tally(), Tally { kept: 0, broken: 1, not_seen: RULES.len() - 1 });
+    let marks = findings.marks();
     assert!(marks.len() == 1 && marks[0].contains("round v0.5 has no Network division"), "{marks:?}");
-    assert_eq!(found.broken_afterwards().count(), 0);
+    assert_eq!(findings.broken_afterwards().count(), 0);
 }
 
 #[test]
 fn scenario_and_benchmark_are_of_the_suite() {
     for scenario in Scenario::ALL {
-        let found = planned("scenario", &Planned { scenario, ..good() });
+        let verdict = planned("scenario", &Planned { scenario, ..good() });
         match scenario.name() {
-            "Server" | "Offline" => assert_eq!(found, Verdict::Kept),
-            name => broken(found, &["Server and Offline, not", name]),
+            "Server" | "Offline" => assert_eq!(verdict, Verdict::Kept),
+            name => broken(verdict, &["Server and Offline, not", name]),
         }
     }
     let of = |name: &str, round, scenario| {
@@ -468,8 +468,8 @@ impl Over {
     }
 
     fn verdict(&self, id: &str, planned: &Planned) -> Verdict {
-        let found = self.judged(planned);
-        found.iter().find(|finding| finding.rule.id == id).unwrap().verdict.clone()
+        let findings = self.judged(planned);
+        findings.iter().find(|finding| finding.rule.id == id).unwrap().verdict.clone()
     }
 }
 
@@ -482,8 +482,8 @@ fn nic(name: &str, link: &str) -> NicUse {
 #[test]
 fn no_setting_is_forgotten() {
     let fields = serde_json::to_value(loadgen::settings::TestSettings::default()).unwrap();
-    let known = || super::settings::ELSEWHERE.iter().chain(&super::settings::SEEDS);
-    for field in known() {
+    let names = || super::settings::ELSEWHERE.iter().chain(&super::settings::SEEDS);
+    for field in names() {
         assert!(fields.get(*field).is_some(), "{field} is no setting");
     }
 }
@@ -504,15 +504,15 @@ fn nodes_that_differ_are_not_one_system() {
 #[test]
 fn a_whole_run_keeps_all_but_what_the_user_states() {
     let over = Over { score: Some(76.4), ..Over::good() };
-    let found = over.judged(&good());
+    let findings = over.judged(&good());
     let mut silent = Over::good();
     silent.reports[0].sut = Ok(SutCounts::default());
     not_seen(silent.verdict("fabric", &good()), "node n1 does not say which interface it used");
-    let left: Vec<_> = found.iter().filter(|finding| finding.verdict != Verdict::Kept).collect();
-    assert!(left.iter().all(|finding| finding.rule.judged == Judged::Word), "{left:?}");
-    let words = RULES.iter().filter(|rule| rule.judged == Judged::Word && rule.id != UNASKED).count();
-    assert_eq!(found.tally(), Tally { kept: RULES.len() - words, broken: 0, not_seen: words });
-    assert_eq!(found.broken_afterwards().count(), 0);
+    let open_findings: Vec<_> = findings.iter().filter(|finding| finding.verdict != Verdict::Kept).collect();
+    assert!(open_findings.iter().all(|finding| finding.rule.judged == Judged::Word), "{open_findings:?}");
+    let word_rules = RULES.iter().filter(|rule| rule.judged == Judged::Word && rule.id != UNASKED).count();
+    assert_eq!(findings.tally(), Tally { kept: RULES.len() - word_rules, broken: 0, not_seen: word_rules });
+    assert_eq!(findings.broken_afterwards().count(), 0);
 }
 
 #[test]
@@ -611,7 +611,7 @@ fn the_accuracy_run_is_of_the_same_setup() {
         machines: vec!["a processor that is not told".to_owned()],
         preprocess: Some("crop=224".to_owned()),
         options: [("preprocess".to_owned(), ["crop=224".to_owned()].into())].into(),
-        settings: good().settings.wanted,
+        settings: good().settings.values,
         codecs: ["none".to_owned(), "none".to_owned()],
     };
     let of = |run: AccuracyRun, id: &str| Over::good().verdict(id, &Planned { accuracy_run: Some(run), ..good() });
@@ -635,10 +635,10 @@ fn the_accuracy_run_is_of_the_same_setup() {
         (|run| run.round = "v6.1".to_owned(), "round is v6.1"),
         (|run| run.codecs[0] = "lz4".to_owned(), "codec is lz4"),
     ];
-    for (change, said) in changes {
+    for (change, part) in changes {
         let mut changed = run();
         change(&mut changed);
-        broken(of(changed, "accuracy_run"), &[said]);
+        broken(of(changed, "accuracy_run"), &[part]);
     }
     let earlier = AccuracyRun { machines: Vec::new(), ..run() };
     assert_eq!(of(earlier, "accuracy_run"), Verdict::Kept, "earlier versions do not tell machines");

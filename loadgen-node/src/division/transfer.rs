@@ -24,8 +24,8 @@ pub(super) fn unique_names(facts: &Facts<'_>) -> Verdict {
     let Some(NodesSeen { nodes, .. }) = facts.nodes else {
         return Verdict::not_seen("the nodes have not been asked");
     };
-    let mut seen = BTreeSet::new();
-    let odd = nodes.iter().filter(|node| node.name.is_empty() || !seen.insert(node.name.as_str()));
+    let mut names = BTreeSet::new();
+    let odd = nodes.iter().filter(|node| node.name.is_empty() || !names.insert(node.name.as_str()));
     Verdict::of(odd.map(|node| format!("'{}' is no name that one node alone has", node.name)))
 }
 

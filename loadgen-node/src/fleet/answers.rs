@@ -72,7 +72,7 @@ pub(super) enum Stopped {
 
 /// The answer to a start; None: it is none.
 pub(super) fn started(text: &str) -> Option<Started> {
-    last(text, |words| match words {
+    last(text, |tokens| match tokens {
         ["started", pid, from] => Some(Started::New { pid: pid.parse().ok()?, from: from.parse().ok()? }),
         ["running", pid] => Some(Started::Running { pid: pid.parse().ok()? }),
         ["taken"] => Some(Started::Taken),
@@ -83,7 +83,7 @@ pub(super) fn started(text: &str) -> Option<Started> {
 
 /// The answer to a stop; None: it is none.
 pub(super) fn stopped(text: &str) -> Option<Stopped> {
-    last(text, |words| match words {
+    last(text, |tokens| match tokens {
         ["ended", pid] => Some(Stopped::Ended { pid: pid.parse().ok()? }),
         ["still", pid] => Some(Stopped::Still { pid: pid.parse().ok()? }),
         ["none"] => Some(Stopped::NotRunning),
@@ -92,8 +92,8 @@ pub(super) fn stopped(text: &str) -> Option<Stopped> {
 }
 
 /// Returns what `read` makes of the last line that says something.
-fn last<T>(text: &str, read: impl Fn(&[&str]) -> Option<T>) -> Option<T> {
-    text.lines().rev().find_map(|line| read(&line.split_whitespace().collect::<Vec<_>>()))
+fn last<T>(text: &str, parse: impl Fn(&[&str]) -> Option<T>) -> Option<T> {
+    text.lines().rev().find_map(|line| parse(&line.split_whitespace().collect::<Vec<_>>()))
 }
 
 /// The time that `date +%s%N` prints, in ns since 1970, and how much finer it could have been. A `date` without
@@ -111,9 +111,9 @@ pub(super) fn time(text: &str) -> Option<(i128, i128)> {
 /// Version and revision in what `--version` prints: `sut-node 0.1.0 (revision abc, features: onnx)`. The revision may
 /// not be known. None: it is no such text.
 pub(super) fn version(text: &str) -> Option<(String, Option<String>)> {
-    let (name_and_version, rest) = text.split_once(" (revision ")?;
+    let (name_and_version, build) = text.split_once(" (revision ")?;
     let (_, version) = name_and_version.split_once(' ')?;
-    let (revision, _) = rest.split_once(", ")?;
+    let (revision, _) = build.split_once(", ")?;
     let revision = Some(revision).filter(|revision| *revision != "not known");
     Some((version.to_owned(), revision.map(str::to_owned)))
 }

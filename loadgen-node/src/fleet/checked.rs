@@ -19,7 +19,7 @@ use toml::Table;
 use super::copied::CopiedFile;
 use super::dial::Dial;
 use super::file::{FleetFile, NodeTable, Reach};
-use super::{secrets, words};
+use super::{secrets, value_checks};
 
 /// Stands for the folder of a node on its host.
 pub(crate) const FOLDER: &str = "{folder}";
@@ -81,13 +81,13 @@ impl Fleet {
     /// It cannot be read, is no TOML, has a secret or a key that is not known in it, or a value that cannot be used;
     /// the text names the key and what to write instead.
     pub(crate) fn read(path: &Path) -> Result<Fleet> {
-        let shown = || path.display().to_string();
+        let path_text = || path.display().to_string();
         let text = files::given_text(path).with_context(|| {
             format!("cannot read {} (`loadgen-node fleet init FILE` writes one to fill in)", path.display())
         })?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let folder = std::path::absolute(if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
-        Fleet::of(&text, &folder.with_context(shown)?).with_context(shown)
+        Fleet::of(&text, &folder.with_context(path_text)?).with_context(path_text)
     }
 
     /// The nodes with these names alone, in the order of the file.
@@ -95,8 +95,8 @@ impl Fleet {
     /// # Errors
     /// A name that no node has.
     pub(crate) fn only(mut self, names: &[String]) -> Result<Fleet> {
-        let known = |name: &&String| self.nodes.iter().any(|node| node.name.as_ref() == name.as_str());
-        if let Some(name) = names.iter().find(|name| !known(name)) {
+        let has_node = |name: &&String| self.nodes.iter().any(|node| node.name.as_ref() == name.as_str());
+        if let Some(name) = names.iter().find(|name| !has_node(name)) {
             let all: Vec<&str> = self.nodes.iter().map(|node| node.name.as_ref()).collect();
             bail!("--only {name}: there is no such node; there are {}", few(&all, ", "));
         }
@@ -109,7 +109,7 @@ impl Fleet {
     /// # Errors
     /// A node has a command of its own, or a flag has characters that are not seen.
     pub(crate) fn with_flags(&self, flags: &[String]) -> Result<Fleet> {
-        words::visible("flags", flags)?;
+        value_checks::visible("flags", flags)?;
         let mut fleet = self.clone();
         for node in &mut fleet.nodes {
             let name = &node.name;
@@ -164,7 +164,7 @@ impl Fleet {
         let table: Table = text.parse().map_err(|error: toml::de::Error| located(text, &error))?;
         secrets::refuse(&table)?;
         let file: FleetFile = toml::from_str(text).map_err(|error| located(text, &error))?;
-        let ssh = words::ssh(&file.ssh)?;
+        let ssh = value_checks::ssh(&file.ssh)?;
         ensure!(!file.node.is_empty(), "there is no [[node]]");
         ensure!(file.node.len() <= MAX_NODES, "there are {} nodes, more than {MAX_NODES}", file.node.len());
         let node = |table: &NodeTable| {
@@ -180,10 +180,10 @@ impl Fleet {
         let reach = reach(&file.reach, folder, &nodes)?;
         Ok(Fleet {
             ssh,
-            timeout: words::duration("timeout", &file.timeout)?,
-            ready_timeout: words::duration("ready-timeout", &file.ready_timeout)?,
-            stop_timeout: words::duration("stop-timeout", &file.stop_timeout)?,
-            parallel: words::parallel(file.parallel)?,
+            timeout: value_checks::duration("timeout", &file.timeout)?,
+            ready_timeout: value_checks::duration("ready-timeout", &file.ready_timeout)?,
+            stop_timeout: value_checks::duration("stop-timeout", &file.stop_timeout)?,
+            parallel: value_checks::parallel(file.parallel)?,
             reach,
             nodes,
         })
@@ -193,16 +193,16 @@ impl Fleet {
 impl Node {
     fn of(file: &FleetFile, table: &NodeTable) -> Result<Node> {
         let name: NodeName = table.name.parse()?;
-        words::host(&table.host)?;
+        value_checks::host(&table.host)?;
         let address = address(table)?;
         let listen = table.listen.clone().unwrap_or_else(|| listen(&address));
         let folder = table.folder.as_ref().unwrap_or(&file.folder).trim_end_matches('/').to_owned();
-        words::path("folder", &folder)?;
+        value_checks::path("folder", &folder)?;
         let program = table.program.as_ref().unwrap_or(&file.program);
-        words::path("program", program)?;
+        value_checks::path("program", program)?;
         let own = table.command.as_ref().or(file.command.as_ref());
-        ensure!(own.is_none_or(|words| !words.is_empty()), "command is empty");
-        let known = [
+        ensure!(own.is_none_or(|command| !command.is_empty()), "command is empty");
+        let placeholders = [
             ("{name}", table.name.clone()),
             ("{host}", table.host.clone()),
             ("{address}", address.to_string()),
@@ -216,12 +216,12 @@ impl Node {
                 .chain(first)
                 .chain([&file.serve, &table.serve].into_iter().flatten().cloned())
         };
-        let words: Vec<String> = own.cloned().unwrap_or_else(|| usual().collect());
+        let arguments: Vec<String> = own.cloned().unwrap_or_else(|| usual().collect());
         let mut command = variables(&file.env, &table.env)?;
-        command.extend(words.iter().map(|word| filled(word, &known)));
-        words::visible("command", &command)?;
+        command.extend(arguments.iter().map(|word| filled(word, &placeholders)));
+        value_checks::visible("command", &command)?;
         Ok(Node {
-            stem: words::stem(&table.name)?,
+            stem: value_checks::stem(&table.name)?,
             program: own.is_none().then(|| program.clone()),
             host: table.host.clone(),
             name,
@@ -236,24 +236,24 @@ impl Node {
 /// The first words of a command that sets variables.
 fn variables(all: &BTreeMap<String, String>, own: &BTreeMap<String, String>) -> Result<Vec<String>> {
     let merged: BTreeMap<&String, &String> = all.iter().chain(own).collect();
-    merged.keys().try_for_each(|name| words::variable(name))?;
-    let words = merged.iter().map(|(name, value)| format!("{name}={value}"));
-    Ok(if merged.is_empty() { Vec::new() } else { std::iter::once("env".to_owned()).chain(words).collect() })
+    merged.keys().try_for_each(|name| value_checks::variable(name))?;
+    let assignments = merged.iter().map(|(name, value)| format!("{name}={value}"));
+    Ok(if merged.is_empty() { Vec::new() } else { std::iter::once("env".to_owned()).chain(assignments).collect() })
 }
 
 /// The word with what is known in place of its placeholders. What came from one of them is not looked at again.
-fn filled(word: &str, known: &[(&str, String)]) -> String {
-    let mut made = String::new();
-    let mut rest = word;
-    while let Some(at) = rest.find('{') {
-        let (before, from) = rest.split_at(at);
-        made.push_str(before);
-        let found = known.iter().find(|(placeholder, _)| from.starts_with(placeholder));
-        let (text, length) = found.map_or(("{", 1), |(placeholder, value)| (value.as_str(), placeholder.len()));
-        made.push_str(text);
-        rest = &from[length..];
+fn filled(word: &str, placeholders: &[(&str, String)]) -> String {
+    let mut output = String::new();
+    let mut tail = word;
+    while let Some(at) = tail.find('{') {
+        let (before, from) = tail.split_at(at);
+        output.push_str(before);
+        let pair = placeholders.iter().find(|(placeholder, _)| from.starts_with(placeholder));
+        let (text, length) = pair.map_or(("{", 1), |(placeholder, value)| (value.as_str(), placeholder.len()));
+        output.push_str(text);
+        tail = &from[length..];
     }
-    made + rest
+    output + tail
 }
 
 /// Where a node is dialled: what it says, or its host without a user at the usual port.
@@ -412,23 +412,23 @@ mod tests {
             (format!("env = {{ \"A;B\" = \"1\" }}\n{node}"), &["A;B", "variable"]),
             ("x = \"S3CRET\nname".to_owned(), &["line "]),
         ] {
-            let told = fleet(&text).unwrap_err();
+            let message = fleet(&text).unwrap_err();
             for part in parts {
-                assert!(told.contains(part), "no '{part}' in: {told}");
+                assert!(message.contains(part), "no '{part}' in: {message}");
             }
-            assert!(!told.contains("S3CRET"), "{told}");
+            assert!(!message.contains("S3CRET"), "{message}");
         }
     }
 
     #[test]
     fn the_template_is_a_fleet_and_has_the_defaults() {
-        let said = fleet(TEMPLATE).unwrap();
-        assert_eq!(said.nodes.len(), 2);
+        let template_fleet = fleet(TEMPLATE).unwrap();
+        assert_eq!(template_fleet.nodes.len(), 2);
         // Every line that is commented out says what holds without it.
         let all: String =
             TEMPLATE.lines().map(|line| format!("{}\n", line.strip_prefix("#= ").unwrap_or(line))).collect();
         let with = fleet(&all).unwrap();
-        assert_eq!(format!("{said:?}"), format!("{with:?}"));
+        assert_eq!(format!("{template_fleet:?}"), format!("{with:?}"));
         assert!(all.matches(" = ").count() > TEMPLATE.matches("#= ").count() + 5);
     }
 }

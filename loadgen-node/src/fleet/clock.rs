@@ -19,16 +19,16 @@ const MAX_BYTES: u64 = 4 << 10;
 
 /// The offset by the round trip with the least doubt; None when the host did not answer with a time.
 pub(super) fn offset(shell: Shell<'_>, timeout: Duration) -> Option<FleetClock> {
-    let words = shell.words(&script::clock()).ok()?;
-    let mut started = Started::new(&words, Stdio::piped(), Stdio::piped(), Stdio::null()).ok()?;
+    let command = shell.command(&script::clock()).ok()?;
+    let mut started = Started::new(&command, Stdio::piped(), Stdio::piped(), Stdio::null()).ok()?;
     let (mut input, output) = (started.child.stdin.take()?, started.child.stdout.take()?);
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     // Ends when the command has ended, at the latest.
     std::thread::Builder::new()
         .name("clock".to_owned())
         .spawn(move || {
             for line in BufReader::new(output.take(MAX_BYTES)).lines().map_while(Result::ok) {
-                if tell.send((SystemTime::now(), line)).is_err() {
+                if sender.send((SystemTime::now(), line)).is_err() {
                     return;
                 }
             }
@@ -37,19 +37,19 @@ pub(super) fn offset(shell: Shell<'_>, timeout: Duration) -> Option<FleetClock> 
     let deadline = Instant::now() + timeout;
     let mut best: Option<FleetClock> = None;
     for _ in 0..ROUND_TRIPS {
-        let asked = SystemTime::now();
+        let request_time = SystemTime::now();
         let is_sent = input.write_all(b"\n").and_then(|()| input.flush()).is_ok();
         // A login shell may greet: what is no time answers nothing.
         let answer = || {
-            let left = || deadline.saturating_duration_since(Instant::now());
-            let lines = std::iter::from_fn(|| told.recv_timeout(left()).ok());
+            let remaining = || deadline.saturating_duration_since(Instant::now());
+            let lines = std::iter::from_fn(|| receiver.recv_timeout(remaining()).ok());
             { lines }.find(|(_, line)| answers::time(line).is_some())
         };
         let Some((answered, line)) = is_sent.then(answer).flatten() else { break };
-        if let Some(found) = between(ns(asked), &line, ns(answered))
-            && best.as_ref().is_none_or(|best| found.uncertainty_ns < best.uncertainty_ns)
+        if let Some(clock) = between(ns(request_time), &line, ns(answered))
+            && best.as_ref().is_none_or(|best| clock.uncertainty_ns < best.uncertainty_ns)
         {
-            best = Some(found);
+            best = Some(clock);
         }
     }
     drop(input);
@@ -58,10 +58,10 @@ pub(super) fn offset(shell: Shell<'_>, timeout: Duration) -> Option<FleetClock> 
 }
 
 /// The offset of a clock that said `text` between two moments here, in ns since 1970.
-fn between(asked: i128, text: &str, answered: i128) -> Option<FleetClock> {
+fn between(request_ns: i128, text: &str, answered: i128) -> Option<FleetClock> {
     let (there, doubt) = answers::time(text)?;
-    let offset = i64::try_from(there - (asked + answered) / 2).ok()?;
-    let uncertainty = u64::try_from((answered - asked) / 2 + doubt).ok()?;
+    let offset = i64::try_from(there - (request_ns + answered) / 2).ok()?;
+    let uncertainty = u64::try_from((answered - request_ns) / 2 + doubt).ok()?;
     Some(FleetClock { offset_ns: offset, uncertainty_ns: uncertainty })
 }
 
@@ -79,8 +79,8 @@ mod tests {
     #[test]
     fn the_middle_of_a_round_trip_is_compared() {
         let at = 1_764_000_000_000_000_000;
-        let found = between(at, "1764000000005000000", at + 4_000_000).unwrap();
-        assert_eq!((found.offset_ns, found.uncertainty_ns), (3_000_000, 2_000_000));
+        let clock = between(at, "1764000000005000000", at + 4_000_000).unwrap();
+        assert_eq!((clock.offset_ns, clock.uncertainty_ns), (3_000_000, 2_000_000));
         let whole = between(at, "1764000000", at).unwrap();
         assert_eq!((whole.offset_ns, whole.uncertainty_ns), (500_000_000, 500_000_000));
         assert_eq!(between(at, "no clock", at), None);

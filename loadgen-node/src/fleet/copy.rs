@@ -2,14 +2,14 @@
 
 use lon_proto::files::{self, Limit};
 
-use super::at::At;
 use super::copied::CopiedFile;
+use super::node_access::NodeAccess;
 use super::script;
 use super::shell::ShellError;
 use crate::outputs::documents::fleet::FleetNode;
 
 /// Copies the file to the host of a node, unless it is there with the same content.
-pub(super) fn copy(at: At<'_>, copied: &CopiedFile, node: &mut FleetNode) -> Result<(), ShellError> {
+pub(super) fn copy(at: NodeAccess<'_>, copied: &CopiedFile, node: &mut FleetNode) -> Result<(), ShellError> {
     let answer = at.shell().run(&script::has(at.node, copied)?, at.fleet.timeout)?;
     if answer.lines().any(|line| line == script::SAME) {
         node.done = Some("has the file already".to_owned());

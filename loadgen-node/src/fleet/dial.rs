@@ -38,12 +38,12 @@ impl Dial {
 
 fn answer(node: &NodeDescription) -> FleetAnswer {
     let build = node.build.as_ref();
-    let told = |text: &str| Some(printable(text)).filter(|text| !text.is_empty());
+    let text_of = |text: &str| Some(printable(text)).filter(|text| !text.is_empty());
     FleetAnswer {
         name: printable(&node.name),
         engine: printable(&node.engine),
-        model: told(&node.model),
-        version: build.and_then(|build| told(&build.version)),
-        revision: build.and_then(|build| told(&build.revision)),
+        model: text_of(&node.model),
+        version: build.and_then(|build| text_of(&build.version)),
+        revision: build.and_then(|build| text_of(&build.revision)),
     }
 }

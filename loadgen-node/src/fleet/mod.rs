@@ -7,34 +7,34 @@
 //! |---|---|
 //! | `file`, `secrets` | the file as it is written; what must not stand in it |
 //! | `checked` | the same with every value checked, and defaults filled in |
-//! | `words` | the checks of single values |
+//! | `value_checks` | the checks of single values |
 //! | `script` | the lines for the shells of the hosts |
 //! | `answers` | what they answer |
 //! | `shell` | one line at one host: how it is started, its end, its time limit |
 //! | `clock` | the offset of a host's clock |
 //! | `dial` | what the node itself answers at its address |
-//! | `at` | a node with what is needed to act on it |
+//! | `node_access` | a node with what is needed to act on it |
 //! | `copied`, `copy` | a file by its content; its copy to a host |
-//! | `look`, `start` | checks and status of a node; its start |
+//! | `node_state`, `start` | checks and status of a node; its start |
 //! | `plan` | what an action does at one node, and what would be pasted instead |
-//! | `all` | all nodes at the same time, within a bound |
+//! | `node_threads` | all nodes at the same time, within a bound |
 
-mod all;
 mod answers;
-mod at;
 pub(crate) mod checked;
 mod clock;
 pub(crate) mod copied;
 mod copy;
 mod dial;
 mod file;
-mod look;
+mod node_access;
+mod node_state;
+mod node_threads;
 pub(crate) mod plan;
 mod script;
 mod secrets;
 mod shell;
 mod start;
-mod words;
+mod value_checks;
 
 pub(crate) use self::plan::Action;
 

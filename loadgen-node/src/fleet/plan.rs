@@ -6,9 +6,9 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Context as _, Result};
 use qdl::Transport;
 
-use super::at::At;
 use super::checked::{Fleet, Node};
 use super::copied::CopiedFile;
+use super::node_access::NodeAccess;
 use super::shell::Shell;
 use super::{all, copy, look, script, start};
 use crate::outputs::documents::fleet::FleetNode;
@@ -66,18 +66,18 @@ pub(crate) fn act(fleet: &Fleet, action: &Action, transport: Transport, stop: &A
     if let Action::Logs(folder) = action {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }
-    Ok(all::in_order(&fleet.nodes, fleet.parallel, |node| {
-        let (mut found, at) = (bare(node), At { fleet, node, dial: &dial, stop });
+    Ok(node_threads::in_order(&fleet.nodes, fleet.parallel, |node| {
+        let (mut report, at) = (bare(node), NodeAccess { fleet, node, dial: &dial, stop });
         let outcome = match action {
-            Action::Check => look::check(at, &mut found),
-            Action::Start => start::start(at, &mut found),
-            Action::Stop => start::stop(at, &mut found),
-            Action::Status => look::status(at, &mut found),
-            Action::Logs(folder) => start::log(at, folder, &mut found),
-            Action::Copy(copied) => copy::copy(at, copied, &mut found),
+            Action::Check => node_state::check(at, &mut report),
+            Action::Start => start::start(at, &mut report),
+            Action::Stop => start::stop(at, &mut report),
+            Action::Status => node_state::status(at, &mut report),
+            Action::Logs(folder) => start::log(at, folder, &mut report),
+            Action::Copy(copied) => copy::copy(at, copied, &mut report),
         };
-        found.faults.extend(outcome.err().map(|error| error.to_string()));
-        found
+        report.faults.extend(outcome.err().map(|error| error.to_string()));
+        report
     }))
 }
 

@@ -160,8 +160,8 @@ fn listening(listen: &str) -> String {
         }
         Ok(IpAddr::V6(ip)) if !ip.is_unspecified() => {
             let octets = ip.octets();
-            let words = octets.chunks_exact(4).map(|part| word([part[0], part[1], part[2], part[3]]));
-            format!("({}|{})", words.collect::<String>(), none.repeat(4))
+            let parts = octets.chunks_exact(4).map(|part| word([part[0], part[1], part[2], part[3]]));
+            format!("({}|{})", parts.collect::<String>(), none.repeat(4))
         }
         _ => "[0-9A-F]+".to_owned(),
     };
@@ -170,8 +170,8 @@ fn listening(listen: &str) -> String {
 }
 
 /// Words as a shell reads them.
-pub(super) fn joined(words: &[String]) -> Result<String, QuoteError> {
-    try_join(words.iter().map(String::as_str))
+pub(super) fn joined(command: &[String]) -> Result<String, QuoteError> {
+    try_join(command.iter().map(String::as_str))
 }
 
 #[cfg(test)]
@@ -193,7 +193,7 @@ mod tests {
         crate::fleet::checked::Fleet::read(&file).unwrap().nodes.remove(0)
     }
 
-    fn said(script: &str) -> String {
+    fn output_of(script: &str) -> String {
         let output = Command::new("sh").args(["-c", script]).output().unwrap();
         assert!(output.status.success() && output.stderr.is_empty(), "{script}: {output:?}");
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
@@ -221,13 +221,13 @@ mod tests {
             );
             assert!(listening("[::1]:80").contains("(00000000000000000000000001000000|"), "{}", listening("[::1]:80"));
         }
-        let held = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let here = held.local_addr().unwrap();
-        let is_taken = |listen: &str| said(&format!("if {}; then echo yes; else echo no; fi", taken(listen)));
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let here = listener.local_addr().unwrap();
+        let is_taken = |listen: &str| output_of(&format!("if {}; then echo yes; else echo no; fi", taken(listen)));
         let port = here.port();
         assert_eq!(is_taken(&here.to_string()), "yes");
         assert_eq!([is_taken(&format!("0.0.0.0:{port}")), is_taken(&format!("127.0.0.9:{port}"))], ["yes", "no"]);
-        drop(held);
+        drop(listener);
         // A child that another test has just forked has the listener until it becomes its program.
         assert!((0..10_000).any(|_| is_taken(&here.to_string()) == "no"));
     }
@@ -254,13 +254,14 @@ mod tests {
     #[test]
     fn no_program_runs_before_its_pid_file_is_written() {
         let (folder, node) = slow_host();
-        let answer = said(&slow_start(&folder, &node));
+        let answer = output_of(&slow_start(&folder, &node));
         let pid = answer.split(' ').nth(1).unwrap();
-        while said(&log(&node).unwrap()).is_empty() {
+        while output_of(&log(&node).unwrap()).is_empty() {
             std::thread::sleep(Duration::from_millis(10));
         }
-        let (seen, ended) = (said(&log(&node).unwrap()), said(&stop(&node, Duration::from_secs(60)).unwrap()));
-        assert_eq!((seen, ended), (format!("file of {pid} or {pid}"), format!("ended {pid}")));
+        let log_text = output_of(&log(&node).unwrap());
+        let ended = output_of(&stop(&node, Duration::from_secs(60)).unwrap());
+        assert_eq!((log_text, ended), (format!("file of {pid} or {pid}"), format!("ended {pid}")));
     }
 
     /// The second comes while the first waits for the name of the boot.
@@ -269,14 +270,14 @@ mod tests {
         let (folder, node) = slow_host();
         let line = slow_start(&folder, &node);
         let mut answers = std::thread::scope(|scope| {
-            let starts = [(); 2].map(|()| scope.spawn(|| said(&line)));
+            let starts = [(); 2].map(|()| scope.spawn(|| output_of(&line)));
             starts.map(|start| start.join().unwrap())
         });
-        let ended = said(&stop(&node, Duration::from_secs(60)).unwrap());
+        let ended = output_of(&stop(&node, Duration::from_secs(60)).unwrap());
         answers.sort();
         let pid = ended.strip_prefix("ended ").unwrap();
         assert_eq!(answers, [format!("running {pid}"), format!("started {pid} 0")]);
-        assert_eq!(with_words(&node.folder), Vec::<String>::new());
+        assert_eq!(commands_with(&node.folder), Vec::<String>::new());
     }
 
     /// The shell of the start is killed while the host names its boot, as by a connection that breaks.
@@ -293,17 +294,17 @@ mod tests {
         // A step that was begun may still come to its end.
         let until = Instant::now() + Duration::from_secs(300);
         loop {
-            said(&stop(&node, Duration::from_secs(60)).unwrap());
-            match with_words(&node.folder) {
-                left if left.is_empty() => break,
-                left if Instant::now() > until => panic!("processes are left: {left:?}"),
+            output_of(&stop(&node, Duration::from_secs(60)).unwrap());
+            match commands_with(&node.folder) {
+                commands if commands.is_empty() => break,
+                commands if Instant::now() > until => panic!("processes are left: {commands:?}"),
                 _ => std::thread::sleep(Duration::from_millis(100)),
             }
         }
     }
 
     /// The processes with this text in a word of their commands.
-    fn with_words(text: &str) -> Vec<String> {
+    fn commands_with(text: &str) -> Vec<String> {
         let commands = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
             let command = std::fs::read(entry.unwrap().path().join("cmdline")).ok()?;
             Some(String::from_utf8_lossy(&command).replace('\0', " "))
@@ -319,30 +320,30 @@ mod tests {
         let marker = above.path().join("harm");
         let evil = format!("x; touch {} $(touch {})", marker.display(), marker.display());
         let node = node("N 1;'\"`", folder.to_str().unwrap(), &["sh", "-c", "echo \"$0\"; exec sleep 600", &evil]);
-        let started_as = said(&start(&node).unwrap());
-        let words: Vec<&str> = started_as.split(' ').collect();
-        let ["started", pid, "0"] = words[..] else { panic!("{started_as}") };
-        assert_eq!(said(&start(&node).unwrap()), format!("running {pid}"));
-        while said(&log(&node).unwrap()).is_empty() {
+        let started_as = output_of(&start(&node).unwrap());
+        let tokens: Vec<&str> = started_as.split(' ').collect();
+        let ["started", pid, "0"] = tokens[..] else { panic!("{started_as}") };
+        assert_eq!(output_of(&start(&node).unwrap()), format!("running {pid}"));
+        while output_of(&log(&node).unwrap()).is_empty() {
             std::thread::sleep(Duration::from_millis(10));
         }
-        assert_eq!(said(&log(&node).unwrap()), evil);
-        assert_eq!(said(&self::started(&node, 0).unwrap()), format!("pid {pid}\nlog {evil}"));
-        assert!(said(&facts(&node, None).unwrap()).starts_with(&format!("system Linux\npid {pid}\n")));
+        assert_eq!(output_of(&log(&node).unwrap()), evil);
+        assert_eq!(output_of(&self::started(&node, 0).unwrap()), format!("pid {pid}\nlog {evil}"));
+        assert!(output_of(&facts(&node, None).unwrap()).starts_with(&format!("system Linux\npid {pid}\n")));
 
         // The id of another process: a start time that is not its own.
         let file = std::fs::read_to_string(node.pid()).unwrap();
         let parts: Vec<&str> = file.split_whitespace().collect();
         std::fs::write(node.pid(), format!("{} 1{} {}\n", parts[0], parts[1], parts[2])).unwrap();
-        assert_eq!(said(&stop(&node, Duration::from_secs(1)).unwrap()), "none");
+        assert_eq!(output_of(&stop(&node, Duration::from_secs(1)).unwrap()), "none");
         assert!(std::path::Path::new(&format!("/proc/{pid}")).exists(), "it was not ended");
         // An earlier boot.
         std::fs::write(node.pid(), format!("{} {} 0-0\n", parts[0], parts[1])).unwrap();
-        assert_eq!(said(&stop(&node, Duration::from_secs(1)).unwrap()), "none");
+        assert_eq!(output_of(&stop(&node, Duration::from_secs(1)).unwrap()), "none");
 
         std::fs::write(node.pid(), &file).unwrap();
-        assert_eq!(said(&stop(&node, Duration::from_secs(60)).unwrap()), format!("ended {pid}"));
-        assert_eq!(said(&stop(&node, Duration::from_secs(1)).unwrap()), "none");
+        assert_eq!(output_of(&stop(&node, Duration::from_secs(60)).unwrap()), format!("ended {pid}"));
+        assert_eq!(output_of(&stop(&node, Duration::from_secs(1)).unwrap()), "none");
         assert!(!marker.exists(), "a name was read as a command");
     }
 }

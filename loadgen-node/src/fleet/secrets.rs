@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use toml::{Table, Value};
 
 /// Words of a name that say that a secret is behind it.
-const WORDS: [&str; 11] = [
+const SECRET_WORDS: [&str; 11] = [
     "key",
     "apikey",
     "passwd",
@@ -32,7 +32,7 @@ const FILES: [&str; 4] = ["file", "files", "path", "dir"];
 pub(super) fn refuse(table: &Table) -> Result<()> {
     table.iter().try_for_each(|(key, value)| {
         if is_secret(key) {
-            bail!("{}", told(key));
+            bail!("{}", message(key));
         }
         value_of(value)
     })
@@ -44,7 +44,7 @@ fn value_of(value: &Value) -> Result<()> {
         Value::Array(items) => items.iter().try_for_each(value_of),
         // A word may be a line for a shell, with words in it.
         Value::String(text) => match text.split_whitespace().find_map(carried) {
-            Some(name) => bail!("{}", told(name)),
+            Some(name) => bail!("{}", message(name)),
             None => Ok(()),
         },
         _ => Ok(()),
@@ -68,11 +68,11 @@ fn is_secret(name: &str) -> bool {
     let name = name.to_lowercase().replace(['_', '.'], "-");
     let last = name.rsplit('-').next().unwrap_or_default();
     let is_path = PATHS.iter().any(|path| name.ends_with(path)) || FILES.contains(&last);
-    let is_secret = |word: &str| WORDS.contains(&word) || ENDS.iter().any(|end| word.ends_with(end));
+    let is_secret = |word: &str| SECRET_WORDS.contains(&word) || ENDS.iter().any(|end| word.ends_with(end));
     !is_path && name.split('-').any(is_secret)
 }
 
-fn told(name: &str) -> String {
+fn message(name: &str) -> String {
     format!(
         "'{name}' would put a secret into this file: write the path of a file that has it, as in serve = \
          [\"--token-file\", \"/etc/lon/token\"] (or --api-key-file, --tls-key) for nodes and token-file = \"token\" \
@@ -106,8 +106,8 @@ mod tests {
             "ssh = \"env SSHPASS=S3CRET sshpass -e ssh {host}\"",
             "[[node]]\nenv = { LON_TOKEN = \"S3CRET\" }",
         ] {
-            let told = refused(text).unwrap_or_else(|| panic!("{text} is taken"));
-            assert!(told.contains("--token-file") && !told.contains("S3CRET"), "{told}");
+            let message = refused(text).unwrap_or_else(|| panic!("{text} is taken"));
+            assert!(message.contains("--token-file") && !message.contains("S3CRET"), "{message}");
         }
     }
 

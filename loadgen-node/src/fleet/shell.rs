@@ -13,7 +13,7 @@ use nix::unistd::Pid;
 
 use super::answers::last_words;
 use super::script;
-use super::words::{HOST, QUOTED};
+use super::value_checks::{HOST, QUOTED};
 
 /// The most that is read of what a host prints.
 const MAX_BYTES: u64 = 64 << 10;
@@ -25,16 +25,16 @@ const LOOK: Duration = Duration::from_millis(5);
 pub(super) enum ShellError {
     #[error("{program} cannot be started: {error}")]
     NotStarted { program: String, error: io::Error },
-    #[error("{program} has not ended after {timeout:?}: does the host answer?{said}")]
-    Hangs { program: String, timeout: Duration, said: String },
-    #[error("{program} {how}{said}")]
-    Failed { program: String, how: String, said: String },
+    #[error("{program} has not ended after {timeout:?}: does the host answer?{detail}")]
+    Hangs { program: String, timeout: Duration, detail: String },
+    #[error("{program} {how}{detail}")]
+    Failed { program: String, how: String, detail: String },
     #[error("interrupted")]
     Interrupted,
     #[error("the line cannot be quoted: {0}")]
     Quote(#[from] shlex::QuoteError),
     #[error("what the host prints cannot be kept: {0}")]
-    Kept(#[from] io::Error),
+    Output(#[from] io::Error),
 }
 
 /// The way to a host.
@@ -49,7 +49,7 @@ pub(super) struct Shell<'a> {
 
 impl Shell<'_> {
     /// The words that run a line at the host.
-    pub(super) fn words(self, line: &str) -> Result<Vec<String>, shlex::QuoteError> {
+    pub(super) fn command(self, line: &str) -> Result<Vec<String>, shlex::QuoteError> {
         let quoted = shlex::try_quote(line)?;
         let is_quoted = self.ssh.iter().any(|word| word.contains(QUOTED));
         let own = self.ssh.iter().map(|word| match word.split_once(QUOTED) {
@@ -64,7 +64,7 @@ impl Shell<'_> {
 
     /// The same as one line to be pasted.
     pub(super) fn pasted(self, line: &str) -> Result<String, shlex::QuoteError> {
-        script::joined(&self.words(line)?)
+        script::joined(&self.command(line)?)
     }
 
     /// Runs a line and returns what it prints.
@@ -99,17 +99,17 @@ impl Shell<'_> {
         }
         // Files and no pipes: a process that ssh leaves behind would keep a pipe open.
         let mut error = tempfile::tempfile()?;
-        let words = self.words(line)?;
-        let mut started = Started::new(&words, input, out, error.try_clone()?.into())?;
+        let command = self.command(line)?;
+        let mut started = Started::new(&command, input, out, error.try_clone()?.into())?;
         let ended = started.wait(Instant::now() + timeout, self.stop);
-        let said = last_words(&text(&mut error)?);
-        let said = if said.is_empty() { said } else { format!(": {said}") };
-        let program = words[0].clone();
+        let detail = last_words(&text(&mut error)?);
+        let detail = if detail.is_empty() { detail } else { format!(": {detail}") };
+        let program = command[0].clone();
         match ended? {
             None if self.stop.load(Relaxed) => Err(ShellError::Interrupted),
-            None => Err(ShellError::Hangs { program, timeout, said }),
+            None => Err(ShellError::Hangs { program, timeout, detail }),
             Some(status) if status.success() => Ok(()),
-            Some(status) => Err(ShellError::Failed { program, how: how(status), said }),
+            Some(status) => Err(ShellError::Failed { program, how: how(status), detail }),
         }
     }
 }
@@ -122,10 +122,10 @@ pub(super) struct Started {
 impl Started {
     /// Starts it in a process group of its own, so that a signal for it reaches what it has started, and one from the
     /// terminal reaches neither.
-    pub(super) fn new(words: &[String], input: Stdio, out: Stdio, error: Stdio) -> Result<Started, ShellError> {
-        let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).stdin(input).stdout(out).stderr(error).process_group(0);
-        let not_started = |error| ShellError::NotStarted { program: words[0].clone(), error };
+    pub(super) fn new(arguments: &[String], input: Stdio, out: Stdio, error: Stdio) -> Result<Started, ShellError> {
+        let mut command = Command::new(&arguments[0]);
+        command.args(&arguments[1..]).stdin(input).stdout(out).stderr(error).process_group(0);
+        let not_started = |error| ShellError::NotStarted { program: arguments[0].clone(), error };
         Ok(Started { child: command.spawn().map_err(not_started)? })
     }
 
@@ -178,27 +178,27 @@ mod tests {
         Shell { ssh, host, stop }
     }
 
-    fn words(text: &str) -> Vec<String> {
+    fn command_of(text: &str) -> Vec<String> {
         shlex::split(text).unwrap()
     }
 
     #[test]
     fn the_line_is_one_word_or_quoted_for_another_shell() {
         let stop = AtomicBool::new(false);
-        let (plain, twice) = (words("ip netns exec {host} sh -c"), words("sh -c 'sh -c {quoted}'"));
+        let (plain, twice) = (command_of("ip netns exec {host} sh -c"), command_of("sh -c 'sh -c {quoted}'"));
         let line = "echo \"a  b\" {host} {quoted}";
-        assert_eq!(shell(&plain, "h", &stop).words(line).unwrap()[3..], ["h", "sh", "-c", line]);
-        let said = shell(&twice, "h", &stop).run(line, PATIENCE).unwrap();
-        assert_eq!(said, "a  b {host} {quoted}\n");
+        assert_eq!(shell(&plain, "h", &stop).command(line).unwrap()[3..], ["h", "sh", "-c", line]);
+        let reply = shell(&twice, "h", &stop).run(line, PATIENCE).unwrap();
+        assert_eq!(reply, "a  b {host} {quoted}\n");
         let pasted = shell(&twice, "h", &stop).pasted(line).unwrap();
         let output = Command::new("sh").args(["-c", &pasted]).output().unwrap();
-        assert_eq!(String::from_utf8_lossy(&output.stdout), said);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), reply);
     }
 
     #[test]
     fn ends_of_every_kind_are_told() {
         let stop = AtomicBool::new(false);
-        let ssh = words("sh -c");
+        let ssh = command_of("sh -c");
         let run = |line: &str, timeout| shell(&ssh, "h", &stop).run(line, timeout);
         assert_eq!(run("echo a; echo b >&2", PATIENCE).unwrap(), "a\n");
         let failed = run("echo no such host >&2; exit 255", PATIENCE).unwrap_err().to_string();
@@ -213,7 +213,7 @@ mod tests {
             timeout *= 2;
         };
         assert!(hangs.contains(&format!("has not ended after {timeout:?}")) && hangs.ends_with(": wait"), "{hangs}");
-        let missing = words("/no/such/program {host}");
+        let missing = command_of("/no/such/program {host}");
         let missing = shell(&missing, "h", &stop).run("x", PATIENCE).unwrap_err().to_string();
         assert!(missing.contains("/no/such/program cannot be started"), "{missing}");
         stop.store(true, Relaxed);

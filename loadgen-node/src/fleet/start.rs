@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use super::answers::{self, Facts, Started, Stopped};
-use super::at::At;
+use super::node_access::NodeAccess;
 use super::shell::ShellError;
 use super::{look, script};
 use crate::outputs::documents::fleet::FleetNode;
@@ -18,41 +18,41 @@ const LONGEST_WAIT: Duration = Duration::from_secs(4);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Starts the node, unless it runs already, and waits until it answers.
-pub(super) fn start(at: At<'_>, found: &mut FleetNode) -> Result<(), ShellError> {
-    let said = at.shell().run(&script::start(at.node)?, at.fleet.timeout)?;
-    let from = match answers::started(&said) {
+pub(super) fn start(at: NodeAccess<'_>, report: &mut FleetNode) -> Result<(), ShellError> {
+    let output = at.shell().run(&script::start(at.node)?, at.fleet.timeout)?;
+    let from = match answers::started(&output) {
         Some(Started::New { pid, from }) => {
-            (found.done, found.pid) = (Some("started".to_owned()), Some(pid));
+            (report.done, report.pid) = (Some("started".to_owned()), Some(pid));
             from
         }
         Some(Started::Running { pid }) => {
-            (found.done, found.pid) = (Some("ran already".to_owned()), Some(pid));
+            (report.done, report.pid) = (Some("ran already".to_owned()), Some(pid));
             // The place in the log where this start began is not known, so the end of the whole log is read.
             0
         }
         Some(Started::Taken) => {
-            found.port_taken = Some(true);
-            let told = match at.dial.ask(&at.node.address, at.fleet.timeout) {
+            report.port_taken = Some(true);
+            let owner = match at.dial.ask(&at.node.address, at.fleet.timeout) {
                 Ok(answer) => format!("node '{}', which was not started from here", answer.name),
                 Err(error) => format!("somebody else ({error:#})"),
             };
-            found.faults.push(format!("not started: {} is taken by {told}", at.node.listen));
+            report.faults.push(format!("not started: {} is taken by {owner}", at.node.listen));
             return Ok(());
         }
         Some(Started::OtherSystem(name)) => {
-            found.faults.extend(look::other_system(&at.node.host, Some(&name)));
+            report.faults.extend(node_state::other_system(&at.node.host, Some(&name)));
             return Ok(());
         }
         None => {
-            found.faults.push("the host did not say whether it has started the node".to_owned());
+            report.faults.push("the host did not say whether it has started the node".to_owned());
             return Ok(());
         }
     };
-    await_answer(at, from, found)
+    await_answer(at, from, report)
 }
 
 /// Waits until the node answers, or has ended.
-fn await_answer(at: At<'_>, from: u64, found: &mut FleetNode) -> Result<(), ShellError> {
+fn await_answer(at: NodeAccess<'_>, from: u64, report: &mut FleetNode) -> Result<(), ShellError> {
     let deadline = Instant::now() + at.fleet.ready_timeout;
     let mut wait = FIRST_WAIT;
     loop {
@@ -61,19 +61,19 @@ fn await_answer(at: At<'_>, from: u64, found: &mut FleetNode) -> Result<(), Shel
         let facts = Facts::of(&at.shell().run(&script::started(at.node, from)?, at.fleet.timeout)?);
         match (facts.pid, answer) {
             (None, _) => {
-                found.faults.push("ended soon after its start; see its log".to_owned());
-                (found.done, found.pid, found.log) = (None, None, facts.log);
+                report.faults.push("ended soon after its start; see its log".to_owned());
+                (report.done, report.pid, report.log) = (None, None, facts.log);
                 return Ok(());
             }
             (Some(_), Ok(answer)) => {
-                look::judge(at, &answer, found);
-                found.answer = Some(answer);
+                node_state::judge(at, &answer, report);
+                report.answer = Some(answer);
                 return Ok(());
             }
             (Some(_), Err(error)) if Instant::now() >= deadline => {
                 let waited = at.fleet.ready_timeout;
-                found.faults.push(format!("runs, but has not answered after {waited:?}: {error:#}"));
-                found.log = facts.log;
+                report.faults.push(format!("runs, but has not answered after {waited:?}: {error:#}"));
+                report.log = facts.log;
                 return Ok(());
             }
             (Some(_), Err(_)) if at.stop.load(Relaxed) => return Err(ShellError::Interrupted),
@@ -83,7 +83,7 @@ fn await_answer(at: At<'_>, from: u64, found: &mut FleetNode) -> Result<(), Shel
 }
 
 /// Dials until somebody answers, for about so long.
-fn dial_for(at: At<'_>, wait: Duration) -> anyhow::Result<crate::outputs::documents::fleet::FleetAnswer> {
+fn dial_for(at: NodeAccess<'_>, wait: Duration) -> anyhow::Result<crate::outputs::documents::fleet::FleetAnswer> {
     let until = Instant::now() + wait;
     loop {
         // A node that loads its model takes connections and says nothing.
@@ -96,34 +96,34 @@ fn dial_for(at: At<'_>, wait: Duration) -> anyhow::Result<crate::outputs::docume
 }
 
 /// Asks the node to end, and waits for that.
-pub(super) fn stop(at: At<'_>, found: &mut FleetNode) -> Result<(), ShellError> {
+pub(super) fn stop(at: NodeAccess<'_>, report: &mut FleetNode) -> Result<(), ShellError> {
     let wait = at.fleet.stop_timeout;
-    let said = at.shell().run(&script::stop(at.node, wait)?, wait + at.fleet.timeout)?;
-    match answers::stopped(&said) {
-        Some(Stopped::Ended { pid }) => found.done = Some(format!("ended (process {pid})")),
-        Some(Stopped::NotRunning) => found.done = Some("nothing to end".to_owned()),
+    let output = at.shell().run(&script::stop(at.node, wait)?, wait + at.fleet.timeout)?;
+    match answers::stopped(&output) {
+        Some(Stopped::Ended { pid }) => report.done = Some(format!("ended (process {pid})")),
+        Some(Stopped::NotRunning) => report.done = Some("nothing to end".to_owned()),
         Some(Stopped::Still { pid }) => {
-            found.pid = Some(pid);
-            found.faults.push(format!(
+            report.pid = Some(pid);
+            report.faults.push(format!(
                 "process {pid} has not ended {wait:?} after SIGTERM: it may have samples to answer; else kill -KILL \
                  {pid} on {}",
                 at.node.host
             ));
         }
-        None => found.faults.push("the host did not say whether the node has ended".to_owned()),
+        None => report.faults.push("the host did not say whether the node has ended".to_owned()),
     }
     Ok(())
 }
 
 /// Copies the node's log into a folder here.
-pub(super) fn log(at: At<'_>, folder: &Path, found: &mut FleetNode) -> Result<(), ShellError> {
+pub(super) fn log(at: NodeAccess<'_>, folder: &Path, report: &mut FleetNode) -> Result<(), ShellError> {
     // Complete, or not there.
     let part = tempfile::NamedTempFile::new_in(folder)?;
     let into: File = part.as_file().try_clone()?;
     at.shell().run_into(&script::log(at.node)?, at.fleet.ready_timeout, into)?;
     let file = folder.join(format!("{}.log", at.node.stem));
     part.persist(&file).map_err(|error| error.error)?;
-    found.done = Some("copied".to_owned());
-    found.log_file = Some(file.display().to_string());
+    report.done = Some("copied".to_owned());
+    report.log_file = Some(file.display().to_string());
     Ok(())
 }

@@ -43,9 +43,9 @@ impl Commands {
     }
 
     /// This program with these words behind it.
-    pub(crate) fn own(&self, words: &[String]) -> Vec<OsString> {
+    pub(crate) fn own(&self, arguments: &[String]) -> Vec<OsString> {
         let program = self.program.clone().into_os_string();
-        std::iter::once(program).chain(words.iter().map(OsString::from)).collect()
+        std::iter::once(program).chain(arguments.iter().map(OsString::from)).collect()
     }
 
     /// Returns true when this is the path of this program.

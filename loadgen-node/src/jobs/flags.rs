@@ -7,25 +7,25 @@ use toml::Value;
 ///
 /// # Errors
 /// The value is a table or a date.
-pub(crate) fn words(key: &str, value: &Value) -> Result<Vec<String>> {
+pub(crate) fn arguments(key: &str, value: &Value) -> Result<Vec<String>> {
     let values = match value {
         Value::Array(values) => values.as_slice(),
         one => std::slice::from_ref(one),
     };
-    let mut words = Vec::new();
+    let mut arguments = Vec::new();
     for value in values {
         match value {
-            Value::Boolean(true) => words.push(format!("--{key}")),
+            Value::Boolean(true) => arguments.push(format!("--{key}")),
             Value::Boolean(false) => {}
-            Value::String(text) => words.push(format!("--{key}={text}")),
-            Value::Integer(number) => words.push(format!("--{key}={number}")),
-            Value::Float(number) => words.push(format!("--{key}={number}")),
+            Value::String(text) => arguments.push(format!("--{key}={text}")),
+            Value::Integer(number) => arguments.push(format!("--{key}={number}")),
+            Value::Float(number) => arguments.push(format!("--{key}={number}")),
             other => {
                 bail!("'{key}' is a text, a number, true or false, or a list of these, not a {}", other.type_str())
             }
         }
     }
-    Ok(words)
+    Ok(arguments)
 }
 
 /// The variable of one of these flags of `run` that is set in the environment: it would change every run.
@@ -49,7 +49,8 @@ mod tests {
 
     #[test]
     fn values_become_words() {
-        let of = |text: &str| words("key", &text.parse::<toml::Table>().unwrap()["v"]).map_err(|why| why.to_string());
+        let of =
+            |text: &str| arguments("key", &text.parse::<toml::Table>().unwrap()["v"]).map_err(|why| why.to_string());
         assert_eq!(of("v = [\"a b\", 2, 0.5, true, false]").unwrap(), ["--key=a b", "--key=2", "--key=0.5", "--key"]);
         assert_eq!(of("v = false").unwrap(), Vec::<String>::new());
         assert!(of("v = { a = 1 }").unwrap_err().contains("not a table"));

@@ -63,11 +63,11 @@ impl Lock {
         let path = folder.join(".lock");
         let refused = |source| LockError::Refused { path: path.clone(), source };
         let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(refused)?;
-        let begun = Instant::now();
+        let start = Instant::now();
         loop {
             match lock(&file) {
                 Ok(()) => return Ok(file),
-                Err(TryLockError::WouldBlock) if begun.elapsed() < patience => std::thread::sleep(LOOK),
+                Err(TryLockError::WouldBlock) if start.elapsed() < patience => std::thread::sleep(LOOK),
                 Err(TryLockError::WouldBlock) => return Err(LockError::InUse(folder.to_owned())),
                 Err(TryLockError::Error(source)) => return Err(refused(source)),
             }

@@ -7,12 +7,12 @@
 //! |---|---|
 //! | `commands` | starts commands, waits for them, hands signals on |
 //! | `guard` | the end of a command whose starter was killed; the lock of a folder with jobs |
-//! | `aside` | the place of a folder that a new job takes the name of |
+//! | `old_folder` | the place of a folder that a new job takes the name of |
 //! | `log` | the reason of a command that came to nothing |
 //! | `flags` | flags of commands, from the values of a TOML file |
 
-pub(crate) mod aside;
 pub(crate) mod commands;
 pub(crate) mod flags;
 pub(crate) mod guard;
 pub(crate) mod log;
+pub(crate) mod old_folder;

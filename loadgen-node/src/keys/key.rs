@@ -111,10 +111,10 @@ impl Key {
 
     /// The words that give the key this value; none for the number of nodes, rates of links and facts, which are no
     /// flags.
-    pub(crate) fn words(&self, value: &Value) -> Result<Vec<String>> {
+    pub(crate) fn arguments(&self, value: &Value) -> Result<Vec<String>> {
         match self {
-            Key::Run(flag) | Key::Node(flag) => flags::words(flag, value),
-            Key::Setting(key) => flags::words("set", &Value::String(format!("{key}={}", text(value)))),
+            Key::Run(flag) | Key::Node(flag) => flags::arguments(flag, value),
+            Key::Setting(key) => flags::arguments("set", &Value::String(format!("{key}={}", text(value)))),
             Key::Nodes | Key::Dli(_) | Key::LinkRate => Ok(Vec::new()),
         }
     }
@@ -152,18 +152,18 @@ mod tests {
 
     #[test]
     fn keys_are_flags_settings_or_of_nodes() {
-        let read = |text| Key::read(text).unwrap();
-        assert_eq!(read("response_timeout"), Key::Run("response-timeout".to_owned()));
-        assert_eq!(read("settings.Server.target_qps").to_string(), "settings.Server.target_qps");
-        assert_eq!(read("node.max_batch").to_string(), "node.max-batch");
-        assert_eq!((read("node.count"), read("node.count").short()), (Key::Nodes, "nodes"));
-        let words = |text, value: Value| read(text).words(&value).unwrap();
-        assert_eq!(words("settings.target_qps", Value::Integer(5)), ["--set=target_qps=5"]);
-        assert_eq!(words("insecure", Value::Boolean(true)), ["--insecure"]);
-        assert_eq!(words("node.backend", "null".into()), ["--backend=null"]);
-        assert_eq!(words("node.count", Value::Integer(2)), Vec::<String>::new());
-        assert_eq!((read("dli.task").to_string().as_str(), read("dli.task").short()), ("dli.task", "task"));
-        assert_eq!(words("dli.task", "detection".into()), Vec::<String>::new());
+        let key_of = |text| Key::read(text).unwrap();
+        assert_eq!(key_of("response_timeout"), Key::Run("response-timeout".to_owned()));
+        assert_eq!(key_of("settings.Server.target_qps").to_string(), "settings.Server.target_qps");
+        assert_eq!(key_of("node.max_batch").to_string(), "node.max-batch");
+        assert_eq!((key_of("node.count"), key_of("node.count").short()), (Key::Nodes, "nodes"));
+        let arguments_of = |text, value: Value| key_of(text).arguments(&value).unwrap();
+        assert_eq!(arguments_of("settings.target_qps", Value::Integer(5)), ["--set=target_qps=5"]);
+        assert_eq!(arguments_of("insecure", Value::Boolean(true)), ["--insecure"]);
+        assert_eq!(arguments_of("node.backend", "null".into()), ["--backend=null"]);
+        assert_eq!(arguments_of("node.count", Value::Integer(2)), Vec::<String>::new());
+        assert_eq!((key_of("dli.task").to_string().as_str(), key_of("dli.task").short()), ("dli.task", "task"));
+        assert_eq!(arguments_of("dli.task", "detection".into()), Vec::<String>::new());
     }
 
     #[test]
@@ -177,8 +177,8 @@ mod tests {
             ("dli.batch", "there are task, topology, framework, precision, dataset"),
             ("qwertz", "is no flag of `loadgen-node run`"),
         ] {
-            let told = Key::read(text).unwrap_err().to_string();
-            assert!(told.contains(why), "{told}");
+            let error = Key::read(text).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
         }
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! | file | what it has |
 //! |---|---|
-//! | `given` | keys and values in the order of the file |
+//! | `key_values` | keys and values in the order of the file |
 //! | `key` | the flag or setting that a key stands for |
 //! | `test` | the test that the words of a command ask for |
 
-pub(crate) mod given;
 pub(crate) mod key;
+pub(crate) mod key_values;
 pub(crate) mod test;

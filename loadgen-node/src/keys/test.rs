@@ -3,20 +3,20 @@
 use anyhow::anyhow;
 use clap::Parser as _;
 
-use crate::cli::{Asked, Cli, Command};
+use crate::cli::{Cli, Command, RunRequest};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::test_run::TestSpec;
 
 /// The test that the words ask for.
-pub(crate) fn spec<'a>(words: impl IntoIterator<Item = &'a String>) -> Outcome<TestSpec> {
-    let all = std::iter::once("loadgen-node").chain(words.into_iter().map(String::as_str));
+pub(crate) fn spec<'a>(arguments: impl IntoIterator<Item = &'a String>) -> Outcome<TestSpec> {
+    let all = std::iter::once("loadgen-node").chain(arguments.into_iter().map(String::as_str));
     let cli = Cli::try_parse_from(all).map_err(|error| anyhow!(first_words(&error.to_string())));
     let Command::Run(args) = cli.or_exit(Exit::Usage)?.command else {
         return Err(anyhow!("it is no run")).or_exit(Exit::Bug);
     };
     match args.check()? {
-        Asked::Test { spec, .. } => Ok(*spec),
-        Asked::Advice(_) => Err(anyhow!("--compression auto is advice, and no run")).or_exit(Exit::Usage),
+        RunRequest::Test { spec, .. } => Ok(*spec),
+        RunRequest::Advice(_) => Err(anyhow!("--compression auto is advice, and no run")).or_exit(Exit::Usage),
     }
 }
 

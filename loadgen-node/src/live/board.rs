@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::about::About;
+use super::run_facts::About;
 use super::snapshot::Snapshot;
 
 /// Newest snapshot of a run, with its time. A clone is the same board.

@@ -82,13 +82,13 @@ impl Latencies {
 
     /// Returns the number of values within each of these limits, ns, which ascend. A limit is met to within 0.8 %.
     pub(crate) fn within<const N: usize>(&self, limits_ns: [u64; N]) -> [u64; N] {
-        let (mut seen, mut next) = (0, 0);
+        let (mut sum, mut next) = (0, 0);
         limits_ns.map(|limit_ns| {
             while let Some(count) = self.counts.get(next).filter(|_| largest_of(next) <= limit_ns) {
-                seen += count;
+                sum += count;
                 next += 1;
             }
-            seen
+            sum
         })
     }
 
@@ -109,12 +109,12 @@ impl Latencies {
 
     fn at(&self, fraction: f64, count: u64) -> u64 {
         let rank = ((fraction * count as f64).ceil() as u64).max(1);
-        let mut seen = 0;
-        let found = self.counts.iter().position(|count| {
-            seen += count;
-            seen >= rank
+        let mut sum = 0;
+        let bucket = self.counts.iter().position(|count| {
+            sum += count;
+            sum >= rank
         });
-        found.map_or(self.max_ns, largest_of).min(self.max_ns)
+        bucket.map_or(self.max_ns, largest_of).min(self.max_ns)
     }
 }
 
@@ -153,11 +153,16 @@ mod tests {
         assert_eq!(all.percentiles(0.99), None);
         (1..=1_000).for_each(|ms| all.record(ms * 1_000_000));
         all.record(u64::MAX >> 1);
-        let found = all.percentiles(0.97).unwrap();
-        for (ns, ms) in [(found.p50_ns, 501), (found.p90_ns, 901), (found.p99_ns, 991), (found.judged_ns, 971)] {
-            assert!((ns as f64 / 1e6 / f64::from(ms) - 1.0).abs() < 0.008, "{found:?}");
+        let percentiles = all.percentiles(0.97).unwrap();
+        for (ns, ms) in [
+            (percentiles.p50_ns, 501),
+            (percentiles.p90_ns, 901),
+            (percentiles.p99_ns, 991),
+            (percentiles.judged_ns, 971),
+        ] {
+            assert!((ns as f64 / 1e6 / f64::from(ms) - 1.0).abs() < 0.008, "{percentiles:?}");
         }
-        assert_eq!((found.count, found.max_ns), (1_001, u64::MAX >> 1));
+        assert_eq!((percentiles.count, percentiles.max_ns), (1_001, u64::MAX >> 1));
     }
 
     #[test]

@@ -15,18 +15,18 @@
 //! at a lower priority than those who work. Nothing here is kept for the result: that is made of the engine's own
 //! records, and what is shown here never decides about a verdict.
 //!
-//! - `about`: what is known of a run before it begins;
+//! - `run_facts`: what is known of a run before it begins;
 //! - `watch`: the reader; `course`: latencies of the last seconds and so far, with `latencies`, a histogram;
 //!   `marks`: rates of the last seconds;
 //! - `snapshot`: what the reader finds at one moment, with `phase`, how far it is; `standing`: what is judged of it
 //!   already; `board`: the newest one, for other threads.
 
-pub(crate) mod about;
 pub(crate) mod board;
 mod course;
 pub(crate) mod latencies;
 mod marks;
 pub(crate) mod phase;
+pub(crate) mod run_facts;
 pub(crate) mod snapshot;
 pub(crate) mod standing;
 pub(crate) mod watch;

@@ -39,15 +39,15 @@ impl Phase {
     }
 
     /// Returns the time that the phase will still take, as far as it can be estimated.
-    pub(crate) fn left(&self) -> Duration {
+    pub(crate) fn remaining_time(&self) -> Duration {
         if self.is_over {
             return Duration::ZERO;
         }
         if let Some(planned) = self.planned {
             return planned.saturating_sub(self.elapsed);
         }
-        let left = self.planned_samples.unwrap_or(0).saturating_sub(self.ended);
-        Duration::from_secs_f64((left as f64 / self.rate_per_s().max(1e-3)).min(1e7))
+        let samples = self.planned_samples.unwrap_or(0).saturating_sub(self.ended);
+        Duration::from_secs_f64((samples as f64 / self.rate_per_s().max(1e-3)).min(1e7))
     }
 
     /// Returns the name of the phase, in words.

@@ -6,9 +6,9 @@
 use lon_shell::figures::length_ns as time;
 use qdl::NodeNow;
 
-use super::about::About;
 use super::latencies::{Percentiles, Spread};
 use super::phase::Phase;
+use super::run_facts::About;
 use crate::network::cause::Cause;
 use loadgen::judge::TokenLimits;
 use loadgen::judge::early_stopping::{Bound, CONFIDENCE, Rule, percent};
@@ -27,9 +27,9 @@ pub(crate) struct Check {
     /// Name of the quantity that is compared with a limit.
     pub(crate) name: String,
     /// Value found so far.
-    pub(crate) found: String,
+    pub(crate) value: String,
     /// Value that the rule wants.
-    pub(crate) wanted: String,
+    pub(crate) requirement: String,
     pub(crate) state: State,
     /// It is a percentile of durations.
     pub(crate) is_timed: bool,
@@ -74,12 +74,12 @@ impl Standing {
     }
 
     /// The same in a few words.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         match self.against() {
             None => "nothing against it so far".to_owned(),
             Some(check) => {
                 let head = if check.state == State::Broken { "INVALID" } else { "not VALID so far" };
-                format!("{head}: {}", check.words())
+                format!("{head}: {}", check.text())
             }
         }
     }
@@ -103,17 +103,17 @@ impl Standing {
 }
 
 impl Check {
-    fn new(name: impl Into<String>, found: impl Into<String>, wanted: impl Into<String>, state: State) -> Check {
-        Check { name: name.into(), found: found.into(), wanted: wanted.into(), state, is_timed: false }
+    fn new(name: impl Into<String>, value: impl Into<String>, requirement: impl Into<String>, state: State) -> Check {
+        Check { name: name.into(), value: value.into(), requirement: requirement.into(), state, is_timed: false }
     }
 
-    fn timed(name: String, found: String, limit_ns: u64, state: State) -> Check {
-        Check { is_timed: true, ..Check::new(name, found, format!("{} at most", time(limit_ns)), state) }
+    fn timed(name: String, value: String, limit_ns: u64, state: State) -> Check {
+        Check { is_timed: true, ..Check::new(name, value, format!("{} at most", time(limit_ns)), state) }
     }
 
     /// The rule as one text.
-    pub(crate) fn words(&self) -> String {
-        format!("{} {} ({})", self.name, self.found, self.wanted)
+    pub(crate) fn text(&self) -> String {
+        format!("{} {} ({})", self.name, self.value, self.requirement)
     }
 }
 
@@ -129,28 +129,28 @@ fn answers(facts: &Facts<'_>) -> Check {
     let most = facts.failures.iter().max_by_key(|failed| failed.samples);
     let why = most.map(|failed| format!(": {}", failed.first)).unwrap_or_default();
     let counted = [(failed, "failed"), (twice, "answered twice"), (late, "answered late"), (foreign, "never sent")];
-    let found: Vec<String> =
+    let parts: Vec<String> =
         counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
     // A failure in one trial of a search is no fault of the other trials.
     let bad = if facts.about.is_search { State::Fails } else { State::Broken };
-    match found.is_empty() {
+    match parts.is_empty() {
         true => Check::new("answers", "none failed", "one for each sample", State::Holds),
-        false => Check::new("answers", found.join(", ") + &why, "one for each sample", bad),
+        false => Check::new("answers", parts.join(", ") + &why, "one for each sample", bad),
     }
 }
 
 fn nodes(nodes: &[NodeNow]) -> Check {
     let lost: Vec<&NodeNow> = nodes.iter().filter(|node| node.lost.is_some()).collect();
-    let found = match lost.first().and_then(|node| Some((node, node.lost.as_ref()?))) {
+    let value = match lost.first().and_then(|node| Some((node, node.lost.as_ref()?))) {
         None => format!("{} of {}", nodes.len(), nodes.len()),
         Some((node, why)) => format!("{} lost, {}: {why}", lost.len(), node.name),
     };
-    Check::new("nodes", found, "none may be lost", holds(lost.is_empty(), State::Broken))
+    Check::new("nodes", value, "none may be lost", holds(lost.is_empty(), State::Broken))
 }
 
 fn stall_check((end, ns): &(String, u64), limit_ns: u64) -> Option<Check> {
-    let found = format!("{end} stood still for {}", time(*ns));
-    (*ns > limit_ns).then(|| Check::new("stalls", found, format!("{} at most", time(limit_ns)), State::Broken))
+    let value = format!("{end} stood still for {}", time(*ns));
+    (*ns > limit_ns).then(|| Check::new("stalls", value, format!("{} at most", time(limit_ns)), State::Broken))
 }
 
 /// The judged percentiles against their limits.
@@ -171,7 +171,7 @@ fn latencies(facts: &Facts<'_>) -> Vec<Check> {
     let planned = facts.phase.planned_samples.unwrap_or(u64::MAX);
     let hopeless = planned.saturating_sub((planned as f64 * terms.target_percentile) as u64).max(1);
     let check = |(what, spread, late, limit_ns): (&str, Spread, u64, u64)| {
-        let judged_ns = spread.so_far.as_ref().map(|found: &Percentiles| found.judged_ns);
+        let judged_ns = spread.so_far.as_ref().map(|percentiles: &Percentiles| percentiles.judged_ns);
         let state = match judged_ns {
             _ if late >= hopeless && !may_extend => State::Broken,
             Some(ns) if ns > limit_ns => State::Fails,
@@ -179,8 +179,8 @@ fn latencies(facts: &Facts<'_>) -> Vec<Check> {
             None => State::Open,
         };
         let name = format!("p{} {what}", percent(terms.target_percentile));
-        let found = judged_ns.map_or_else(|| "not known yet".to_owned(), time);
-        Check::timed(name, found, limit_ns, state)
+        let value = judged_ns.map_or_else(|| "not known yet".to_owned(), time);
+        Check::timed(name, value, limit_ns, state)
     };
     limits.into_iter().map(check).collect()
 }
@@ -192,7 +192,7 @@ fn lag(facts: &Facts<'_>) -> Option<Check> {
     let why = match (state, facts.why_late) {
         (State::Holds, _) => String::new(),
         (_, Cause::Unknown) => ", why is not known".to_owned(),
-        (_, cause) => format!(", because of {}", cause.words()),
+        (_, cause) => format!(", because of {}", cause.text()),
     };
     let check = || Check::timed("p99 lag".to_owned(), time(lag.p99_ns) + &why, limit_ns, state);
     (facts.about.has_schedule && lag.count > 0).then(check)
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     fn about() -> About {
-        super::super::about::tests::about(false)
+        super::super::run_facts::tests::about(false)
     }
 
     fn phase(ended: u64) -> Phase {
@@ -285,17 +285,17 @@ mod tests {
         let (about, phase) = (about(), phase(100));
         let standing = Standing::of(&facts(&about, &phase, 50_000_000, 0));
         let open = [("early stopping", State::Open), ("duration", State::Open), ("queries", State::Open)];
-        let kept = [("p99 latency", State::Holds), ("p99 lag", State::Holds)];
-        assert_eq!(states(&standing)[2..], [kept.as_slice(), &open].concat());
-        assert_eq!((standing.against(), standing.words().as_str()), (None, "nothing against it so far"));
+        let limits = [("p99 latency", State::Holds), ("p99 lag", State::Holds)];
+        assert_eq!(states(&standing)[2..], [limits.as_slice(), &open].concat());
+        assert_eq!((standing.against(), standing.text().as_str()), (None, "nothing against it so far"));
     }
 
     #[test]
     fn a_percentile_beyond_its_limit_may_recover_until_too_many_are_late() {
         let (about, phase) = (about(), phase(2_000));
         let standing = Standing::of(&facts(&about, &phase, 150_000_000, 40));
-        let told = "not VALID so far: p99 latency 150.0ms (100.0ms at most)";
-        assert_eq!(standing.words(), told);
+        let text = "not VALID so far: p99 latency 150.0ms (100.0ms at most)";
+        assert_eq!(standing.text(), text);
         // One in a hundred of 10,000 may be late.
         let broken = Standing::of(&facts(&about, &phase, 150_000_000, 100));
         assert_eq!(broken.against().map(|check| check.state), Some(State::Broken));
@@ -308,9 +308,9 @@ mod tests {
     fn lateness_is_told_with_its_cause() {
         let (about, phase) = (about(), phase(2_000));
         let late = LagStats { p99_ns: 1_600_000_000, ..facts(&about, &phase, 1, 0).lag };
-        let words = |why_late| Standing::of(&Facts { lag: late, why_late, ..facts(&about, &phase, 1, 0) }).words();
-        assert_eq!(words(Cause::Link), "not VALID so far: p99 lag 1.6s, because of the link (1.0ms at most)");
-        assert!(words(Cause::Unknown).contains("why is not known"));
+        let text_of = |why_late| Standing::of(&Facts { lag: late, why_late, ..facts(&about, &phase, 1, 0) }).text();
+        assert_eq!(text_of(Cause::Link), "not VALID so far: p99 lag 1.6s, because of the link (1.0ms at most)");
+        assert!(text_of(Cause::Unknown).contains("why is not known"));
     }
 
     #[test]
@@ -319,19 +319,19 @@ mod tests {
         let failed = [Failed { reason: "timed_out", first: "no answer within 60s".to_owned(), samples: 3 }];
         let lost = Some(qdl::NodeFailure::Connection("reset".to_owned()));
         let nodes = [NodeNow { name: "N1".to_owned(), lost, ..NodeNow::default() }];
-        let found = |about: &About| {
+        let verdict_of = |about: &About| {
             let standing = Standing::of(&Facts { failures: &failed, ..facts(about, &phase, 1, 0) });
-            (standing.words(), standing.against().map(|check| check.state))
+            (standing.text(), standing.against().map(|check| check.state))
         };
-        let told = "INVALID: answers 3 failed: no answer within 60s (one for each sample)";
-        assert_eq!(found(&about), (told.to_owned(), Some(State::Broken)));
+        let text = "INVALID: answers 3 failed: no answer within 60s (one for each sample)";
+        assert_eq!(verdict_of(&about), (text.to_owned(), Some(State::Broken)));
         let standing = Standing::of(&Facts { nodes: &nodes, ..facts(&about, &phase, 1, 0) });
-        assert!(standing.words().contains("1 lost, N1: the connection failed: reset"), "{}", standing.words());
+        assert!(standing.text().contains("1 lost, N1: the connection failed: reset"), "{}", standing.text());
         let stall = |ns| Some(("N2".to_owned(), ns));
         let standing = |ns| Standing::of(&Facts { longest_stall: stall(ns), ..facts(&about, &phase, 1, 0) });
-        assert!(standing(500_000).against().is_none() && standing(2_000_000_000).words().contains("N2 stood still"));
+        assert!(standing(500_000).against().is_none() && standing(2_000_000_000).text().contains("N2 stood still"));
         about.is_search = true;
-        assert_eq!(found(&about).1, Some(State::Fails));
+        assert_eq!(verdict_of(&about).1, Some(State::Fails));
     }
 
     #[test]
@@ -339,10 +339,10 @@ mod tests {
         let mut about = about();
         about.terms.tokens = Some(TokenLimits { ttft_ns: 2_000, tpot_ns: 100 });
         let mut phase = phase(2_000);
-        let mut found = facts(&about, &phase, 1, 0);
-        found.spreads[1].so_far = Some(Percentiles { judged_ns: 3_000, ..Percentiles::default() });
-        let standing = Standing::of(&found);
-        let timed: Vec<_> = standing.timed().map(Check::words).collect();
+        let mut inputs = facts(&about, &phase, 1, 0);
+        inputs.spreads[1].so_far = Some(Percentiles { judged_ns: 3_000, ..Percentiles::default() });
+        let standing = Standing::of(&inputs);
+        let timed: Vec<_> = standing.timed().map(Check::text).collect();
         assert_eq!(timed[..2], ["p99 TTFT 3.0µs (2.0µs at most)", "p99 TPOT not known yet (100.0ns at most)"]);
         phase.is_accuracy = true;
         let standing = Standing::of(&facts(&about, &phase, 1, 0));

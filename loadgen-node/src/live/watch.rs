@@ -6,13 +6,13 @@ use std::time::Instant;
 
 use qdl::{NodeNow, NodeRoom};
 
-use super::about::About;
 use super::course::Course;
 use super::marks::{Growth, Mark, Marks, NodeMark};
 use super::phase::Phase;
+use super::run_facts::About;
 use super::snapshot::{Node, Snapshot, Totals};
 use super::standing::{Facts, Standing};
-use crate::network::cause::{Cause, Evidence, HostTime, Way};
+use crate::network::cause::{Cause, Evidence, HostTime, Route};
 use loadgen::recorder::{Ends, Live};
 use loadgen::run::LagStats;
 use lon_world::counts::{Counts, PhaseNow};
@@ -41,24 +41,24 @@ struct Reading {
     phase: PhaseNow,
     /// Records of the phase. `None` when everything of a phase that is over was read, because records take memory.
     ends: Option<Ends>,
-    read: Read,
+    values: PhaseValues,
     /// Schedule lag so far, and the largest since the look before, ns.
     lag: LagStats,
     recent_lag_ns: u64,
     /// Counters, at the start of the phase, of everything that can hold samples back.
-    before: HeldBack,
+    before: PhaseCounters,
 }
 
 /// Counters, up to some moment, of everything that can hold samples back.
 #[derive(Clone, Debug, Default)]
-struct HeldBack {
+struct PhaseCounters {
     rooms: Vec<NodeRoom>,
     threads: Vec<ThreadTime>,
 }
 
 /// Values that were read of a phase.
 #[derive(Default)]
-struct Read {
+struct PhaseValues {
     latency: Course,
     first_token: Course,
     per_token: Course,
@@ -96,7 +96,7 @@ impl Watch {
         while self.read_phase(now) {}
         if let Some(reading) = &mut self.reading {
             // Of a phase that is over nothing is read any more.
-            reading.read.turn(now);
+            reading.values.turn(now);
         }
         let nodes = (self.nodes)();
         // The issued are read after the ended, so that no more have ended than were issued.
@@ -150,7 +150,7 @@ impl Watch {
         reading.phase = phase;
         reading.lag = live.lag();
         reading.recent_lag_ns = live.take_recent_lag_ns();
-        let is_all = reading.ends.as_mut().is_none_or(|ends| reading.read.on(ends, now));
+        let is_all = reading.ends.as_mut().is_none_or(|ends| reading.values.on(ends, now));
         // A sample that has not ended when its phase is over never ends.
         if is_all && reading.phase.took.is_some() {
             reading.ends = None;
@@ -163,11 +163,11 @@ impl Watch {
         self.marks.clear();
         let terms = &self.about.terms;
         let [ttft_ns, tpot_ns] = terms.tokens.map_or([u64::MAX; 2], |limits| [limits.ttft_ns, limits.tpot_ns]);
-        let read = Read { limits_ns: [terms.target_latency_ns, ttft_ns, tpot_ns], ..Read::default() };
+        let values = PhaseValues { limits_ns: [terms.target_latency_ns, ttft_ns, tpot_ns], ..PhaseValues::default() };
         let (ends, lag) = (Some(Ends::new(live)), LagStats::default());
         let rooms = (self.nodes)().iter().map(|node| node.room).collect();
-        let before = HeldBack { rooms, threads: self.threads.look().threads };
-        self.reading = Some(Reading { phase, ends, read, lag, recent_lag_ns: 0, before });
+        let before = PhaseCounters { rooms, threads: self.threads.look().threads };
+        self.reading = Some(Reading { phase, ends, values, lag, recent_lag_ns: 0, before });
     }
 
     fn growth(&mut self, at: Instant, ended: u64, nodes: &[NodeNow]) -> Growth {
@@ -176,7 +176,7 @@ impl Watch {
             ingress_bytes: node.traffic.socket_bytes_out,
             egress_bytes: node.traffic.socket_bytes_in,
         };
-        let tokens = self.reading.as_ref().map_or(0, |reading| reading.read.tokens);
+        let tokens = self.reading.as_ref().map_or(0, |reading| reading.values.tokens);
         self.marks.growth(&Mark { at, ended, tokens, nodes: nodes.iter().map(node).collect() })
     }
 
@@ -190,9 +190,9 @@ impl Watch {
         growth: &Growth,
         why_late: Cause,
     ) {
-        let Reading { phase: now, read, .. } = reading;
+        let Reading { phase: now, values, .. } = reading;
         let judged = self.about.terms.target_percentile;
-        let spreads = [&read.latency, &read.first_token, &read.per_token].map(|course| course.spread(judged));
+        let spreads = [&values.latency, &values.first_token, &values.per_token].map(|course| course.spread(judged));
         into.lag = reading.lag;
         into.recent_lag_ns = reading.recent_lag_ns;
         into.tokens_per_s = self.about.terms.tokens.map(|_| growth.tokens_per_s);
@@ -201,7 +201,7 @@ impl Watch {
             phase,
             samples_per_query: now.samples_per_query,
             spreads,
-            late: read.late,
+            late: values.late,
             lag: into.lag,
             why_late,
             failures: &into.failures,
@@ -214,17 +214,17 @@ impl Watch {
     /// Returns the measurements of all phases until now.
     fn totals(&self) -> Totals {
         let mut totals = self.totals.clone();
-        if let Some(Reading { read, .. }) = &self.reading {
-            totals.latency.add(&read.latency.so_far());
-            totals.first_token.add(&read.first_token.so_far());
-            totals.per_token.add(&read.per_token.so_far());
-            totals.tokens += read.tokens;
+        if let Some(Reading { values, .. }) = &self.reading {
+            totals.latency.add(&values.latency.so_far());
+            totals.first_token.add(&values.first_token.so_far());
+            totals.per_token.add(&values.per_token.so_far());
+            totals.tokens += values.tokens;
         }
         totals
     }
 }
 
-impl Read {
+impl PhaseValues {
     /// Reads on. Whether all that was issued was looked at.
     fn on(&mut self, ends: &mut Ends, now: Instant) -> bool {
         self.turn(now);
@@ -258,12 +258,12 @@ impl Read {
 
 /// Returns the evidence of what held back the samples of the phase so far.
 fn evidence(reading: &Reading, phase: &Phase, nodes: &[NodeNow], threads: &[ThreadTime]) -> Evidence {
-    let HeldBack { rooms, threads: before } = &reading.before;
-    let new = |(node, before): (&NodeNow, &NodeRoom)| Way::new(&node.room.since(*before), phase.elapsed, None);
+    let PhaseCounters { rooms, threads: before } = &reading.before;
+    let new = |(node, before): (&NodeNow, &NodeRoom)| Route::new(&node.room.since(*before), phase.elapsed, None);
     let times: Vec<ThreadTime> = threads.iter().zip(before).map(|(now, before)| now.since(*before)).collect();
     // It is not asked here whether the issuing thread rests, so the thread counts as one that spins.
     let host = HostTime::new(&times, phase.elapsed, true);
-    Evidence { ways: nodes.iter().zip(rooms).map(new).collect(), host, ..Evidence::default() }
+    Evidence { routes: nodes.iter().zip(rooms).map(new).collect(), host, ..Evidence::default() }
 }
 
 fn phase_at(phase: &PhaseNow, now: Instant, ended: u64) -> Phase {
@@ -312,17 +312,17 @@ mod tests {
     use loadgen::sim::{SimOptions, SimWorld};
     use loadgen::world::TimeNs;
 
-    use super::super::about::tests::about;
+    use super::super::run_facts::tests::about;
     use super::*;
 
     /// Reports phases as a test does, and looks in the middle of one.
-    struct Told {
+    struct RunObserver {
         counts: Arc<Counts>,
         watch: Watch,
         looks: Vec<Snapshot>,
     }
 
-    impl Observer for Told {
+    impl Observer for RunObserver {
         fn accuracy(&mut self, _entry: &AccuracyEntry<'_>) {}
 
         fn phase_started(&mut self, phase: &PhasePlan, _start: TimeNs, live: &Live) {
@@ -348,7 +348,7 @@ mod tests {
         }
     }
 
-    fn told(sut: SimOptions) -> Told {
+    fn observer_of(sut: SimOptions) -> RunObserver {
         let settings = TestSettings {
             scenario: Scenario::SERVER,
             mode: Mode::SubmissionRun,
@@ -365,15 +365,15 @@ mod tests {
             vec![node.clone(), NodeNow { name: "N2".to_owned(), ..node }]
         };
         let watch = Watch::new(about(false), Arc::clone(&counts), node);
-        let mut told = Told { counts, watch, looks: Vec::new() };
-        run(&plan, &mut SimWorld::new(sut), &mut told, RunOptions::default());
-        told
+        let mut observer = RunObserver { counts, watch, looks: Vec::new() };
+        run(&plan, &mut SimWorld::new(sut), &mut observer, RunOptions::default());
+        observer
     }
 
     #[test]
     fn every_answer_of_every_phase_is_read_once() {
-        let mut told = told(SimOptions::default());
-        let [accuracy, performance] = &told.looks[..] else { panic!("{} phases", told.looks.len()) };
+        let mut observer = observer_of(SimOptions::default());
+        let [accuracy, performance] = &observer.looks[..] else { panic!("{} phases", observer.looks.len()) };
         assert_eq!(accuracy.latency.so_far.unwrap().count, 50);
         assert!(accuracy.phase.unwrap().is_accuracy && accuracy.standing.timed().count() == 0);
         // Those of the phase alone.
@@ -383,21 +383,21 @@ mod tests {
         assert_eq!(performance.standing.timed().count(), 2, "latency and lag");
         let shares: Vec<_> = performance.nodes.iter().map(|node| (node.now.name.as_str(), node.share)).collect();
         assert_eq!(shares, [("N1", 0.5), ("N2", 0.5)]);
-        let last = told.watch.finish(Instant::now());
+        let last = observer.watch.finish(Instant::now());
         assert_eq!((last.totals.latency.count(), last.phase.unwrap().is_over), (550, true));
-        assert!(told.watch.reading.as_ref().is_some_and(|reading| reading.ends.is_none()), "records are let go");
-        assert!(told.counts.read(None).is_none());
-        let later = told.watch.look(Instant::now() + Duration::from_secs(60));
+        assert!(observer.watch.reading.as_ref().is_some_and(|reading| reading.ends.is_none()), "records are let go");
+        assert!(observer.counts.read(None).is_none());
+        let later = observer.watch.look(Instant::now() + Duration::from_secs(60));
         assert_eq!((later.latency.recent, later.latency.so_far.unwrap().count), (None, 500));
     }
 
     #[test]
     fn samples_without_an_answer_are_late_ones() {
-        let told = told(SimOptions { failing: 0.5, ..SimOptions::default() });
-        let reading = told.watch.reading.as_ref().unwrap();
-        let answered = told.looks[1].latency.so_far.unwrap().count;
-        assert!(answered > 100 && reading.read.late[0] == 500 - answered, "{answered} {:?}", reading.read.late);
-        let state = told.looks[1].standing.checks.iter().find(|check| check.name == "p99 latency").unwrap().state;
+        let observer = observer_of(SimOptions { failing: 0.5, ..SimOptions::default() });
+        let reading = observer.watch.reading.as_ref().unwrap();
+        let answered = observer.looks[1].latency.so_far.unwrap().count;
+        assert!(answered > 100 && reading.values.late[0] == 500 - answered, "{answered} {:?}", reading.values.late);
+        let state = observer.looks[1].standing.checks.iter().find(|check| check.name == "p99 latency").unwrap().state;
         assert_eq!(state, super::super::standing::State::Broken);
     }
 

@@ -11,10 +11,10 @@ use qdl::{NodeAddress, NodeIndex};
 use toml::Value;
 
 use super::file::MixFile;
-use super::wanted::WantedSearch;
+use super::search_request::SearchRequest;
 use crate::exit::{Exit, Failure, OrExit as _, Outcome};
-use crate::keys::given::{Given, Keys};
 use crate::keys::key::{Key, text};
+use crate::keys::key_values::{KeyValue, Keys};
 use crate::keys::test::spec;
 use crate::nodes::target::Target;
 use crate::outputs::documents::mix_result;
@@ -55,7 +55,7 @@ pub(crate) struct CheckedMix {
     pub(crate) alone_first: Option<Duration>,
     pub(crate) tenants: Vec<CheckedTenant>,
     /// The search for the highest load, where one is wanted.
-    pub(crate) search: Option<WantedSearch>,
+    pub(crate) search: Option<SearchRequest>,
 }
 
 /// A tenant and its test.
@@ -74,7 +74,7 @@ impl CheckedMix {
     ///
     /// # Errors
     /// The file cannot be read, or a tenant is no test; the failure names the tenant.
-    pub(crate) fn read(path: &Path, words: &[String]) -> Outcome<CheckedMix> {
+    pub(crate) fn read(path: &Path, arguments: &[String]) -> Outcome<CheckedMix> {
         let name = path.display().to_string();
         let bytes = files::given(path).with_context(|| format!("--mix {name}")).or_exit(Exit::Usage)?;
         let text = String::from_utf8(bytes).context("it is not UTF-8").with_context(|| name.clone());
@@ -82,7 +82,7 @@ impl CheckedMix {
             .map_err(|error| anyhow!("{}", error.to_string().trim_end()))
             .with_context(|| name.clone())
             .or_exit(Exit::Usage)?;
-        let checked = checked(file, words);
+        let checked = checked(file, arguments);
         checked.map_err(|failure| Failure { error: failure.error.context(name), ..failure })
     }
 }
@@ -114,7 +114,7 @@ impl CheckedMix {
     }
 }
 
-fn checked(file: MixFile, words: &[String]) -> Outcome<CheckedMix> {
+fn checked(file: MixFile, arguments: &[String]) -> Outcome<CheckedMix> {
     let alone_first = file.alone_first.map(|text| parse_duration(text.get_ref()).map_err(|error| anyhow!(error)));
     let alone_first = alone_first.transpose().context("alone_first").or_exit(Exit::Usage)?;
     if alone_first.is_some_and(|time| time.is_zero()) {
@@ -125,34 +125,34 @@ fn checked(file: MixFile, words: &[String]) -> Outcome<CheckedMix> {
         return Err(anyhow!(wrong)).or_exit(Exit::Usage);
     }
     let mut tenants = Vec::with_capacity(file.tenant.len());
-    let (mut names, mut wanted) = (BTreeSet::new(), None);
+    let (mut names, mut search_spec) = (BTreeSet::new(), None);
     for (place, keys) in file.tenant.into_iter().enumerate() {
-        let tenant = tenant(place, keys.into_inner(), words)?;
+        let tenant = tenant(place, keys.into_inner(), arguments)?;
         if !names.insert(tenant.tenant.name.clone()) {
             return Err(anyhow!("two tenants are named '{}'", tenant.tenant.name)).or_exit(Exit::Usage);
         }
-        wanted = wanted.or(tenant.search);
+        search_spec = search_spec.or(tenant.search);
         tenants.push(tenant.tenant);
     }
     let names: Vec<&str> = tenants.iter().map(|tenant| tenant.name.as_str()).collect();
-    let search = wanted.map(|spec| WantedSearch::new(&spec, &names)).transpose().or_exit(Exit::Usage)?;
+    let search = search_spec.map(|spec| SearchRequest::new(&spec, &names)).transpose().or_exit(Exit::Usage)?;
     Ok(CheckedMix { alone_first, tenants, search })
 }
 
 /// A tenant, and the search that the flags of the whole run ask for.
-struct Read {
+struct TenantEntry {
     tenant: CheckedTenant,
     search: Option<FindPeakSpec>,
 }
 
-fn tenant(place: usize, keys: Keys, words: &[String]) -> Outcome<Read> {
+fn tenant(place: usize, keys: Keys, arguments: &[String]) -> Outcome<TenantEntry> {
     let own = OwnKeys::of(keys);
     let named = |error: anyhow::Error, name: &str| error.context(format!("tenant '{name}'"));
     let OwnKeys { name, start, nodes, flags } =
         own.with_context(|| format!("tenant {}", place + 1)).or_exit(Exit::Usage)?;
-    let mut own = flag_words(&flags).map_err(|error| named(error, &name)).or_exit(Exit::Usage)?;
+    let mut own = flag_arguments(&flags).map_err(|error| named(error, &name)).or_exit(Exit::Usage)?;
     own.push(format!("--label=tenant={name}"));
-    let spec = spec(words.iter().chain(&own));
+    let spec = spec(arguments.iter().chain(&own));
     let mut spec = spec.map_err(|failure| Failure { error: named(failure.error, &name), ..failure })?;
     let nodes = nodes.map(|nodes| places(&nodes, spec.target.peers.addresses()));
     let nodes = nodes.transpose().map_err(|error| named(error, &name)).or_exit(Exit::Usage)?;
@@ -177,7 +177,7 @@ fn tenant(place: usize, keys: Keys, words: &[String]) -> Outcome<Read> {
     } else if find_peak.tenant.is_some() {
         return Err(anyhow!("--find-peak-tenant goes with --mode FindPeakPerformance")).or_exit(Exit::Usage);
     }
-    Ok(Read { tenant: CheckedTenant { name, start, nodes, spec }, search: searches.then_some(find_peak) })
+    Ok(TenantEntry { tenant: CheckedTenant { name, start, nodes, spec }, search: searches.then_some(find_peak) })
 }
 
 /// Keys of a tenant that are no flags, and the others.
@@ -185,18 +185,18 @@ struct OwnKeys {
     name: String,
     start: Duration,
     nodes: Option<Vec<String>>,
-    flags: Vec<Given>,
+    flags: Vec<KeyValue>,
 }
 
 impl OwnKeys {
     fn of(keys: Keys) -> Result<OwnKeys> {
         let (mut name, mut start, mut nodes, mut flags) = (None, Duration::ZERO, None, Vec::new());
-        for given in keys.0 {
-            match given.key.as_str() {
-                "name" => name = Some(text(&given.value)),
-                "start" => start = parse_duration(&text(&given.value)).map_err(|error| anyhow!("start: {error}"))?,
-                "nodes" => nodes = Some(list(&given.value)),
-                _ => flags.push(given),
+        for entry in keys.0 {
+            match entry.key.as_str() {
+                "name" => name = Some(text(&entry.value)),
+                "start" => start = parse_duration(&text(&entry.value)).map_err(|error| anyhow!("start: {error}"))?,
+                "nodes" => nodes = Some(list(&entry.value)),
+                _ => flags.push(entry),
             }
         }
         let name = name.context("it has no name")?;
@@ -237,16 +237,16 @@ fn list(value: &Value) -> Vec<String> {
 fn places(nodes: &[String], all: &[NodeAddress]) -> Result<Vec<NodeIndex>> {
     let place = |node: &String| {
         let address: NodeAddress = node.parse().with_context(|| format!("nodes: {node}"))?;
-        let place = all.iter().position(|known| *known == address);
+        let place = all.iter().position(|other| *other == address);
         place.map(NodeIndex).with_context(|| format!("nodes: {node} is not among the nodes of --sut"))
     };
     nodes.iter().map(place).collect()
 }
 
 /// The words that give these keys their values.
-fn flag_words(flags: &[Given]) -> Result<Vec<String>> {
-    let mut words = Vec::new();
-    for Given { key, value, .. } in flags {
+fn flag_arguments(flags: &[KeyValue]) -> Result<Vec<String>> {
+    let mut arguments = Vec::new();
+    for KeyValue { key, value, .. } in flags {
         let key = Key::read(key)?;
         match &key {
             Key::Run(flag) if flag == "warm-up" => {
@@ -255,9 +255,9 @@ fn flag_words(flags: &[Given]) -> Result<Vec<String>> {
             Key::Run(flag) if OF_THE_RUN.contains(&flag.as_str()) || flag.starts_with(OF_THE_SEARCH) => {
                 bail!("'{flag}' is of the whole run: give --{flag} on the command line")
             }
-            Key::Run(_) | Key::Setting(_) => words.extend(key.words(value)?),
+            Key::Run(_) | Key::Setting(_) => arguments.extend(key.arguments(value)?),
             Key::Node(_) | Key::Nodes | Key::Dli(_) | Key::LinkRate => bail!("'{key}' is a key of campaigns"),
         }
     }
-    Ok(words)
+    Ok(arguments)
 }

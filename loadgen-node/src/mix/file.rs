@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::keys::given::Keys;
+use crate::keys::key_values::Keys;
 
 /// The whole file.
 #[derive(Debug, Deserialize)]

@@ -5,14 +5,14 @@
 //! | `file` | the file as it is written |
 //! | `checked` | the whole file, checked: a test for each tenant |
 //! | `page` | the tenants beside each other, as an HTML page |
-//! | `wanted` | the search that the flags ask for |
 //! | `search` | the search for the highest load that all tenants stand |
+//! | `search_request` | the search that the flags ask for |
 
 mod checked;
 mod file;
 mod page;
 mod search;
-mod wanted;
+mod search_request;
 
 pub(crate) use self::checked::{ALONE, CheckedMix, CheckedTenant, TRIALS};
 pub(crate) use self::page::page;

@@ -32,7 +32,7 @@ pub(crate) fn page(result: &MixResult, folder: &Path) -> String {
         .iter()
         .map(|tenant| (tenant, Source::read(&folder.join(&tenant.folder)).ok().and_then(|source| source.series)))
         .collect();
-    let drawn: Vec<(&str, &Series)> =
+    let curves: Vec<(&str, &Series)> =
         series.iter().filter_map(|(tenant, series)| Some((tenant.name.as_str(), series.as_ref()?))).collect();
     let main = html! {
         (table("tenants", "Tenants", result.table()))
@@ -43,7 +43,7 @@ pub(crate) fn page(result: &MixResult, folder: &Path) -> String {
         @for (tenant, series) in &series {
             @if series.is_none() { p { "The curves of " (tenant.name) " are not there." } }
         }
-        div class="charts" { @for chart in over_each_other(&drawn, ABOUT) { (chart.markup()) } }
+        div class="charts" { @for chart in over_each_other(&curves, ABOUT) { (chart.markup()) } }
     };
     framed(&title, &header, &main, "Unverified: no official MLPerf results.")
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 
 use super::checked::{CheckedMix, CheckedTenant};
-use super::wanted::WantedSearch;
+use super::search_request::SearchRequest;
 use crate::test_run::find_peak::{PRECISION, TRIAL_SHARE};
 use crate::test_run::{FindPeakSpec, Test};
 use loadgen::run::{DEFAULT_MAX_TRIALS, Precision, Search};
@@ -43,11 +43,11 @@ impl<'a> MixSearch<'a> {
     ///
     /// # Errors
     /// No tenant has a load that can be searched for.
-    pub(crate) fn new(mix: &'a CheckedMix, wanted: &WantedSearch, tests: &[Test]) -> Result<MixSearch<'a>> {
+    pub(crate) fn new(mix: &'a CheckedMix, request: &SearchRequest, tests: &[Test]) -> Result<MixSearch<'a>> {
         let bases: Vec<Base> =
-            tests.iter().enumerate().map(|(place, test)| Base::of(test, wanted.tenant, place)).collect();
+            tests.iter().enumerate().map(|(place, test)| Base::of(test, request.tenant, place)).collect();
         let first = bases.iter().find_map(|base| base.load);
-        let (setting, unit, base, is_whole) = match (wanted.tenant, first) {
+        let (setting, unit, base, is_whole) = match (request.tenant, first) {
             (None, Some(_)) => (FACTOR.to_owned(), String::new(), 1.0, false),
             (Some(_), Some(load)) => (load.setting.to_owned(), load.unit.to_owned(), load.value, load.is_whole),
             (None, None) => bail!("no tenant has a rate: a search needs one in Server with a limit"),
@@ -56,7 +56,7 @@ impl<'a> MixSearch<'a> {
                 bail!("tenant '{name}' has no load with a limit that a search could keep: Server and Burst have one")
             }
         };
-        let FindPeakSpec { max_trials, precision, verifications, step_back, trial_share, .. } = wanted.spec;
+        let FindPeakSpec { max_trials, precision, verifications, step_back, trial_share, .. } = request.spec;
         let (precision, verifications) = (precision.unwrap_or(PRECISION), verifications.unwrap_or(1));
         let search = Search::new(base, GROWTH, Precision::Share(precision), is_whole)
             .with_verifications(verifications, step_back.unwrap_or(precision));
@@ -66,7 +66,7 @@ impl<'a> MixSearch<'a> {
             most_trials: max_trials.unwrap_or(DEFAULT_MAX_TRIALS),
             trial_share: trial_share.unwrap_or(if verifications > 0 { TRIAL_SHARE } else { 1.0 }),
             bases,
-            tenant: wanted.tenant.map(|place| mix.tenants[place].name.clone()),
+            tenant: request.tenant.map(|place| mix.tenants[place].name.clone()),
             setting,
             unit,
         })
@@ -84,10 +84,10 @@ impl<'a> MixSearch<'a> {
 const GROWTH: f64 = 1.0;
 
 impl Base {
-    fn of(test: &Test, wanted: Option<usize>, place: usize) -> Base {
+    fn of(test: &Test, tenant_place: Option<usize>, place: usize) -> Base {
         let (plan, effective) = (test.plan(), test.plan().effective());
-        let is_meant = |load: &Load| match wanted {
-            Some(wanted) => wanted == place,
+        let is_meant = |load: &Load| match tenant_place {
+            Some(tenant_place) => tenant_place == place,
             // A factor of whole numbers would change the shares between tenants.
             None => !load.is_whole,
         };
@@ -102,8 +102,8 @@ impl Base {
         let mut spec = tenant.spec.clone();
         if let Some(Load { setting, value, .. }) = self.load {
             let value = if is_absolute { load } else { value * load };
-            spec.settings.found = Some(Assignment::of(setting, value.to_string()));
-            spec.settings.found_how = "the search of the mix".to_owned();
+            spec.settings.auto_value = Some(Assignment::of(setting, value.to_string()));
+            spec.settings.auto_reason = "the search of the mix".to_owned();
         }
         let mut start = tenant.start;
         if share < 1.0 {

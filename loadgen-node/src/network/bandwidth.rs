@@ -131,7 +131,10 @@ mod tests {
     fn the_worse_direction_decides() {
         let llama = Benchmark::find("llama2-70b").unwrap();
         let llama = llama.bandwidth_of(&["i32".parse().unwrap()], &["i64".parse().unwrap()]).unwrap();
-        assert_eq!([Direction::Ingress, Direction::Egress].map(|way| llama.sample_bytes(way)), [4096, 8192]);
+        assert_eq!(
+            [Direction::Ingress, Direction::Egress].map(|direction| llama.sample_bytes(direction)),
+            [4096, 8192]
+        );
         let probed = Probed { ingress_bits_per_s: Some(1e9), egress_bits_per_s: Some(1e6) };
         let judged = Some(judge(llama.required(100.0), probed));
         let bandwidth = Bandwidth { judged, ..Bandwidth::default() };

@@ -88,7 +88,7 @@ impl Cause {
     }
 
     /// Its name for people.
-    pub(crate) fn words(self) -> &'static str {
+    pub(crate) fn text(self) -> &'static str {
         match self {
             Cause::Link => "the link",
             Cause::Node => "the SUT nodes",
@@ -101,7 +101,7 @@ impl Cause {
 
 /// The way to one node. Shares are of the time in which samples were timed.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Way {
+pub(crate) struct Route {
     /// Writes waited for room.
     pub(crate) blocked: f64,
     /// The socket was full.
@@ -118,16 +118,16 @@ pub(crate) struct Way {
     pub(crate) is_on_this_host: bool,
 }
 
-impl Way {
+impl Route {
     /// The way to a node, of which this was measured in this time.
-    pub(crate) fn new(room: &NodeRoom, took: Duration, probed_bits_per_s: Option<f64>) -> Way {
+    pub(crate) fn new(room: &NodeRoom, took: Duration, probed_bits_per_s: Option<f64>) -> Route {
         let all = took.as_secs_f64() * room.writers.max(1) as f64;
         let share = |part: Duration| if all > 0.0 { (part.as_secs_f64() / all).min(1.0) } else { 0.0 };
         let socket = &room.socket;
         let full_s = socket.full.as_secs_f64() / room.writers.max(1) as f64;
         let while_full = (full_s >= LONG_ENOUGH_S).then(|| socket.full_bytes as f64 * 8.0 / full_s);
         let delivery = Some(socket.delivery_bytes_per_s).filter(|rate| *rate > 0).map(|rate| rate as f64 * 8.0);
-        Way {
+        Route {
             blocked: share(socket.blocked),
             full: share(socket.full.max(socket.blocked)),
             receiver: socket.receiver_limited.as_secs_f64() / socket.busy.as_secs_f64().max(1e-9),
@@ -210,7 +210,7 @@ impl Spent {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Evidence {
     /// The way to each node.
-    pub(crate) ways: Vec<Way>,
+    pub(crate) routes: Vec<Route>,
     /// The processor time of this host. `None` where the system does not report it.
     pub(crate) host: Option<HostTime>,
     /// Share of the time in which threads of a SUT node were ready to run and had no core: of the node with the most.
@@ -234,19 +234,19 @@ impl Evidence {
         let timed_ns = from.outcome.phases.iter().map(|phase| phase.latest_end.since(phase.started)).sum();
         let took = Duration::from_nanos(timed_ns);
         let probed = |at: usize| from.fabric.and_then(|fabric| fabric.nodes.get(at)?.goodput.up);
-        let ways = from.reports.iter().enumerate().map(|(at, report)| Way::new(&report.room, took, probed(at)));
+        let routes = from.reports.iter().enumerate().map(|(at, report)| Route::new(&report.room, took, probed(at)));
         let sum = |of: fn(&NodeReport) -> u64| from.reports.iter().map(of).sum::<u64>() as f64;
         let (bytes, samples) =
             (sum(|report| report.traffic.socket_bytes_out), sum(|report| report.counts.samples_sent));
         let sample_bits = if samples > 0.0 { 8.0 * bytes / samples } else { 0.0 };
         let times = from.reports.iter().filter_map(|report| report.sut.as_ref().ok()?.processor_time);
         let nodes_waited = times.map(ThreadTime::waited_share).fold(0.0, f64::max);
-        Evidence { ways: ways.collect(), host: from.host, nodes_waited, spent: from.spent, sample_bits }
+        Evidence { routes: routes.collect(), host: from.host, nodes_waited, spent: from.spent, sample_bits }
     }
 
     /// The mean over the ways to all nodes, since all of them get samples.
-    fn mean(&self, of: fn(&Way) -> f64) -> f64 {
-        self.ways.iter().map(of).sum::<f64>() / self.ways.len().max(1) as f64
+    fn mean(&self, of: fn(&Route) -> f64) -> f64 {
+        self.routes.iter().map(of).sum::<f64>() / self.routes.len().max(1) as f64
     }
 
     /// Share of the time in which a thread that issues or carries waited for a core.
@@ -262,21 +262,21 @@ impl Evidence {
     /// Why a socket had no room.
     fn socket(&self) -> Cause {
         match () {
-            () if self.mean(|way| way.receiver) >= HALF => Cause::Node,
-            () if self.ways.iter().all(|way| way.is_on_this_host) => Cause::Host,
+            () if self.mean(|route| route.receiver) >= HALF => Cause::Node,
+            () if self.routes.iter().all(|route| route.is_on_this_host) => Cause::Host,
             () => Cause::Link,
         }
     }
 
     /// Why samples were sent late.
     pub(crate) fn of_lateness(&self) -> Cause {
-        let (blocked, waited) = (self.mean(|way| way.blocked), self.waited());
-        let window_full = self.mean(|way| way.http2_window_full);
+        let (blocked, waited) = (self.mean(|route| route.blocked), self.waited());
+        let window_full = self.mean(|route| route.http2_window_full);
         let most = blocked.max(window_full);
-        let way = if blocked >= window_full { self.socket() } else { Cause::Window };
+        let cause = if blocked >= window_full { self.socket() } else { Cause::Window };
         match () {
-            () if most >= SURE => way,
-            () if most >= LEAST && most >= CLEARLY * waited => way,
+            () if most >= SURE => cause,
+            () if most >= LEAST && most >= CLEARLY * waited => cause,
             () if waited >= LEAST && waited >= CLEARLY * most => Cause::Host,
             () if most < LEAST && self.is_restless() => Cause::Host,
             () => Cause::Unknown,
@@ -285,15 +285,15 @@ impl Evidence {
 
     /// A node's window is full for most of the time: the samples that it takes at once, or HTTP/2's own.
     fn is_window_full(&self) -> bool {
-        self.mean(|way| way.window_full.max(way.http2_window_full)) >= HALF
+        self.mean(|route| route.window_full.max(route.http2_window_full)) >= HALF
     }
 
     /// Why samples found every node full.
     pub(crate) fn of_overload(&self) -> Cause {
         match () {
-            () if self.mean(|way| way.full) >= HALF => self.socket(),
+            () if self.mean(|route| route.full) >= HALF => self.socket(),
             // Samples that wait to be sent keep their places, so that the next ones find none.
-            () if self.mean(|way| way.http2_window_full) >= SURE => Cause::Window,
+            () if self.mean(|route| route.http2_window_full) >= SURE => Cause::Window,
             () if self.spent.sut_ns >= self.spent.outside_ns => Cause::Node,
             () if self.is_restless() => Cause::Host,
             () => Cause::Window,
@@ -303,7 +303,7 @@ impl Evidence {
     /// Returns the cause that bounds the rate where all samples are there from the start.
     pub(crate) fn of_throughput(&self) -> Cause {
         match () {
-            () if self.mean(|way| way.full) >= HALF => self.socket(),
+            () if self.mean(|route| route.full) >= HALF => self.socket(),
             () if self.is_restless() => Cause::Host,
             () if self.spent.sut_ns >= self.spent.outside_ns && self.spent.sut_ns > 0 => Cause::Node,
             () if self.waited() >= OFTEN => Cause::Host,
@@ -318,8 +318,8 @@ impl Evidence {
         match () {
             () if before_sending_ns > outside_ns.max(sut_ns) => self.of_lateness(),
             () if sut_ns >= outside_ns => Cause::Node,
-            () if self.mean(|way| way.full) >= HALF => self.socket(),
-            () if self.mean(|way| way.http2_window_full) >= HALF => Cause::Window,
+            () if self.mean(|route| route.full) >= HALF => self.socket(),
+            () if self.mean(|route| route.http2_window_full) >= HALF => Cause::Window,
             () if self.wire_ns().is_some_and(|wire_ns| wire_ns >= QUEUED * outside_ns as f64) => Cause::Link,
             () if self.is_restless() => Cause::Host,
             () => Cause::Unknown,
@@ -328,22 +328,22 @@ impl Evidence {
 
     /// Returns the time that one sample is on the wire, ns.
     pub(crate) fn wire_ns(&self) -> Option<f64> {
-        let slowest = self.ways.iter().filter_map(|way| way.link_bits_per_s).reduce(f64::min)?;
+        let slowest = self.routes.iter().filter_map(|route| route.link_bits_per_s).reduce(f64::min)?;
         (slowest > 0.0).then(|| self.sample_bits / slowest * 1e9)
     }
 
     /// Samples a second that the links to all nodes carry; none where that is not known.
     pub(crate) fn fits_per_s(&self) -> Option<f64> {
-        let links: Option<f64> = self.ways.iter().map(|way| way.link_bits_per_s).sum();
+        let links: Option<f64> = self.routes.iter().map(|route| route.link_bits_per_s).sum();
         links.filter(|_| self.sample_bits > 0.0).map(|bits_per_s| (LINK_SHARE * bits_per_s / self.sample_bits).floor())
     }
 
     /// Returns the rate of the link in words: `it carries 94.0 Mbit/s to each of 2 nodes, which is 155 samples/s ...`.
     fn link(&self) -> Option<String> {
         let fits = self.fits_per_s()?;
-        let links: Vec<f64> = self.ways.iter().filter_map(|way| way.link_bits_per_s).collect();
+        let links: Vec<f64> = self.routes.iter().filter_map(|route| route.link_bits_per_s).collect();
         let (least, sum) = (links.iter().copied().reduce(f64::min)?, links.iter().sum::<f64>());
-        let given = match links.len() {
+        let rate_text = match links.len() {
             1 => rate(Some(sum)),
             // Nearly the same to each.
             count if sum - least * count as f64 <= 0.1 * sum => {
@@ -351,7 +351,7 @@ impl Evidence {
             }
             count => format!("{} to {count} nodes", rate(Some(sum))),
         };
-        Some(format!("it carries {given}, which is {fits:.0} samples/s with 1 % to spare"))
+        Some(format!("it carries {rate_text}, which is {fits:.0} samples/s with 1 % to spare"))
     }
 
     /// Returns the explanation of a cause. `wanted_per_s` is the rate that was asked for, where one was. `is_smaller`
@@ -361,7 +361,7 @@ impl Evidence {
         match cause {
             Cause::Link => {
                 // A link that carries more than was asked for was full for moments only.
-                let is_too_little = |fits: f64| wanted_per_s.is_none_or(|wanted| fits <= wanted * NEARLY);
+                let is_too_little = |fits: f64| wanted_per_s.is_none_or(|rate_per_s| fits <= rate_per_s * NEARLY);
                 let is_known = self.fits_per_s().is_none_or(is_too_little);
                 let needed = wanted_per_s.filter(|_| is_known).map(|rate_per_s| {
                     format!("{rate_per_s:.0}/s needs {}; ", rate(Some(rate_per_s * self.sample_bits)))
@@ -371,12 +371,12 @@ impl Evidence {
                     .filter(|_| !is_known)
                     .map(|ns| format!("a sample takes {} of it, and those behind it wait", length_ns(ns as u64)));
                 let link = on_wire.or_else(|| self.link()).unwrap_or_else(|| {
-                    format!("its sockets were full {} of the time", percent(self.mean(|way| way.full)))
+                    format!("its sockets were full {} of the time", percent(self.mean(|route| route.full)))
                 });
                 let smaller = if is_smaller { "" } else { "; --compression gives more" };
                 format!("{}{link}{smaller}", needed.unwrap_or_default())
             }
-            Cause::Node if self.mean(|way| way.receiver) >= HALF => {
+            Cause::Node if self.mean(|route| route.receiver) >= HALF => {
                 "they did not take what was sent: their receive windows were full".to_owned()
             }
             Cause::Node if self.nodes_waited >= OFTEN => format!(
@@ -392,9 +392,9 @@ impl Evidence {
                     self.spent.above_all(is_smaller)
                 )
             }
-            Cause::Window if self.mean(|way| way.http2_window_full) >= LEAST => format!(
+            Cause::Window if self.mean(|route| route.http2_window_full) >= LEAST => format!(
                 "the flow-control window of HTTP/2 was full {} of the time (--transport tcp has no such window)",
-                percent(self.mean(|way| way.http2_window_full))
+                percent(self.mean(|route| route.http2_window_full))
             ),
             Cause::Window => "they held as many samples as they take, while most of a round trip was outside them \
                               (sut-node serve --memory raises it)"
@@ -414,7 +414,7 @@ impl Evidence {
             }
             Cause::Unknown => {
                 let waited = self.host.map_or("not known".to_owned(), |host| percent(host.waited));
-                let blocked = percent(self.mean(|way| way.blocked));
+                let blocked = percent(self.mean(|route| route.blocked));
                 let Spent { before_sending_ns, outside_ns, sut_ns, .. } = self.spent;
                 let outside = match outside_ns > sut_ns.max(before_sending_ns) && self.wire_ns().is_none() {
                     true => "; most of a round trip is network and both ends (--probe measures the link's part of it)",
@@ -430,13 +430,13 @@ impl Evidence {
 mod tests {
     use super::*;
 
-    fn way(blocked: f64, full: f64) -> Way {
-        Way { blocked, full, ..Way::default() }
+    fn route(blocked: f64, full: f64) -> Route {
+        Route { blocked, full, ..Route::default() }
     }
 
-    fn evidence(way: Way, waited: f64, restless: f64) -> Evidence {
+    fn evidence(route: Route, waited: f64, restless: f64) -> Evidence {
         let host = Some(HostTime { waited, restless: Some(restless) });
-        Evidence { ways: vec![way.clone(), way], host, sample_bits: 1_204_224.0, ..Evidence::default() }
+        Evidence { routes: vec![route.clone(), route], host, sample_bits: 1_204_224.0, ..Evidence::default() }
     }
 
     fn spent(before_sending_ns: u64, outside_ns: u64, sut_ns: u64) -> Spent {
@@ -445,7 +445,7 @@ mod tests {
 
     #[test]
     fn lateness_has_the_cause_that_acted_longest() {
-        let of = |blocked, waited, restless| evidence(way(blocked, blocked), waited, restless).of_lateness();
+        let of = |blocked, waited, restless| evidence(route(blocked, blocked), waited, restless).of_lateness();
         assert_eq!(of(0.97, 0.0, 0.04), Cause::Link);
         assert_eq!(of(0.97, 0.9, 0.95), Cause::Link, "what waits for a full socket gains nothing by a core");
         assert_eq!(of(0.02, 0.001, 0.1), Cause::Link);
@@ -453,11 +453,11 @@ mod tests {
         assert_eq!(of(0.001, 0.001, 0.99), Cause::Host, "it never rests");
         assert_eq!(of(0.3, 0.3, 0.9), Cause::Unknown, "either");
         assert_eq!(of(0.001, 0.002, 0.1), Cause::Unknown, "neither");
-        let unsaid = Evidence { host: None, ..evidence(way(0.0, 0.0), 0.0, 0.0) };
+        let unsaid = Evidence { host: None, ..evidence(route(0.0, 0.0), 0.0, 0.0) };
         assert_eq!(unsaid.of_lateness(), Cause::Unknown);
-        let held = Way { http2_window_full: 0.6, ..way(0.1, 0.1) };
-        assert_eq!(evidence(held, 0.01, 0.1).of_lateness(), Cause::Window);
-        let stopped = Way { receiver: 0.9, ..way(0.9, 0.9) };
+        let full_window = Route { http2_window_full: 0.6, ..route(0.1, 0.1) };
+        assert_eq!(evidence(full_window, 0.01, 0.1).of_lateness(), Cause::Window);
+        let stopped = Route { receiver: 0.9, ..route(0.9, 0.9) };
         assert_eq!(evidence(stopped, 0.0, 0.1).of_lateness(), Cause::Node, "it does not read");
     }
 
@@ -465,7 +465,7 @@ mod tests {
     fn decompression_is_named_where_it_takes_longest() {
         let of = |longest| {
             let spent = Spent { longest, ..spent(0, 100, 800) };
-            Evidence { spent, ..evidence(way(0.0, 0.0), 0.0, 0.1) }.explain(Cause::Node, None, false)
+            Evidence { spent, ..evidence(route(0.0, 0.0), 0.0, 0.1) }.explain(Cause::Node, None, false)
         };
         assert_eq!(of(""), "on average, most of a round trip is time in their own stages");
         assert_eq!(
@@ -478,7 +478,7 @@ mod tests {
     #[test]
     fn nodes_that_wait_for_cores_are_named_as_such() {
         let of = |nodes_waited| {
-            let evidence = Evidence { nodes_waited, spent: spent(0, 100, 800), ..evidence(way(0.0, 0.0), 0.0, 0.1) };
+            let evidence = Evidence { nodes_waited, spent: spent(0, 100, 800), ..evidence(route(0.0, 0.0), 0.0, 0.1) };
             assert_eq!(evidence.of_throughput(), Cause::Node);
             evidence.explain(Cause::Node, None, false)
         };
@@ -488,56 +488,56 @@ mod tests {
 
     #[test]
     fn throughput_is_bound_by_the_first_that_has_no_more() {
-        let of = |way, restless, outside, sut| {
-            let evidence = Evidence { spent: spent(9_000, outside, sut), ..evidence(way, 0.1, restless) };
+        let of = |route, restless, outside, sut| {
+            let evidence = Evidence { spent: spent(9_000, outside, sut), ..evidence(route, 0.1, restless) };
             evidence.of_throughput()
         };
-        assert_eq!(of(way(0.0, 0.95), 0.2, 900, 10), Cause::Link);
+        assert_eq!(of(route(0.0, 0.95), 0.2, 900, 10), Cause::Link);
         assert_eq!(
-            of(Way { is_on_this_host: true, ..way(0.0, 0.95) }, 0.2, 900, 10),
+            of(Route { is_on_this_host: true, ..route(0.0, 0.95) }, 0.2, 900, 10),
             Cause::Host,
             "loopback has no link"
         );
-        assert_eq!(of(way(0.1, 0.2), 0.95, 900, 10), Cause::Host);
-        assert_eq!(of(way(0.0, 0.0), 0.2, 100, 800), Cause::Node);
-        let full = Way { window_full: 0.99, ..Way::default() };
+        assert_eq!(of(route(0.1, 0.2), 0.95, 900, 10), Cause::Host);
+        assert_eq!(of(route(0.0, 0.0), 0.2, 100, 800), Cause::Node);
+        let full = Route { window_full: 0.99, ..Route::default() };
         assert_eq!(of(full.clone(), 0.2, 900, 10), Cause::Window);
         let waiting = Evidence { spent: spent(9_000, 900, 10), ..evidence(full.clone(), 0.4, 0.7) };
         assert_eq!(waiting.of_throughput(), Cause::Host);
         assert_eq!(of(full, 0.2, 10, 900), Cause::Node, "a full window of a busy node is as it should be");
-        assert_eq!(of(way(0.0, 0.0), 0.2, 900, 10), Cause::Unknown);
+        assert_eq!(of(route(0.0, 0.0), 0.2, 900, 10), Cause::Unknown);
     }
 
     #[test]
     fn overload_is_the_nodes_unless_samples_are_elsewhere() {
-        let of = |way, restless, outside, sut| {
-            Evidence { spent: spent(0, outside, sut), ..evidence(way, 0.0, restless) }.of_overload()
+        let of = |route, restless, outside, sut| {
+            Evidence { spent: spent(0, outside, sut), ..evidence(route, 0.0, restless) }.of_overload()
         };
-        assert_eq!(of(way(0.9, 0.9), 0.1, 900, 10), Cause::Link);
-        assert_eq!(of(way(0.0, 0.0), 0.1, 10, 900), Cause::Node);
-        assert_eq!(of(way(0.0, 0.0), 0.95, 900, 10), Cause::Host);
-        assert_eq!(of(way(0.0, 0.0), 0.1, 900, 10), Cause::Window);
+        assert_eq!(of(route(0.9, 0.9), 0.1, 900, 10), Cause::Link);
+        assert_eq!(of(route(0.0, 0.0), 0.1, 10, 900), Cause::Node);
+        assert_eq!(of(route(0.0, 0.0), 0.95, 900, 10), Cause::Host);
+        assert_eq!(of(route(0.0, 0.0), 0.1, 900, 10), Cause::Window);
     }
 
     #[test]
     fn a_latency_is_too_long_where_most_of_it_is() {
-        let of = |way: Way, spent| Evidence { spent, ..evidence(way, 0.0, 0.1) }.of_latency();
-        assert_eq!(of(way(0.9, 0.9), spent(900, 10, 10)), Cause::Link);
-        assert_eq!(of(Way::default(), spent(0, 10, 900)), Cause::Node);
+        let of = |route: Route, spent| Evidence { spent, ..evidence(route, 0.0, 0.1) }.of_latency();
+        assert_eq!(of(route(0.9, 0.9), spent(900, 10, 10)), Cause::Link);
+        assert_eq!(of(Route::default(), spent(0, 10, 900)), Cause::Node);
         // 1.2 Mbit take 12.7 ms on the link.
-        let slow = Way { link_bits_per_s: Some(95e6), ..Way::default() };
+        let slow = Route { link_bits_per_s: Some(95e6), ..Route::default() };
         assert_eq!(of(slow.clone(), spent(0, 13_000_000, 10)), Cause::Link);
         assert_eq!(of(slow, spent(0, 130_000_000, 10)), Cause::Unknown);
     }
 
     #[test]
     fn the_link_is_told_with_the_rate_that_fits() {
-        let full = Way { link_bits_per_s: Some(94.3e6), ..way(0.97, 0.97) };
-        let told = evidence(full, 0.0, 0.1).explain(Cause::Link, Some(200.0), false);
+        let full = Route { link_bits_per_s: Some(94.3e6), ..route(0.97, 0.97) };
+        let text = evidence(full, 0.0, 0.1).explain(Cause::Link, Some(200.0), false);
         let expected = "200/s needs 241 Mbit/s; it carries 94.3 Mbit/s to each of 2 nodes, which is 155 samples/s \
         with 1 % to spare; --compression gives more";
-        assert_eq!(told, expected);
-        let unknown = evidence(way(0.97, 0.97), 0.0, 0.1).explain(Cause::Link, None, true);
+        assert_eq!(text, expected);
+        let unknown = evidence(route(0.97, 0.97), 0.0, 0.1).explain(Cause::Link, None, true);
         assert_eq!(unknown, "its sockets were full 97 % of the time");
     }
 
@@ -551,8 +551,8 @@ mod tests {
         room.socket.receiver_limited = Duration::from_secs(1);
         room.window_full = Duration::from_secs(1);
         room.http2_held = Duration::from_secs(4);
-        let way = Way::new(&room, Duration::from_secs(2), Some(7.0));
-        let expected = Way {
+        let route = Route::new(&room, Duration::from_secs(2), Some(7.0));
+        let expected = Route {
             blocked: 0.75,
             full: 1.0,
             receiver: 0.25,
@@ -561,8 +561,8 @@ mod tests {
             link_bits_per_s: Some(100e6),
             is_on_this_host: false,
         };
-        assert_eq!(way, expected);
-        assert_eq!(Way::new(&NodeRoom::default(), Duration::ZERO, Some(7.0)).link_bits_per_s, Some(7.0));
+        assert_eq!(route, expected);
+        assert_eq!(Route::new(&NodeRoom::default(), Duration::ZERO, Some(7.0)).link_bits_per_s, Some(7.0));
     }
 
     #[test]

@@ -87,12 +87,13 @@ pub(crate) fn rows(text: &mut String, node: &str, loadgen: Option<&End>, sut: Op
         let Some(end) = end else { continue };
         let [up, down, both] = [end.spent.up, end.spent.down, end.spent.both]
             .map(|spent| spent.cpu_s_per_gb.map_or("-".to_owned(), |seconds| format!("{seconds:.2}")));
-        let known = |bytes: Option<u32>| bytes.filter(|bytes| *bytes > 0).map_or("-".to_owned(), |it| it.to_string());
-        let mtu = known(end.path.as_ref().map(|path| path.mtu_bytes));
-        let segment = known(end.path.as_ref().map(|path| path.segment_bytes));
+        let size_text =
+            |bytes: Option<u32>| bytes.filter(|bytes| *bytes > 0).map_or("-".to_owned(), |it| it.to_string());
+        let mtu = size_text(end.path.as_ref().map(|path| path.mtu_bytes));
+        let segment = size_text(end.path.as_ref().map(|path| path.segment_bytes));
         let again = end.retransmits.map_or("-".to_owned(), |count| count.to_string());
         let control = end.path.as_ref().map_or("-", |path| path.congestion_control.as_str());
-        let interface = end.interface.as_ref().map_or("loopback".to_owned(), shown);
+        let interface = end.interface.as_ref().map_or("loopback".to_owned(), interface_text);
         let _ = writeln!(
             text,
             "  {node:<22}{who:<9}{up:>13}{down:>7}{both:>7}{mtu:>7}{segment:>7}{again:>13}  {control:<20}{interface}"
@@ -110,7 +111,7 @@ pub(crate) fn rows(text: &mut String, node: &str, loadgen: Option<&End>, sut: Op
     }
 }
 
-fn shown(interface: &Interface) -> String {
+fn interface_text(interface: &Interface) -> String {
     let speed = interface.speed_mbit_s.map(|mbit_s| format!(", {}", rate(mbit_s as f64 * 1e6)));
     format!("{} (MTU {}{})", interface.name, interface.mtu_bytes, speed.unwrap_or_default())
 }

@@ -91,7 +91,7 @@ pub(crate) struct Fabric {
 const LONGER: u32 = 5;
 
 impl Missing {
-    fn words(self) -> String {
+    fn text(self) -> String {
         match self {
             Missing::Cut => "stopped by --max-bytes before there was enough to measure".to_owned(),
             Missing::Little(time) => {
@@ -105,13 +105,14 @@ impl Goodput {
     /// The goodputs that were tried and are not known, with their reasons, in words. `None` where there is none.
     pub(crate) fn reason(&self) -> Option<String> {
         let ByWay { up, down, both } = self.missing;
-        let ways = [("up", up), ("down", down), ("both ways at once", both)];
-        let ways: Vec<(&str, Missing)> = ways.into_iter().filter_map(|(way, why)| Some((way, why?))).collect();
-        let by_reason = ways.chunk_by(|(_, a), (_, b)| a == b).map(|same| {
-            let names: Vec<&str> = same.iter().map(|(way, _)| *way).collect();
-            format!("{}: {}", names.join(", "), same[0].1.words())
+        let directions = [("up", up), ("down", down), ("both ways at once", both)];
+        let directions: Vec<(&str, Missing)> =
+            directions.into_iter().filter_map(|(direction, why)| Some((direction, why?))).collect();
+        let by_reason = directions.chunk_by(|(_, a), (_, b)| a == b).map(|same| {
+            let names: Vec<&str> = same.iter().map(|(direction, _)| *direction).collect();
+            format!("{}: {}", names.join(", "), same[0].1.text())
         });
-        (!ways.is_empty()).then(|| by_reason.collect::<Vec<_>>().join("; "))
+        (!directions.is_empty()).then(|| by_reason.collect::<Vec<_>>().join("; "))
     }
 
     fn columns(&self) -> String {
@@ -184,7 +185,7 @@ impl Fabric {
     pub(crate) fn text(&self) -> String {
         let mut text = format!("Round trip over {}, answered by 8 bytes\n", self.transport);
         let _ = writeln!(text, "  {:<18}{:>26}{:>12}{:>12}{:>12}{:>10}", "node", "bytes", "p50", "p90", "p99", "trips");
-        let nodes = self.shown();
+        let nodes = self.table_nodes();
         for node in &nodes {
             for rtt in &node.rtt {
                 row(&mut text, &node.name, &rtt.bytes.to_string(), rtt);
@@ -232,7 +233,7 @@ impl Fabric {
     }
 
     /// All nodes; of many the first and the worst, in their order.
-    fn shown(&self) -> Vec<&NodeFabric> {
+    fn table_nodes(&self) -> Vec<&NodeFabric> {
         if self.nodes.len() <= NODES {
             return self.nodes.iter().collect();
         }
@@ -280,10 +281,12 @@ fn filled(node: &NodeFabric, chosen: &AtConnections) -> String {
     };
     let fewer = node.by_connections.iter().rfind(|it| it.connections < chosen.connections);
     let why = match (lower(chosen), fewer.and_then(lower)) {
-        (Some((way, share)), _) if share < 1.0 - WORTH_IT => {
-            format!("nearest to the best goodput ({way} is {:.0} % below it)", (1.0 - share) * 100.0)
+        (Some((direction, share)), _) if share < 1.0 - WORTH_IT => {
+            format!("nearest to the best goodput ({direction} is {:.0} % below it)", (1.0 - share) * 100.0)
         }
-        (_, Some((way, _))) => format!("the fewest within 5 % of the best goodput (fewer lose some of {way})"),
+        (_, Some((direction, _))) => {
+            format!("the fewest within 5 % of the best goodput (fewer lose some of {direction})")
+        }
         _ => "the fewest within 5 % of the best goodput".to_owned(),
     };
     let p50 = |rtt: Rtt| Duration::from_nanos(rtt.percentiles.p50_ns);
@@ -295,9 +298,9 @@ fn filled(node: &NodeFabric, chosen: &AtConnections) -> String {
 fn goodput_rows(text: &mut String, name: &str, goodput: &Goodput, repeats: &Repeats, connections: Option<usize>) {
     let over = connections.map(|count| format!("  connections {count}")).unwrap_or_default();
     let _ = writeln!(text, "  {name:<22}{}{over}", goodput.columns());
-    let (around, count) = (repeats.columns(), repeats.up.len().max(repeats.down.len()));
-    if !around.trim().is_empty() {
-        let _ = writeln!(text, "  {:<22}{around}  95 % confidence, {count} repeats", "");
+    let (intervals, count) = (repeats.columns(), repeats.up.len().max(repeats.down.len()));
+    if !intervals.trim().is_empty() {
+        let _ = writeln!(text, "  {:<22}{intervals}  95 % confidence, {count} repeats", "");
     }
 }
 
@@ -443,14 +446,14 @@ mod tests {
 
     #[test]
     fn percentiles_take_enough_round_trips() {
-        let shown = |trips| {
+        let row_text = |trips| {
             let mut text = String::new();
             row(&mut text, "N1", "64", &rtt(trips, 389_000_000));
             text.split_whitespace().map(str::to_owned).collect::<Vec<_>>()[2..].join(" ")
         };
-        assert_eq!(shown(1), "389.0ms - - 1");
-        assert_eq!(shown(10), "389.0ms 389.0ms - 10");
-        assert_eq!(shown(100), "389.0ms 389.0ms 389.0ms 100");
+        assert_eq!(row_text(1), "389.0ms - - 1");
+        assert_eq!(row_text(10), "389.0ms 389.0ms - 10");
+        assert_eq!(row_text(100), "389.0ms 389.0ms 389.0ms 100");
     }
 
     /// Round trips that took the same time.

@@ -6,7 +6,7 @@
 use lon_proto::direction::Direction;
 use qdl::NodeReport;
 
-use super::cause::Way;
+use super::cause::Route;
 use super::fabric::{Fabric, Goodput, rate};
 
 /// From this share on a link is full: what a probe measures scatters by a few hundredths.
@@ -27,7 +27,7 @@ pub(crate) struct Used {
 pub(crate) struct Link {
     /// The node's name; none: all nodes together.
     pub(crate) node: Option<String>,
-    pub(crate) ways: [Used; 2],
+    pub(crate) directions: [Used; 2],
 }
 
 /// All links of a run.
@@ -50,7 +50,7 @@ impl Links {
     pub(crate) fn new(
         samples_per_s: Option<f64>,
         reports: &[NodeReport],
-        ways: &[Way],
+        routes: &[Route],
         fabric: Option<&Fabric>,
     ) -> Links {
         let samples: u64 = reports.iter().map(|report| report.counts.samples_sent).sum();
@@ -70,21 +70,23 @@ impl Links {
         let link = |(at, report): (usize, &NodeReport)| {
             let goodput = fabric.and_then(|fabric| Some(fabric.nodes.get(at)?.goodput));
             // Only where it was full is what it carried what it can carry.
-            let measured = ways.get(at).filter(|way| way.full >= FULL / 2.0).and_then(|way| way.link_bits_per_s);
-            Link { node: Some(report.name.clone()), ways: both(bytes(report), goodput, measured) }
+            let measured =
+                routes.get(at).filter(|route| route.full >= FULL / 2.0).and_then(|route| route.link_bits_per_s);
+            Link { node: Some(report.name.clone()), directions: both(bytes(report), goodput, measured) }
         };
         let mut all: Vec<Link> = reports.iter().enumerate().map(link).collect();
         if reports.len() > 1 {
             let sum = reports.iter().map(bytes).fold([0, 0], |[a, b], [c, d]| [a + c, b + d]);
-            all.push(Link { node: None, ways: both(sum, fabric.map(|fabric| fabric.together), None) });
+            all.push(Link { node: None, directions: both(sum, fabric.map(|fabric| fabric.together), None) });
         }
-        Links { all, has_room: ways.iter().all(|way| way.full < 1.0 - FULL) }
+        Links { all, has_room: routes.iter().all(|route| route.full < 1.0 - FULL) }
     }
 
     /// The way that was used most, with the name of its node.
     fn fullest(&self) -> Option<(Option<&str>, Used, f64)> {
-        let ways = self.all.iter().flat_map(|link| link.ways.iter().map(|way| (link.node.as_deref(), *way)));
-        let shares = ways.filter_map(|(node, way)| Some((node, way, way.share()?)));
+        let usages =
+            self.all.iter().flat_map(|link| link.directions.iter().map(|usage| (link.node.as_deref(), *usage)));
+        let shares = usages.filter_map(|(node, usage)| Some((node, usage, usage.share()?)));
         shares.max_by(|(.., a), (.., b)| a.total_cmp(b))
     }
 
@@ -98,13 +100,13 @@ impl Links {
     }
 
     /// The same in words, with the link that was used most.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         match self.fullest() {
-            Some((node, way, share)) => {
+            Some((node, usage, share)) => {
                 let is = if share >= FULL { "is the limit" } else { "is not the limit of the rate" };
                 let node = node.map_or_else(|| "all nodes together".to_owned(), |node| format!("node {node}"));
-                let (used, direction) = (100.0 * share, way.direction.name());
-                let (carried, possible) = (rate(Some(way.carried)), rate(way.possible));
+                let (used, direction) = (100.0 * share, usage.direction.name());
+                let (carried, possible) = (rate(Some(usage.carried)), rate(usage.possible));
                 format!("the network {is}: link used: {used:.0} % ({direction}, {node}: {carried} of {possible})")
             }
             None if self.all.is_empty() => "not known: nothing was answered".to_owned(),
@@ -125,9 +127,9 @@ mod tests {
     use super::*;
 
     fn link(node: &str, [carried, back]: [f64; 2], [up, down]: [Option<f64>; 2]) -> Link {
-        let ways = [(Direction::Ingress, carried, up), (Direction::Egress, back, down)];
-        let ways = ways.map(|(direction, carried, possible)| Used { direction, carried, possible });
-        Link { node: Some(node.to_owned()), ways }
+        let directions = [(Direction::Ingress, carried, up), (Direction::Egress, back, down)];
+        let directions = directions.map(|(direction, carried, possible)| Used { direction, carried, possible });
+        Link { node: Some(node.to_owned()), directions }
     }
 
     fn links(all: Vec<Link>, has_room: bool) -> Links {
@@ -140,10 +142,10 @@ mod tests {
         let full = link("b", [93.1e6, 1e3], [Some(94e6); 2]);
         let of = links(vec![wide.clone(), full], true);
         assert_eq!(of.is_limit(), Some(true));
-        let told = "the network is the limit: link used: 99 % (ingress, node b: 93.1 Mbit/s of 94.0 Mbit/s)";
-        assert_eq!(of.words(), told);
+        let text = "the network is the limit: link used: 99 % (ingress, node b: 93.1 Mbit/s of 94.0 Mbit/s)";
+        assert_eq!(of.text(), text);
         let back = link("c", [1e6, 92e6], [Some(94e6); 2]);
-        assert!(links(vec![wide.clone(), back], true).words().contains("98 % (egress, node c"));
+        assert!(links(vec![wide.clone(), back], true).text().contains("98 % (egress, node c"));
         assert_eq!(links(vec![wide], false).is_limit(), Some(false));
     }
 
@@ -151,7 +153,7 @@ mod tests {
     fn where_nothing_was_measured_sockets_that_had_room_are_enough_to_say_that_it_is_not() {
         let unmeasured = || vec![link("a", [10e6, 1e3], [None; 2])];
         assert_eq!(links(unmeasured(), true).is_limit(), Some(false));
-        assert!(links(unmeasured(), true).words().contains("sockets always had room"));
+        assert!(links(unmeasured(), true).text().contains("sockets always had room"));
         assert_eq!(links(unmeasured(), false).is_limit(), None);
         assert_eq!(Links::default().is_limit(), None);
     }

@@ -94,7 +94,7 @@ impl NetworkFacts {
         let fabric = from.fabric.as_ref();
         let (outcome, reports, spent) = (from.outcome, from.reports, from.spent);
         let evidence = Evidence::new(&cause::Sources { outcome, reports, fabric, host, spent });
-        let links = Links::new(bandwidth.samples_per_s, reports, &evidence.ways, fabric);
+        let links = Links::new(bandwidth.samples_per_s, reports, &evidence.routes, fabric);
         let control = from.control.iter().map(|&(egress, ingress)| Bytes { ingress, egress });
         let control = control.fold(Bytes::default(), Bytes::plus);
         let differences = from.reports.iter().flat_map(qdl::reconcile).map(|difference| difference.to_string());

@@ -51,7 +51,7 @@ impl Counters {
     }
 
     fn carried(&self, name: &str) -> Bytes {
-        let before = self.0.iter().find(|(known, _)| known == name).map(|(_, traffic)| *traffic);
+        let before = self.0.iter().find(|(interface, _)| interface == name).map(|(_, traffic)| *traffic);
         let (Some(before), Some(after)) = (before, nic::traffic(name)) else { return Bytes::default() };
         // Ingress is towards the SUT: what leaves here.
         Bytes {

@@ -33,7 +33,7 @@ pub(crate) fn half_width(values: &[f64]) -> Option<f64> {
 
 /// Returns true when the mean is known to this share of itself, to either side. False with fewer than two repeats.
 pub(crate) fn is_within(values: &[f64], share: f64) -> bool {
-    half_width(values).is_some_and(|known| known <= share)
+    half_width(values).is_some_and(|width| width <= share)
 }
 
 /// Where the relative difference of the means of repeats is, by Welch's t test (Biometrika 34, 1947) on the ratio of

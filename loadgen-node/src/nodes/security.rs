@@ -12,14 +12,16 @@ pub(crate) fn refused(error: ConnectError, transport: Transport) -> Failure {
         ConnectError::Several { first, .. } => first,
         alone => alone,
     };
-    let ConnectError::AnotherHost { address, found } = first else { return Failure::new(Exit::Network, error) };
-    let (address, found) = (address.to_string(), found.to_string());
-    let shown = if address == found { address } else { format!("{address} ({found})") };
-    let way = transport.without_tls();
+    let ConnectError::AnotherHost { address, found: host_address } = first else {
+        return Failure::new(Exit::Network, error);
+    };
+    let (address, host_address) = (address.to_string(), host_address.to_string());
+    let host = if address == host_address { address } else { format!("{address} ({host_address})") };
+    let carriage = transport.without_tls();
     let advice = "give --tls-ca, or --insecure on a network that you trust";
     Failure::new(
         Exit::Usage,
-        anyhow!("--sut: {shown} is another host; without TLS samples would travel {way}: {advice}"),
+        anyhow!("--sut: {host} is another host; without TLS samples would travel {carriage}: {advice}"),
     )
 }
 

@@ -38,10 +38,19 @@ impl Target {
     /// SUT nodes at these addresses, reached without TLS and without waiting. It is for the caller to decide whether
     /// samples may travel in plain text.
     pub fn new(nodes: Vec<NodeAddress>, transport: Transport) -> Target {
-        let written = nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+        let node_list = nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
         let peers = Peers::sut_nodes(nodes, transport);
         let (inputs, wait_ready) = (Vec::new(), Duration::ZERO);
-        Target { peers, model: None, inputs, tls: None, token: None, allows_plain_text: true, wait_ready, written }
+        Target {
+            peers,
+            model: None,
+            inputs,
+            tls: None,
+            token: None,
+            allows_plain_text: true,
+            wait_ready,
+            written: node_list,
+        }
     }
 
     /// Returns the kind of these nodes, which says what they can do.

@@ -18,8 +18,8 @@ pub(crate) fn parse(text: &str) -> anyhow::Result<Vec<NodeAddress>> {
     } else {
         text.split(',').map(|node| plain(node.trim())).collect::<anyhow::Result<Vec<_>>>()?.concat()
     };
-    let mut seen = HashSet::new();
-    match nodes.iter().find(|node| !seen.insert(node.to_string())) {
+    let mut addresses = HashSet::new();
+    match nodes.iter().find(|node| !addresses.insert(node.to_string())) {
         None => Ok(nodes),
         Some(twice) => bail!("{twice} is listed twice"),
     }
@@ -77,13 +77,13 @@ fn from_file(file: &str) -> anyhow::Result<Vec<NodeAddress>> {
 }
 
 /// Reads a file line by line. Comments and empty lines are left out.
-fn lines_of<T>(file: &str, read: impl Fn(&str) -> anyhow::Result<T>) -> anyhow::Result<Vec<T>> {
+fn lines_of<T>(file: &str, parser: impl Fn(&str) -> anyhow::Result<T>) -> anyhow::Result<Vec<T>> {
     let text = files::given_text(Path::new(file)).with_context(|| format!("cannot read {file}"))?;
     let lines =
         text.lines().enumerate().map(|(number, line)| (number + 1, line.split('#').next().unwrap_or("").trim()));
     let nodes: anyhow::Result<Vec<T>> = lines
         .filter(|(_, line)| !line.is_empty())
-        .map(|(number, line)| read(line).with_context(|| format!("{file}:{number}")))
+        .map(|(number, line)| parser(line).with_context(|| format!("{file}:{number}")))
         .collect();
     let nodes = nodes?;
     if nodes.is_empty() {
@@ -114,7 +114,7 @@ fn from_name(name: &str) -> anyhow::Result<Vec<NodeAddress>> {
 mod tests {
     use super::*;
 
-    fn shown(text: &str) -> String {
+    fn outcome(text: &str) -> String {
         match parse(text) {
             Ok(nodes) => nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
             Err(error) => format!("{error:#}"),
@@ -123,42 +123,42 @@ mod tests {
 
     #[test]
     fn lists_files_and_names() {
-        assert_eq!(shown("a:1, b"), "a:1 b:8000");
-        assert!(shown("a:1,a:1").contains("twice"));
-        assert_eq!(shown("a:1-3,b,[::1]:8-9"), "a:1 a:2 a:3 b:8000 [::1]:8 [::1]:9");
-        assert!(shown("a:1-3,a:2").contains("a:2 is listed twice"));
+        assert_eq!(outcome("a:1, b"), "a:1 b:8000");
+        assert!(outcome("a:1,a:1").contains("twice"));
+        assert_eq!(outcome("a:1-3,b,[::1]:8-9"), "a:1 a:2 a:3 b:8000 [::1]:8 [::1]:9");
+        assert!(outcome("a:1-3,a:2").contains("a:2 is listed twice"));
         assert!(
-            shown("a:3-1").contains("greater than the last")
-                && shown("a:1-x").contains("a:1-x")
-                && shown("a:1-").contains("a:1-")
+            outcome("a:3-1").contains("greater than the last")
+                && outcome("a:1-x").contains("a:1-x")
+                && outcome("a:1-").contains("a:1-")
         );
-        assert!(shown("a:x").contains("a:x"));
-        assert!(shown("a=127.0.0.1:1").contains("--transport kserve"), "{}", shown("a=127.0.0.1:1"));
+        assert!(outcome("a:x").contains("a:x"));
+        assert!(outcome("a=127.0.0.1:1").contains("--transport kserve"), "{}", outcome("a=127.0.0.1:1"));
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "# nodes\na:1\n\nb:2 # second\n").unwrap();
         let text = format!("@{}", file.path().display());
-        assert_eq!(shown(&text), "a:1 b:2");
+        assert_eq!(outcome(&text), "a:1 b:2");
         std::fs::write(file.path(), "a:1\nb c\n").unwrap();
-        assert!(shown(&text).contains(":2:"), "{}", shown(&text));
-        assert!(shown("@/no/such/file").contains("/no/such/file"));
-        assert!(shown("dns:127.0.0.1:9000").contains("127.0.0.1:9000"));
-        assert!(shown("dns:127.0.0.1:port").contains("'port'"));
+        assert!(outcome(&text).contains(":2:"), "{}", outcome(&text));
+        assert!(outcome("@/no/such/file").contains("/no/such/file"));
+        assert!(outcome("dns:127.0.0.1:9000").contains("127.0.0.1:9000"));
+        assert!(outcome("dns:127.0.0.1:port").contains("'port'"));
     }
 
     #[test]
     fn names_stand_before_their_nodes() {
-        let shown = |text: &str| match parse_named(text) {
+        let outcome = |text: &str| match parse_named(text) {
             Ok(nodes) => nodes.iter().map(|(name, node)| format!("{name}@{node}")).collect::<Vec<_>>().join(" "),
             Err(error) => format!("{error:#}"),
         };
-        assert_eq!(shown("a=h:1, b = i"), "a@h:1 b@i:8000");
-        assert!(shown("a=h:1,b=h:1").contains("h:1 is listed twice"));
+        assert_eq!(outcome("a=h:1, b = i"), "a@h:1 b@i:8000");
+        assert!(outcome("a=h:1,b=h:1").contains("h:1 is listed twice"));
         for (bad, part) in [("h:1", "NAME=host:port"), ("=h:1", "NAME=host:port"), ("a=", "host"), ("dns:h:1", "NAME=")]
         {
-            assert!(shown(bad).contains(part), "{bad}: {}", shown(bad));
+            assert!(outcome(bad).contains(part), "{bad}: {}", outcome(bad));
         }
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "# servers\na=h:1\n\nb=i:2 # second\n").unwrap();
-        assert_eq!(shown(&format!("@{}", file.path().display())), "a@h:1 b@i:2");
+        assert_eq!(outcome(&format!("@{}", file.path().display())), "a@h:1 b@i:2");
     }
 }

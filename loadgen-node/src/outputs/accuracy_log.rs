@@ -103,10 +103,10 @@ pub(crate) fn sum(path: &Path) -> Result<String, ReadError> {
 fn files_in(folder: &Path) -> Result<Vec<PathBuf>, ReadError> {
     let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(folder) = folders.pop() {
-        let told = |source| ReadError::Read(folder.clone(), source);
-        for entry in std::fs::read_dir(&folder).map_err(told)? {
-            let entry = entry.map_err(told)?;
-            match entry.file_type().map_err(told)? {
+        let read_error = |source| ReadError::Read(folder.clone(), source);
+        for entry in std::fs::read_dir(&folder).map_err(read_error)? {
+            let entry = entry.map_err(read_error)?;
+            match entry.file_type().map_err(read_error)? {
                 kind if kind.is_dir() => folders.push(entry.path()),
                 kind if kind.is_file() => files.push(entry.path()),
                 _ => {}
@@ -142,7 +142,7 @@ mod tests {
         format!("[\n{}\n]\n", lines.collect::<Vec<_>>().join(",\n"))
     }
 
-    fn said(folder: &Path, backup: Option<&Path>) -> String {
+    fn outcome_text(folder: &Path, backup: Option<&Path>) -> String {
         read(folder, backup)
             .map(|log| format!("{} entries", log.entries.len()))
             .unwrap_or_else(|error| error.to_string())
@@ -160,16 +160,16 @@ mod tests {
         let ends = format!("{}{GAP}{}", &whole[..4096], &whole[whole.len() - 4096..]);
         std::fs::write(run.join(ACCURACY), &ends).unwrap();
         let all = above.path().join("backup");
-        assert!(said(&run, Some(&all)).contains("no accuracy.txt beside it has a line hash="));
+        assert!(outcome_text(&run, Some(&all)).contains("no accuracy.txt beside it has a line hash="));
         std::fs::write(run.join(SCORE), format!("accuracy=76.000%, good=38, total=50\n\nhash={hash}\n")).unwrap();
-        let told = said(&run, None);
-        assert!(told.contains("--backup FOLDER") && told.contains(&hash), "{told}");
+        let message = outcome_text(&run, None);
+        assert!(message.contains("--backup FOLDER") && message.contains(&hash), "{message}");
         std::fs::write(backup.join("mlperf_log_accuracy.json"), log(499)).unwrap();
-        let told = said(&run, Some(&all));
-        assert!(told.contains("none of the 1 files in ") && told.contains(&hash), "{told}");
+        let message = outcome_text(&run, Some(&all));
+        assert!(message.contains("none of the 1 files in ") && message.contains(&hash), "{message}");
         std::fs::write(backup.join("other.json"), &whole).unwrap();
-        assert_eq!(said(&run, Some(&all)), "500 entries");
-        assert!(said(&run, Some(&above.path().join("nothing"))).contains("cannot read"));
+        assert_eq!(outcome_text(&run, Some(&all)), "500 entries");
+        assert!(outcome_text(&run, Some(&above.path().join("nothing"))).contains("cannot read"));
     }
 
     #[test]
@@ -177,14 +177,14 @@ mod tests {
         let run = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| std::fs::write(run.path().join(name), text).unwrap();
         write(ACCURACY, &log(3));
-        assert_eq!(said(run.path(), None), "3 entries");
+        assert_eq!(outcome_text(run.path(), None), "3 entries");
         let hash = sums::of(log(3).as_bytes()).unwrap().0;
         write(SCORE, &format!("hash={}\n", hash.to_ascii_uppercase()));
-        assert_eq!(said(run.path(), None), "3 entries");
+        assert_eq!(outcome_text(run.path(), None), "3 entries");
         write(ACCURACY, &log(4));
-        let told = said(run.path(), None);
-        assert!(told.contains("was changed after it was scored") && told.contains(&hash), "{told}");
+        let message = outcome_text(run.path(), None);
+        assert!(message.contains("was changed after it was scored") && message.contains(&hash), "{message}");
         write(ACCURACY, "[\n{");
-        assert!(said(run.path(), None).contains("is not what a run writes"));
+        assert!(outcome_text(run.path(), None).contains("is not what a run writes"));
     }
 }

@@ -21,7 +21,7 @@ pub(crate) const PERFORMANCE: &str = "performance/run_1";
 pub(crate) const ACCURACY: &str = "accuracy";
 
 /// A run that is audited, with where its files are.
-pub(crate) struct FoundRun {
+pub(crate) struct RunFiles {
     /// Facts of the run for the audit.
     pub(crate) run: AuditedRun,
     /// The folder with its detail log and summary.
@@ -35,7 +35,7 @@ pub(crate) struct FoundRun {
 ///
 /// # Errors
 /// A log is not there, or cannot be read.
-pub(crate) fn run(folder: &Path, with_answers: bool) -> Result<FoundRun> {
+pub(crate) fn run(folder: &Path, with_answers: bool) -> Result<RunFiles> {
     let inner = folder.join(PERFORMANCE);
     let is_submission = inner.is_dir();
     let logs = if is_submission { inner } else { folder.to_owned() };
@@ -44,7 +44,7 @@ pub(crate) fn run(folder: &Path, with_answers: bool) -> Result<FoundRun> {
     let (answers, log) = first_with_answers(near)?.unzip();
     let (detail, summary) = (detail(&logs)?, on_lines(&text(&logs.join(SUMMARY_FILE))?));
     let run = AuditedRun { detail, summary, answers: log, own: own(&logs)? };
-    Ok(FoundRun { run, logs, answers })
+    Ok(RunFiles { run, logs, answers })
 }
 
 /// The first of these files that has an answer, else the first that is there: a performance run has an empty log.
@@ -65,16 +65,16 @@ fn first_with_answers(paths: impl Iterator<Item = PathBuf>) -> Result<Option<(Pa
 ///
 /// # Errors
 /// There is no accuracy run, or it cannot be read.
-pub(crate) fn accuracy_run(reference: &Path, given: Option<&Path>) -> Result<(AccuracyRunFacts, PathBuf)> {
+pub(crate) fn accuracy_run(reference: &Path, accuracy_folder: Option<&Path>) -> Result<(AccuracyRunFacts, PathBuf)> {
     let of_submission = |folder: &Path| Some(folder.join(ACCURACY)).filter(|inner| inner.is_dir());
-    let folder = match given {
-        Some(given) => of_submission(given).unwrap_or_else(|| given.to_owned()),
+    let folder = match accuracy_folder {
+        Some(accuracy_folder) => of_submission(accuracy_folder).unwrap_or_else(|| accuracy_folder.to_owned()),
         None => of_submission(reference).unwrap_or_else(|| reference.to_owned()),
     };
     let answers = read_answers(&folder.join(ACCURACY_FILE))?;
     if answers.is_empty() {
-        let told = "has no answers of an accuracy run: give one with --accuracy-run";
-        return Err(anyhow!("{} {told}", folder.display()));
+        let reason = "has no answers of an accuracy run: give one with --accuracy-run";
+        return Err(anyhow!("{} {reason}", folder.display()));
     }
     let detail = if folder.join(DETAIL_FILE).is_file() { Some(detail(&folder)?) } else { None };
     Ok((AccuracyRunFacts { answers, detail, own: own(&folder)? }, folder))
@@ -86,8 +86,8 @@ pub(crate) fn accuracy_run(reference: &Path, given: Option<&Path>) -> Result<(Ac
 /// Something of that name is there already.
 pub(crate) fn free(out: &Path, test: AuditTest) -> Result<PathBuf> {
     let folder = out.join(test.name());
-    let told = "is there already: give another --out, or move it away";
-    anyhow::ensure!(folder.symlink_metadata().is_err(), "{} {told}", folder.display());
+    let reason = "is there already: give another --out, or move it away";
+    anyhow::ensure!(folder.symlink_metadata().is_err(), "{} {reason}", folder.display());
     Ok(folder)
 }
 
@@ -96,18 +96,18 @@ pub(crate) fn free(out: &Path, test: AuditTest) -> Result<PathBuf> {
 ///
 /// # Errors
 /// The folder is there already, or cannot be written.
-pub(crate) fn write(out: &Path, findings: &Findings, result: &AuditResult, found: &FoundRun) -> Result<PathBuf> {
+pub(crate) fn write(out: &Path, findings: &Findings, result: &AuditResult, audited_run: &RunFiles) -> Result<PathBuf> {
     let whole = free(out, findings.test)?;
     make(out)?;
     let cannot = || format!("cannot write into {}", out.display());
-    let begun = tempfile::Builder::new().prefix(".audit-").tempdir_in(out).with_context(cannot)?;
-    let folder = begun.path().join(findings.test.name());
-    write_into(&folder, findings, result, found)?;
+    let scratch_folder = tempfile::Builder::new().prefix(".audit-").tempdir_in(out).with_context(cannot)?;
+    let folder = scratch_folder.path().join(findings.test.name());
+    write_into(&folder, findings, result, audited_run)?;
     fs::rename(&folder, &whole).with_context(|| format!("cannot make {}", whole.display()))?;
     Ok(whole)
 }
 
-fn write_into(folder: &Path, findings: &Findings, result: &AuditResult, found: &FoundRun) -> Result<()> {
+fn write_into(folder: &Path, findings: &Findings, result: &AuditResult, audited_run: &RunFiles) -> Result<()> {
     let logs = folder.join(PERFORMANCE);
     make(folder)?;
     for file in &findings.files {
@@ -118,10 +118,10 @@ fn write_into(folder: &Path, findings: &Findings, result: &AuditResult, found: &
     if findings.test.keeps_logs() {
         make(&logs)?;
         for name in [SUMMARY_FILE, DETAIL_FILE] {
-            copy(&found.logs.join(name), &logs.join(name))?;
+            copy(&audited_run.logs.join(name), &logs.join(name))?;
         }
     }
-    if let (true, Some(answers)) = (findings.test.keeps_answers(), &found.answers) {
+    if let (true, Some(answers)) = (findings.test.keeps_answers(), &audited_run.answers) {
         let inner = folder.join(ACCURACY);
         make(&inner)?;
         copy(answers, &inner.join(ACCURACY_FILE))?;
@@ -169,15 +169,15 @@ fn own(folder: &Path) -> Result<Option<OwnFacts>> {
     if !folder.join(result_summary::FILE).exists() {
         return Ok(None);
     }
-    let made = ResultSummary::of_folder(folder)?;
-    let nodes = &made.network.nodes;
+    let result = ResultSummary::of_folder(folder)?;
+    let nodes = &result.network.nodes;
     let mut models: Vec<String> = nodes.iter().map(|node| format!("{} {}", node.model, node.model_sha256)).collect();
     models.sort_unstable();
     models.dedup();
     let logs = [DETAIL_FILE, SUMMARY_FILE, ACCURACY_FILE];
-    let altered = logs.iter().filter(|name| is_altered(folder, name, &made)).map(ToString::to_string).collect();
-    let profile = made.profile();
-    let score = made.accuracy.map(|score| RunScore {
+    let altered = logs.iter().filter(|name| is_altered(folder, name, &result)).map(ToString::to_string).collect();
+    let profile = result.profile();
+    let score = result.accuracy.map(|score| RunScore {
         metric: score.metric,
         value: score.value,
         samples: score.samples,
@@ -185,24 +185,24 @@ fn own(folder: &Path) -> Result<Option<OwnFacts>> {
     });
     Ok(Some(OwnFacts {
         score,
-        dataset: made.dataset,
-        sums: made.dataset_sums_sha256,
+        dataset: result.dataset,
+        sums: result.dataset_sums_sha256,
         profile,
-        dtype: made.network.rows().map(Rows::dtype),
-        benchmark: made.benchmark,
-        settings: made.settings,
+        dtype: result.network.rows().map(Rows::dtype),
+        benchmark: result.benchmark,
+        settings: result.settings,
         models,
         altered,
     }))
 }
 
 /// Returns true when a file has another sum than the result lists. A file that is missing on both sides is not altered.
-fn is_altered(folder: &Path, name: &str, made: &ResultSummary) -> bool {
+fn is_altered(folder: &Path, name: &str, result: &ResultSummary) -> bool {
     let path = folder.join(name);
-    let found = if path.is_file() { sum_of(&path).ok() } else { None };
+    let sum = if path.is_file() { sum_of(&path).ok() } else { None };
     let is_missing = path.symlink_metadata().is_err();
-    match made.files.get(name) {
-        Some(listed) => Some(&listed.sha256) != found.as_ref(),
+    match result.files.get(name) {
+        Some(listed) => Some(&listed.sha256) != sum.as_ref(),
         None => !is_missing,
     }
 }
@@ -235,19 +235,19 @@ mod tests {
     #[test]
     fn the_log_that_has_answers_is_read() {
         let folder = submission(NO_ANSWER, ANSWER);
-        let found = run(folder.path(), true).unwrap();
-        assert!(found.run.answers.is_some_and(|log| !log.is_empty()));
-        assert_eq!(found.answers, Some(folder.path().join(ACCURACY).join(ACCURACY_FILE)));
-        let found = run(submission(NO_ANSWER, NO_ANSWER).path(), true).unwrap();
-        assert!(found.run.answers.is_some_and(|log| log.is_empty()));
+        let audited_run = run(folder.path(), true).unwrap();
+        assert!(audited_run.run.answers.is_some_and(|log| !log.is_empty()));
+        assert_eq!(audited_run.answers, Some(folder.path().join(ACCURACY).join(ACCURACY_FILE)));
+        let audited_run = run(submission(NO_ANSWER, NO_ANSWER).path(), true).unwrap();
+        assert!(audited_run.run.answers.is_some_and(|log| log.is_empty()));
     }
 
     #[test]
     fn truncated_answers_are_a_fault_only_where_answers_are_needed() {
         let folder = submission("hash=00", "");
-        assert!(run(folder.path(), false).is_ok_and(|found| found.run.answers.is_none()));
-        let told = run(folder.path(), true).err().unwrap().to_string();
-        assert!(told.contains("truncated") && told.contains("give the folder"), "{told}");
+        assert!(run(folder.path(), false).is_ok_and(|audited_run| audited_run.run.answers.is_none()));
+        let message = run(folder.path(), true).err().unwrap().to_string();
+        assert!(message.contains("truncated") && message.contains("give the folder"), "{message}");
     }
 
     #[test]
@@ -255,24 +255,24 @@ mod tests {
         let out = tempfile::tempdir().unwrap();
         assert!(free(out.path(), AuditTest::Test04).is_ok());
         make(&out.path().join("TEST04")).unwrap();
-        let told = free(out.path(), AuditTest::Test04).unwrap_err().to_string();
-        assert!(told.contains("give another --out, or move it away"), "{told}");
+        let message = free(out.path(), AuditTest::Test04).unwrap_err().to_string();
+        assert!(message.contains("give another --out, or move it away"), "{message}");
     }
 
     #[test]
     fn an_audit_that_cannot_be_written_leaves_nothing() {
         let (out, folder) = (tempfile::tempdir().unwrap(), submission(NO_ANSWER, ANSWER));
-        let found = run(folder.path(), true).unwrap();
+        let audited_run = run(folder.path(), true).unwrap();
         let findings =
             Findings { test: AuditTest::Test04, scenario: String::new(), checks: Vec::new(), files: Vec::new() };
         let result = AuditResult::new(&findings, audit_result::Folders::default());
-        let summary = found.logs.join(SUMMARY_FILE);
+        let summary = audited_run.logs.join(SUMMARY_FILE);
         fs::remove_file(&summary).unwrap();
-        assert!(write(out.path(), &findings, &result, &found).is_err());
+        assert!(write(out.path(), &findings, &result, &audited_run).is_err());
         assert_eq!(fs::read_dir(out.path()).unwrap().count(), 0);
         save(&summary, b"").unwrap();
-        let written = write(out.path(), &findings, &result, &found).unwrap();
-        assert!(written.join(PERFORMANCE).join(DETAIL_FILE).is_file());
+        let test_folder = write(out.path(), &findings, &result, &audited_run).unwrap();
+        assert!(test_folder.join(PERFORMANCE).join(DETAIL_FILE).is_file());
         assert_eq!(fs::read_dir(out.path()).unwrap().count(), 1);
     }
 }

@@ -126,14 +126,15 @@ fn heading(text: &mut String, title: &str) {
 
 /// Name and value of each line; none where nothing could be predicted.
 fn prediction(predicted: &PredictedDocument, samples_known: bool) -> Option<[(&'static str, String); 6]> {
-    let known = |count: u64| format!("{}{}", bytes(count), if samples_known { "" } else { ", without the samples" });
+    let size_text =
+        |count: u64| format!("{}{}", bytes(count), if samples_known { "" } else { ", without the samples" });
     let (log_bytes, answers) = (bytes(predicted.log_bytes?), predicted.logged_answers?);
     Some([
         ("queries", predicted.queries?.to_string()),
         ("samples", predicted.samples?.to_string()),
         ("duration", format!("{:.1} s", predicted.duration_s?)),
-        ("memory", known(predicted.memory_bytes?)),
-        ("bytes of messages to the SUT", known(predicted.wire_bytes?)),
+        ("memory", size_text(predicted.memory_bytes?)),
+        ("bytes of messages to the SUT", size_text(predicted.wire_bytes?)),
         ("log files", logs(&log_bytes, answers)),
     ])
 }
@@ -225,7 +226,7 @@ mod tests {
 
     #[test]
     fn times_have_the_unit_that_fits_beside_them() {
-        for (name, value, shown) in [
+        for (name, value, text) in [
             ("server_target_latency_ns", json!(15_000_000), "15000000 (15.0ms)"),
             ("min_duration_ms", json!(600_000), "600000 (600.0s)"),
             ("single_stream_expected_latency_ns", json!(1e6), "1000000.0 (1.0ms)"),
@@ -233,7 +234,7 @@ mod tests {
             ("min_query_count", json!(100), "100"),
             ("mode", json!("PerformanceOnly"), "PerformanceOnly"),
         ] {
-            assert_eq!(with_unit(name, &value), shown, "{name}");
+            assert_eq!(with_unit(name, &value), text, "{name}");
         }
     }
 }

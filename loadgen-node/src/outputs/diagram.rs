@@ -86,11 +86,11 @@ fn machine(host: &HostDocument, used: &[String]) -> Vec<String> {
 
 fn network(desc: &SystemDesc) -> Panel {
     let text = |key: &str| desc.official.get(key).and_then(|value| value.as_str()).unwrap_or_default();
-    let known = |(what, key): (&str, &str)| Some(format!("{what}: {}", text(key))).filter(|_| !text(key).is_empty());
+    let line_of = |(what, key): (&str, &str)| Some(format!("{what}: {}", text(key))).filter(|_| !text(key).is_empty());
     let keys = [("type", "network_type"), ("rate of a link", "network_rate"), ("media", "network_media")];
     let mut lines: Vec<String> =
         text("network_protocol").replace(", layer", "; layer").split("; ").map(str::to_owned).collect();
-    lines.extend(keys.into_iter().chain([("topology", "network_topology")]).filter_map(known));
+    lines.extend(keys.into_iter().chain([("topology", "network_topology")]).filter_map(line_of));
     lines.push(format!("connections: {}", text("number_connections")));
     if text("network_topology").is_empty() {
         lines.push("topology: not stated".to_owned());

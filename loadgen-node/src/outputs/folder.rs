@@ -129,8 +129,8 @@ pub(crate) fn write_page(path: &Path, text: &str) -> Result<(), FolderError> {
     match files::open(path, Limit::DATA) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         opened => {
-            let read = opened.and_then(|file| file.take(PAGE_HEAD.len() as u64).read_to_end(&mut head));
-            read.map_err(|source| FolderError::Write { path: path.to_owned(), source })?;
+            let length = opened.and_then(|file| file.take(PAGE_HEAD.len() as u64).read_to_end(&mut head));
+            length.map_err(|source| FolderError::Write { path: path.to_owned(), source })?;
             if !OWN_PAGES.iter().any(|page| head.starts_with(page.as_bytes())) {
                 return Err(FolderError::Other(path.to_owned()));
             }
@@ -204,7 +204,7 @@ impl RunFolder {
     fn is_taken(path: &Path) -> bool {
         match fs::read_dir(path) {
             Ok(mut entries) => entries.next().is_some(),
-            Err(_) => path.symlink_metadata().is_ok_and(|found| !found.is_dir()),
+            Err(_) => path.symlink_metadata().is_ok_and(|metadata| !metadata.is_dir()),
         }
     }
 
@@ -220,12 +220,12 @@ impl RunFolder {
         content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<Staged, FolderError> {
         let mut spool = self.spool(name)?;
-        let written = || -> io::Result<()> {
+        let outcome = || -> io::Result<()> {
             let mut out = BufWriter::with_capacity(1 << 20, &mut spool.file);
             content(&mut out)?;
             out.flush()
         }();
-        written.map_err(|source| self.failed(name, source))?;
+        outcome.map_err(|source| self.failed(name, source))?;
         spool.finish()
     }
 
@@ -261,20 +261,20 @@ impl RunFolder {
     }
 
     /// Gives a staged file its name.
-    pub(crate) fn keep(&self, staged: Staged) -> Result<Written, FolderError> {
-        let Staged { file, written } = staged;
-        let path = self.path.join(&written.name);
-        let kept = self.faults.next().and_then(|()| file.persist(&path).map_err(|error| error.error));
-        kept.map_err(|source| self.failed(&written.name, source))?;
-        Ok(written)
+    pub(crate) fn keep(&self, staged: Staged) -> Result<FileEntry, FolderError> {
+        let Staged { file, entry } = staged;
+        let path = self.path.join(&entry.name);
+        let outcome = self.faults.next().and_then(|()| file.persist(&path).map_err(|error| error.error));
+        outcome.map_err(|source| self.failed(&entry.name, source))?;
+        Ok(entry)
     }
 
     /// Gives a staged file its name, which no other run may have taken before.
     ///
     /// # Errors
     /// [`FolderError::Exists`] where one has; or it cannot be written.
-    pub(crate) fn claim(&self, staged: Staged) -> Result<Written, FolderError> {
-        let name = staged.written.name.clone();
+    pub(crate) fn claim(&self, staged: Staged) -> Result<FileEntry, FolderError> {
+        let name = staged.entry.name.clone();
         // Of two that do this, one succeeds, on every file system. What it makes is replaced at once.
         match File::create_new(self.path.join(&name)) {
             Ok(_) => self.keep(staged).inspect_err(|_| self.remove(&name)),
@@ -336,7 +336,7 @@ fn part_name(name: &str) -> (String, &'static str) {
 
 /// A file that is whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Written {
+pub(crate) struct FileEntry {
     pub(crate) name: String,
     pub(crate) bytes: u64,
     /// SHA-256 of the content, in hexadecimal digits.
@@ -347,13 +347,13 @@ pub(crate) struct Written {
 #[derive(Debug)]
 pub(crate) struct Staged {
     file: tempfile::TempPath,
-    written: Written,
+    entry: FileEntry,
 }
 
 impl Staged {
     /// Returns the name, length and sum of the file that will be in the folder.
-    pub(crate) fn written(&self) -> &Written {
-        &self.written
+    pub(crate) fn entry(&self) -> &FileEntry {
+        &self.entry
     }
 }
 
@@ -397,8 +397,8 @@ impl Spool {
         let Spool { file: Summing { file, sum, bytes, faults }, name, path } = self;
         let done = faults.next().and_then(|()| readable(file.as_file())).and_then(|()| file.as_file().sync_all());
         done.map_err(|source| FolderError::Write { path, source })?;
-        let written = Written { name, bytes, sha256: hex::encode(sum.finalize()) };
-        Ok(Staged { file: file.into_temp_path(), written })
+        let entry = FileEntry { name, bytes, sha256: hex::encode(sum.finalize()) };
+        Ok(Staged { file: file.into_temp_path(), entry })
     }
 }
 
@@ -414,10 +414,10 @@ struct Summing {
 impl Write for Summing {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.faults.next()?;
-        let written = self.file.write(bytes)?;
-        self.sum.update(&bytes[..written]);
-        self.bytes += written as u64;
-        Ok(written)
+        let count = self.file.write(bytes)?;
+        self.sum.update(&bytes[..count]);
+        self.bytes += count as u64;
+        Ok(count)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -439,7 +439,7 @@ mod tests {
         RunFolder::create(&Place::At(above.join("a/run"))).unwrap()
     }
 
-    fn write(folder: &RunFolder, name: &str, content: &[u8]) -> Written {
+    fn write(folder: &RunFolder, name: &str, content: &[u8]) -> FileEntry {
         folder.keep(folder.stage(name, |out| out.write_all(content)).unwrap()).unwrap()
     }
 
@@ -458,16 +458,16 @@ mod tests {
         let above = tempfile::tempdir().unwrap();
         let file = above.path().join("file");
         fs::write(&file, "x").unwrap();
-        let told = |place: Place| place.check().unwrap_err().to_string();
+        let message_of = |place: Place| place.check().unwrap_err().to_string();
         for below in [file.join("run"), file.join("a/b/run")] {
             let why = format!("cannot make the run folder {}: {} is no folder", below.display(), file.display());
-            assert_eq!(told(Place::At(below.clone())), why);
-            assert_eq!(told(Place::Numbered(below)), why);
+            assert_eq!(message_of(Place::At(below.clone())), why);
+            assert_eq!(message_of(Place::Numbered(below)), why);
         }
-        assert!(told(Place::At(file)).contains("exists already"));
+        assert!(message_of(Place::At(file)).contains("exists already"));
         let link = above.path().join("link");
         std::os::unix::fs::symlink("/nowhere", &link).unwrap();
-        assert!(told(Place::At(link)).contains("exists already"));
+        assert!(message_of(Place::At(link)).contains("exists already"));
         Place::At(above.path().join("not/yet/there")).check().unwrap();
     }
 
@@ -481,8 +481,8 @@ mod tests {
             (first.file_name().unwrap().as_bytes(), second.file_name().unwrap().as_bytes()),
             (&b"r\xffn"[..], &b"r\xffn-2"[..])
         );
-        let told = write_file(&first, |_| Ok(())).unwrap_err().to_string();
-        assert!(told.ends_with("its name is not UTF-8"), "{told}");
+        let message = write_file(&first, |_| Ok(())).unwrap_err().to_string();
+        assert!(message.ends_with("its name is not UTF-8"), "{message}");
     }
 
     /// Both see that it is empty, and the first file of either would overwrite that of the other.
@@ -528,10 +528,10 @@ mod tests {
     #[test]
     fn a_file_is_summed_while_it_is_written() {
         let above = tempfile::tempdir().unwrap();
-        let written = write(&folder(above.path()), "x.txt", b"abc");
+        let entry = write(&folder(above.path()), "x.txt", b"abc");
         // `printf abc | sha256sum`.
         let sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-        assert_eq!(written, Written { name: "x.txt".to_owned(), bytes: 3, sha256: sha256.to_owned() });
+        assert_eq!(entry, FileEntry { name: "x.txt".to_owned(), bytes: 3, sha256: sha256.to_owned() });
     }
 
     #[test]
@@ -543,7 +543,7 @@ mod tests {
         let other = RunFolder::elsewhere(above.path()).unwrap();
         let mut moved = spool.moved_to(&other, 5).unwrap();
         moved.write(b" anew").unwrap();
-        let written = other.keep(moved.finish().unwrap()).unwrap();
-        assert_eq!((written.bytes, fs::read(other.path().join("log.json")).unwrap()), (10, b"began anew".to_vec()));
+        let entry = other.keep(moved.finish().unwrap()).unwrap();
+        assert_eq!((entry.bytes, fs::read(other.path().join("log.json")).unwrap()), (10, b"began anew".to_vec()));
     }
 }

@@ -21,9 +21,9 @@ use tempfile::TempPath;
 
 use super::documents::find_peak;
 use super::folder::{FolderError, RunFolder};
-use super::keep::Begun;
 use super::logs::{self, AccuracyLog};
-use super::stages::keeper::{StageKeeper, StagePart};
+use super::stages::writer::{StageKeeper, StagePart};
+use super::write_order::LogFile;
 
 /// Interval at which the files are brought up to date.
 const LOOK: Duration = Duration::from_millis(500);
@@ -46,7 +46,7 @@ pub(crate) struct Journal {
 /// Files of a run that is over.
 pub(crate) struct Ended {
     /// The log of the answers, brought to the disk.
-    pub(crate) log: Begun,
+    pub(crate) log: LogFile,
     /// The samples' file, which is written no more.
     pub(crate) samples: Samples,
     /// Node and stages of each sample, where they were kept.
@@ -97,14 +97,14 @@ impl Journal {
         }
         // The lock is that of both until the last of them is closed.
         let samples = Samples { path, _lock: file.try_clone().map_err(failed)? };
-        let (phases, begun) = mpsc::channel();
+        let (phases, receiver) = mpsc::channel();
         let is_due = Arc::new(AtomicBool::new(false));
         let (about, search) = match kind {
             Kind::Test(about) => (Some(about), None),
             Kind::Search(record) => (None, Some((record, RunFolder::of_earlier_run(folder.path())))),
         };
         let keeper = Keeper { file, about, answers: log.shared_file(), is_due: Arc::clone(&is_due), phase: None };
-        let thread = std::thread::Builder::new().name("journal".to_owned()).spawn(move || keeper.run(&begun));
+        let thread = std::thread::Builder::new().name("journal".to_owned()).spawn(move || keeper.run(&receiver));
         let no_thread = |source| FolderError::Thread { path: folder.path().join(logs::TIMELINE), source };
         let thread = Some(thread.map_err(no_thread)?);
         Ok(Journal { log, samples, phases: Some(phases), thread, is_due, search, stages: None })
@@ -154,8 +154,8 @@ impl Observer for Journal {
         record.bracket = record.bracket.after(trial.load, trial.passed);
         record.trials.push(trial.clone());
         // Between two trials no clock runs.
-        let kept = folder.stage(find_peak::FILE, |out| find_peak::write_record(out, record));
-        if let Err(error) = kept.and_then(|staged| folder.keep(staged)) {
+        let record_file = folder.stage(find_peak::FILE, |out| find_peak::write_record(out, record));
+        if let Err(error) = record_file.and_then(|staged| folder.keep(staged)) {
             tracing::warn!(%error, "if this program is killed now, this trial has to be run again");
         }
     }
@@ -184,12 +184,12 @@ impl Keeper {
         // grant that, they wait a little.
         let _ = slice::yield_to_others();
         loop {
-            let kept = match phases.recv_timeout(LOOK) {
+            let outcome = match phases.recv_timeout(LOOK) {
                 Ok(phase) => self.begin(phase),
                 Err(RecvTimeoutError::Timeout) => self.look(),
                 Err(RecvTimeoutError::Disconnected) => return,
             };
-            if let Err(error) = kept {
+            if let Err(error) = outcome {
                 tracing::warn!(%error, "if this program is killed now, its run cannot be recovered");
                 return;
             }

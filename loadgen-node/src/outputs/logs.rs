@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::outputs::folder::{self, FolderError, RunFolder, Spool};
-use crate::outputs::keep::Begun;
+use crate::outputs::write_order::LogFile;
 use crate::test_run::finished::{Finished, Setup};
 use loadgen::official::MARK;
 use loadgen::recorder::About;
@@ -54,12 +54,12 @@ impl AccuracyLog {
     }
 
     /// Ends the log, and brings it to the disk.
-    pub(crate) fn finish(mut self) -> Begun {
+    pub(crate) fn finish(mut self) -> LogFile {
         self.text.push_str(accuracy::CLOSE);
         self.drain();
         let AccuracyLog { spool, mut failed, elsewhere, lost, .. } = self;
         let staged = if lost { None } else { spool.finish().map_err(|failure| failed.get_or_insert(failure)).ok() };
-        Begun { name: ACCURACY, staged, failure: failed, elsewhere }
+        LogFile { name: ACCURACY, staged, failure: failed, elsewhere }
     }
 
     /// Adds an answer.
@@ -182,11 +182,11 @@ impl<'a> Logs<'a> {
 
     fn context(&self) -> DetailContext<'_> {
         let Finished { setup, nodes, started, .. } = self.finished;
-        let asked = nodes.first_name.trips.iter().map(|trip| trip.rtt).max().unwrap_or_default();
+        let duration = nodes.first_name.trips.iter().map(|trip| trip.rtt).max().unwrap_or_default();
         DetailContext {
             version: env!("CARGO_PKG_VERSION"),
             sut_name: &nodes.first_name.text,
-            sut_name_duration_ns: asked.as_nanos() as u64,
+            sut_name_duration_ns: duration.as_nanos() as u64,
             qsl_name: &setup.dataset_name,
             // The world's clock starts with the run.
             start: TimeNs::default(),
@@ -224,7 +224,7 @@ mod tests {
             let (seq, index) = (SampleSeq(number), SampleIndex(1));
             log.accuracy(&AccuracyEntry { seq, index, data: &data, token_data: None, token_count: None });
         }
-        let Begun { staged, failure, elsewhere, .. } = log.finish();
+        let LogFile { staged, failure, elsewhere, .. } = log.finish();
         assert!(failure.is_some_and(|failure| failure.to_string().contains("run/mlperf_log_accuracy.json")));
         let other = elsewhere.unwrap();
         other.keep(staged.unwrap()).unwrap();

@@ -1,9 +1,9 @@
 //! Outputs of a run: the files that it leaves behind, and the text that is shown when it is over.
 //!
 //! - `record`: a test that leaves a run folder;
-//! - `folder`: the run folder; `keep`: in which order it is filled; `faults`: how tests let that fail;
+//! - `folder`: the run folder; `write_order`: in which order it is filled; `faults`: how tests let that fail;
 //! - `journal`: what is on the disk while a run goes on; `recover`: what can be made of it when it was killed;
-//! - `beside`: what is written beside the logs of another engine that led a run;
+//! - `qdl_files`: what is written beside the logs of another engine that led a run;
 //! - `logs`: the official log files in it; `documents`: its JSON documents; `diagram`: the picture of the
 //!   system;
 //! - `screen`: the result for people, with lines from `tokens`, `network_lines`, `search_lines` and
@@ -21,14 +21,12 @@
 
 pub(crate) mod accuracy_log;
 pub(crate) mod audit_folder;
-pub mod beside;
 pub(crate) mod conf_text;
 pub(crate) mod diagram;
 pub mod documents;
 mod faults;
 pub(crate) mod folder;
 mod journal;
-pub(crate) mod keep;
 pub(crate) mod labels;
 pub(crate) mod latencies;
 pub(crate) mod logs;
@@ -37,6 +35,7 @@ pub(crate) mod official_logs;
 pub(crate) mod own_result;
 pub(crate) mod paint;
 pub(crate) mod parquet;
+pub mod qdl_files;
 pub(crate) mod record;
 pub(crate) mod recover;
 pub(crate) mod report;
@@ -48,3 +47,4 @@ pub(crate) mod stages;
 pub(crate) mod stored_timeline;
 pub(crate) mod table;
 pub(crate) mod tokens;
+pub(crate) mod write_order;

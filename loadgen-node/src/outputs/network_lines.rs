@@ -54,7 +54,7 @@ pub(crate) fn lines(finished: &Finished) -> Vec<(&'static str, String)> {
     if bandwidth.nic_claim != PerDirection::default() {
         lines.push((" claimed", format!("{} by the interfaces", rate(bandwidth.nic_claim.ingress))));
     }
-    lines.push((" limit", finished.network.links.words()));
+    lines.push((" limit", finished.network.links.text()));
     lines.extend(links_fit(finished).map(|text| (" links", text)));
     if bandwidth.formula.is_some() {
         lines.push((" rules", format!("{} (Appendix B)", bandwidth.verdict)));
@@ -81,11 +81,11 @@ fn slowest(finished: &Finished) -> Option<String> {
     let mut by_p99: Vec<([u64; 3], &str)> = answered.collect();
     by_p99.sort_by_key(|([_, _, p99], _)| *p99);
     let ([fast, slow], true) = ([by_p99.first()?, by_p99.last()?], by_p99.len() > 1) else { return None };
-    let shown = |([p50, _, p99], name): &([u64; 3], &str)| {
+    let node_text = |([p50, _, p99], name): &([u64; 3], &str)| {
         let [p50, p99] = [p50, p99].map(|ns| Duration::from_nanos(*ns));
         format!("{name}: round trip p99 {p99:.1?}, p50 {p50:.1?}")
     };
-    Some(format!("{} (fastest {})", shown(slow), shown(fast)))
+    Some(format!("{} (fastest {})", node_text(slow), node_text(fast)))
 }
 
 fn codecs(finished: &Finished) -> String {
@@ -106,23 +106,25 @@ fn codecs(finished: &Finished) -> String {
 
 /// Describes whether both ends counted the same.
 fn ends(finished: &Finished) -> String {
-    let asked = finished.nodes.reports.iter().filter(|report| report.sut.is_ok()).count();
+    let node_count = finished.nodes.reports.iter().filter(|report| report.sut.is_ok()).count();
     let differences = finished.network.differences.len();
-    match (asked, differences) {
+    match (node_count, differences) {
         (0, _) => {
             finished.setup.link.transport.peer_kind().no_counters.unwrap_or("no node gave its counters").to_owned()
         }
         (_, 0) if finished.nodes.reports.iter().all(|report| comparable(report) == Comparable::Nothing) => {
             format!("bytes not compared: {NOTHING_TO_COMPARE}")
         }
-        (asked, 0) if asked == finished.nodes.reports.len() => {
+        (node_count, 0) if node_count == finished.nodes.reports.len() => {
             let exceptions = [uncompared(&finished.nodes.reports), notes::uncounted(&finished.nodes.reports)];
             exceptions
                 .into_iter()
                 .flatten()
-                .fold("both ends counted the same bytes".to_owned(), |said, except| format!("{said}; {except}"))
+                .fold("both ends counted the same bytes".to_owned(), |text, except| format!("{text}; {except}"))
         }
-        (asked, 0) => format!("{asked} of {} nodes gave counters, the same as ours", finished.nodes.reports.len()),
+        (node_count, 0) => {
+            format!("{node_count} of {} nodes gave counters, the same as ours", finished.nodes.reports.len())
+        }
         (_, count) if finished.outcome.end != End::Completed => {
             format!("the ends differ in {count} counters: the run was broken off while samples were under way")
         }
@@ -144,8 +146,8 @@ fn uncompared(reports: &[NodeReport]) -> Option<String> {
 }
 
 fn both(of: &PerDirection) -> String {
-    let shown = |bits_per_s| if bits_per_s == Some(0.0) { "negligible".to_owned() } else { rate(bits_per_s) };
-    format!("ingress {}, egress {}", shown(of.ingress), shown(of.egress))
+    let rate_text = |bits_per_s| if bits_per_s == Some(0.0) { "negligible".to_owned() } else { rate(bits_per_s) };
+    format!("ingress {}, egress {}", rate_text(of.ingress), rate_text(of.egress))
 }
 
 /// Returns the parts of the latency at its median and at its 99th percentile. All samples of Offline are due at the

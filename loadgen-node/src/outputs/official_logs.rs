@@ -34,7 +34,7 @@ pub(crate) fn read(folder: &Path) -> Result<Logs> {
 fn stream<T>(
     folder: &Path,
     name: &str,
-    read: impl FnOnce(&mut dyn Iterator<Item = io::Result<String>>) -> Result<T, LogError>,
+    parser: impl FnOnce(&mut dyn Iterator<Item = io::Result<String>>) -> Result<T, LogError>,
 ) -> Result<Option<T>> {
     let path = folder.join(name);
     let file = match files::open(&path, Limit::LOG) {
@@ -42,5 +42,5 @@ fn stream<T>(
         opened => opened.with_context(|| format!("cannot read {}", path.display()))?,
     };
     let mut lines = files::lines(BufReader::with_capacity(PIECE, file), MAX_LINE_BYTES);
-    read(&mut lines).map(Some).with_context(|| folder.display().to_string())
+    parser(&mut lines).map(Some).with_context(|| folder.display().to_string())
 }

@@ -34,12 +34,12 @@ pub(crate) fn read_mix(folder: &Path) -> Result<Option<MixResult>> {
     if !path.exists() {
         return Ok(None);
     }
-    let shown = || on_one_line(&path.display().to_string());
-    let text = files::text(&path, Limit::DOCUMENT).with_context(shown)?;
-    let mix: MixResult = serde_json::from_str(&text).with_context(shown)?;
+    let path_text = || on_one_line(&path.display().to_string());
+    let text = files::text(&path, Limit::DOCUMENT).with_context(path_text)?;
+    let mix: MixResult = serde_json::from_str(&text).with_context(path_text)?;
     for tenant in mix.tenants.iter().filter(|tenant| tenant.result == Validity::Valid) {
         if read(&tenant_folder(folder, tenant)?)?.result != Validity::Valid {
-            bail!("{} says VALID of tenant {}, whose folder does not", shown(), on_one_line(&tenant.name));
+            bail!("{} says VALID of tenant {}, whose folder does not", path_text(), on_one_line(&tenant.name));
         }
     }
     Ok(Some(mix))
@@ -63,17 +63,17 @@ pub(crate) fn tenant_folder(mix: &Path, tenant: &TenantResult) -> Result<PathBuf
 /// # Errors
 /// One is another file, or missing.
 pub(crate) fn check(folder: &Path, result: &ResultSummary) -> Result<()> {
-    let shown = |name: &str| on_one_line(&folder.join(name).display().to_string());
+    let path_text = |name: &str| on_one_line(&folder.join(name).display().to_string());
     let is_valid = result.result == Validity::Valid;
     for name in [SUMMARY, DETAIL] {
         let is_there = folder.join(name).exists();
         match result.files.get(name) {
-            None if is_valid => bail!("{} is VALID and lists no {name}: no run writes that", shown(FILE)),
+            None if is_valid => bail!("{} is VALID and lists no {name}: no run writes that", path_text(FILE)),
             Some(_) if is_valid && !is_there => {
-                bail!("{} is VALID, and {name}, which it lists, is not beside it", shown(FILE))
+                bail!("{} is VALID, and {name}, which it lists, is not beside it", path_text(FILE))
             }
             Some(listed) if is_there && !is_listed(&folder.join(name), listed)? => {
-                bail!("{} is not of the run of this folder: {name} beside it is another one", shown(FILE))
+                bail!("{} is not of the run of this folder: {name} beside it is another one", path_text(FILE))
             }
             _ => {}
         }

@@ -30,13 +30,13 @@ fn painted(text: &str) -> String {
 }
 
 fn line(line: &str) -> String {
-    let found = WORDS.iter().find_map(|&(before, word, colour)| {
-        let rest = line.strip_prefix(before)?.strip_prefix(word)?;
-        Some((before, word, colour, rest))
+    let parts = WORDS.iter().find_map(|&(before, word, colour)| {
+        let remainder = line.strip_prefix(before)?.strip_prefix(word)?;
+        Some((before, word, colour, remainder))
     });
-    let Some((before, word, colour, rest)) = found else { return line.to_owned() };
+    let Some((before, word, colour, remainder)) = parts else { return line.to_owned() };
     let style = Style::new().bold().fg_color(Some(colour.into()));
-    format!("{before}{style}{word}{style:#}{rest}")
+    format!("{before}{style}{word}{style:#}{remainder}")
 }
 
 #[cfg(test)]

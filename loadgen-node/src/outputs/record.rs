@@ -9,14 +9,14 @@ use super::documents::network_report::{self, NetworkReport};
 use super::documents::result_summary::{self, ResultSummary};
 use super::documents::system_desc::{self, SystemDesc};
 use super::documents::{self, find_peak};
-use super::folder::{self, FolderError, Place, RunFolder, Written};
+use super::folder::{self, FileEntry, FolderError, Place, RunFolder};
 use super::journal::{Ended, Journal, Kind};
-use super::keep::{self, Contents, NotWritten};
 use super::logs::{self, Logs};
 use super::report::{self, Source};
 use super::screen;
 use super::stages;
-use super::stages::keeper::{StageKeeper, StagePart};
+use super::stages::writer::{StageKeeper, StagePart};
+use super::write_order::{self, Contents, NotWritten};
 use crate::display::show::Show;
 use crate::display::ui::Ui;
 use crate::display::viewer::OneRun;
@@ -54,7 +54,7 @@ pub fn record(test: Claimed, place: &Place) -> Outcome<Recorded> {
 /// As [`record`].
 pub(crate) fn record_shown(mut test: Claimed, place: &Place, ui: Ui, board: &Board) -> Outcome<Recorded> {
     let (folder, mut journal) = match begin(&mut test, place) {
-        Ok(begun) => begun,
+        Ok(parts) => parts,
         Err(error) => {
             // Otherwise the nodes would be busy until their leases lapse.
             test.release();
@@ -64,10 +64,10 @@ pub(crate) fn record_shown(mut test: Claimed, place: &Place, ui: Ui, board: &Boa
     let show = Show::start(OneRun::new(test.watch(), board.clone()), ui, test.stop());
     let run = || {
         let measured = test.measure(&mut journal);
-        let shown = show.end();
-        (measured.finish(), shown)
+        let one_run = show.end();
+        (measured.finish(), one_run)
     };
-    let (mut finished, shown) = match catch_unwind(AssertUnwindSafe(run)) {
+    let (mut finished, one_run) = match catch_unwind(AssertUnwindSafe(run)) {
         Ok(ended) => ended,
         Err(panic) => {
             // The folder goes on saying that the run has not ended. What was measured can be recovered.
@@ -80,18 +80,19 @@ pub(crate) fn record_shown(mut test: Claimed, place: &Place, ui: Ui, board: &Boa
     };
     let Ended { log, samples, stages } = journal.finish();
     if let Some(missed @ 1..) = stages.as_ref().and_then(|stages| stages.missed().ok()) {
-        let told = format!("not everything was written: {}: the disk was too slow for {missed} samples", stages::FILE);
-        finished.outcome.verdict.add("not_written", told);
+        let reason =
+            format!("not everything was written: {}: the disk was too slow for {missed} samples", stages::FILE);
+        finished.outcome.verdict.add("not_written", reason);
     }
     let mut files =
         Files { finished: &mut finished, folder: folder.path(), stages: stages.as_ref(), without_page: false };
-    let written = keep::keep(&mut files, log, &folder, &folder::fallbacks());
+    let outcome = write_order::keep(&mut files, log, &folder, &folder::fallbacks());
     drop(samples);
     // The nodes have told their counters and the verdict is known.
-    if let Some(run) = shown {
+    if let Some(run) = one_run {
         run.judged(finished.outcome.verdict.is_valid());
     }
-    Ok(Recorded { finished, folder, written })
+    Ok(Recorded { finished, folder, written: outcome })
 }
 
 /// Makes the folder. Until the run has ended, and for ever if this program is killed, it says that it has not.
@@ -125,7 +126,7 @@ fn first_files(test: &mut Claimed, folder: &RunFolder) -> Result<Journal, Folder
         errors: 0,
         reasons: Vec::new(),
     };
-    let kind = if is_search { Kind::Search(find_peak::begun(plan)) } else { Kind::Test(about()) };
+    let kind = if is_search { Kind::Search(find_peak::unfinished_record(plan)) } else { Kind::Test(about()) };
     let (names, rows) = (test.node_names(), test.stage_rows());
     let stages = rows.map(|rows| StageKeeper::start(folder, names, rows)).transpose()?;
     Ok(Journal::create(folder, kind)?.with_stages(stages))
@@ -173,7 +174,7 @@ impl Contents for Files<'_> {
         names
     }
 
-    fn words(&self) -> Vec<&'static str> {
+    fn verdict_files(&self) -> Vec<&'static str> {
         let timeline = self.finished.outcome.performance().map(|_| logs::TIMELINE);
         let page = self.finished.setup.report.then_some(report::FILE);
         // The page first: it takes the most memory. Where that is not there, no file has been begun that says VALID.
@@ -195,7 +196,7 @@ impl Contents for Files<'_> {
         }
     }
 
-    fn write_result(&self, files: &[Written], out: &mut dyn Write) -> io::Result<()> {
+    fn write_result(&self, files: &[FileEntry], out: &mut dyn Write) -> io::Result<()> {
         documents::write(out, &ResultSummary::from(&*self.finished).with_files(files))
     }
 

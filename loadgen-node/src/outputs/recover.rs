@@ -19,7 +19,7 @@ use lon_shell::documents::of_text;
 use super::documents::result_read::not_a_run;
 use super::documents::result_summary::{FILE as RESULT, ResultSummary};
 use super::documents::{self, find_peak};
-use super::folder::{FolderError, RunFolder, Written};
+use super::folder::{FileEntry, FolderError, RunFolder};
 use super::logs::{ACCURACY, SUMMARY, TIMELINE};
 use super::report::{self, Source};
 use super::{screen, stages, stored_timeline};
@@ -50,17 +50,17 @@ pub(crate) enum RecoverError {
 /// # Errors
 /// It is no run folder, its run has ended or goes on, or files cannot be read or written.
 pub(crate) fn recover(path: &Path) -> Result<ResultSummary, RecoverError> {
-    let asked = unfinished(path)?;
+    let request = unfinished(path)?;
     let folder = RunFolder::of_earlier_run(path);
     if parts(&folder, TIMELINE)?.iter().any(|part| is_written(part)) {
         return Err(RecoverError::GoesOn(path.to_owned()));
     }
     let result = match named(&folder)? {
         Some(result) => result,
-        None => partial(&folder, asked)?,
+        None => partial(&folder, request)?,
     };
-    let left = folder.all_parts().map_err(|error| RecoverError::Read(path.to_owned(), error))?;
-    left.iter().for_each(|part| drop(fs::remove_file(part)));
+    let leftovers = folder.all_parts().map_err(|error| RecoverError::Read(path.to_owned(), error))?;
+    leftovers.iter().for_each(|part| drop(fs::remove_file(part)));
     folder.sync()?;
     Ok(result)
 }
@@ -105,7 +105,7 @@ fn named(folder: &RunFolder) -> Result<Option<ResultSummary>, RecoverError> {
 /// For each file that the result lists and that has no name yet, where it is and where it belongs. `None`: one is
 /// missing, or is not what the result says.
 fn sources(folder: &RunFolder, result: &ResultSummary) -> Result<Option<Vec<(PathBuf, PathBuf)>>, RecoverError> {
-    let mut found = Vec::new();
+    let mut pairs = Vec::new();
     for (name, listed) in &result.files {
         let target = folder.path().join(name);
         let is_it = |path: &PathBuf| {
@@ -116,31 +116,31 @@ fn sources(folder: &RunFolder, result: &ResultSummary) -> Result<Option<Vec<(Pat
             continue;
         }
         match parts(folder, name)?.into_iter().find(is_it) {
-            Some(part) => found.push((part, target)),
+            Some(part) => pairs.push((part, target)),
             None => return Ok(None),
         }
     }
-    Ok((!result.files.is_empty()).then_some(found))
+    Ok((!result.files.is_empty()).then_some(pairs))
 }
 
 /// Makes a result of what there is of samples and answers.
-fn partial(folder: &RunFolder, asked: ResultSummary) -> Result<ResultSummary, RecoverError> {
-    let stored = samples(folder, &asked)?;
+fn partial(folder: &RunFolder, request: ResultSummary) -> Result<ResultSummary, RecoverError> {
+    let stored = samples(folder, &request)?;
     // Round v0.5 judges more than a timeline has.
-    let has_rules = asked.settings_v0_5.is_none();
+    let has_rules = request.settings_v0_5.is_none();
     let judged = stored.as_ref().filter(|_| has_rules).and_then(|stored| {
         let judged = vectors::replay_timeline(stored, stored.about.settings.clone());
         judged.map_err(|error| tracing::warn!(%error, "what was measured cannot be judged")).ok()
     });
     let search = search(folder)?;
     let record = search.as_ref().map(|(record, _)| record);
-    let result = asked.recovered(stored.as_ref(), judged.as_ref(), record, WHY);
+    let result = request.recovered(stored.as_ref(), judged.as_ref(), record, WHY);
     let mut files = Vec::new();
     if let (Some(stored), Some(judged)) = (&stored, &judged) {
         files.extend(of_samples(folder, stored, judged)?);
     }
     files.extend(answers(folder)?);
-    files.extend(search.map(|(_, written)| written));
+    files.extend(search.map(|(_, entry)| entry));
     files.extend(stages(folder, stored.as_ref())?);
     let source = Source::recovered(folder.path(), result.clone(), stored.as_ref());
     let page = report::caught(move || source);
@@ -154,7 +154,7 @@ fn partial(folder: &RunFolder, asked: ResultSummary) -> Result<ResultSummary, Re
 }
 
 /// Returns how the samples ended, as far as it is known. `None` when no sample was timed.
-fn samples(folder: &RunFolder, asked: &ResultSummary) -> Result<Option<StoredTimeline>, RecoverError> {
+fn samples(folder: &RunFolder, request: &ResultSummary) -> Result<Option<StoredTimeline>, RecoverError> {
     let mut paths = parts(folder, TIMELINE)?;
     paths.push(folder.path().join(TIMELINE));
     let mut looked_at = None;
@@ -164,27 +164,27 @@ fn samples(folder: &RunFolder, asked: &ResultSummary) -> Result<Option<StoredTim
         // The run had ended, but not all of its files were written.
         if let Ok(mut stored) = Timeline::read_from(&mut file) {
             recorder::interrupt(&mut stored.about, WHY);
-            looked_at = Some(own(path, stored, asked)?);
+            looked_at = Some(own(path, stored, request)?);
             break;
         }
         if let Ok(stored) = recorder::recover(&mut again, WHY) {
-            looked_at = Some(own(path, stored, asked)?);
+            looked_at = Some(own(path, stored, request)?);
         }
     }
     Ok(looked_at)
 }
 
 /// The same, unless it was measured by other settings than were asked for. A search finds its rate.
-fn own(path: PathBuf, mut stored: StoredTimeline, asked: &ResultSummary) -> Result<StoredTimeline, RecoverError> {
+fn own(path: PathBuf, mut stored: StoredTimeline, request: &ResultSummary) -> Result<StoredTimeline, RecoverError> {
     stored_timeline::clean(&mut stored.about);
-    let is_search = asked.settings.mode == Mode::FindPeakPerformance;
-    match is_search || stored.about.settings == asked.settings {
+    let is_search = request.settings.mode == Mode::FindPeakPerformance;
+    match is_search || stored.about.settings == request.settings {
         true => Ok(stored),
         false => Err(RecoverError::Other(path)),
     }
 }
 
-fn of_samples(folder: &RunFolder, stored: &StoredTimeline, judged: &Rejudged) -> Result<[Written; 2], FolderError> {
+fn of_samples(folder: &RunFolder, stored: &StoredTimeline, judged: &Rejudged) -> Result<[FileEntry; 2], FolderError> {
     let timeline = folder.stage(TIMELINE, |out| stored.timeline.write_to(&stored.about, out))?;
     let summary = folder.stage(SUMMARY, |out| out.write_all(judged.report.summary.as_bytes()))?;
     Ok([folder.keep(timeline)?, folder.keep(summary)?])
@@ -192,19 +192,19 @@ fn of_samples(folder: &RunFolder, stored: &StoredTimeline, judged: &Rejudged) ->
 
 /// The trials of a search for the peak that had ended, and their file. The next search goes on with them
 /// (`--find-peak-resume`). `None`: it was no search, or no trial had ended.
-fn search(folder: &RunFolder) -> Result<Option<(SearchRecord, Written)>, RecoverError> {
+fn search(folder: &RunFolder) -> Result<Option<(SearchRecord, FileEntry)>, RecoverError> {
     let path = folder.path().join(find_peak::FILE);
     if !path.exists() {
         return Ok(None);
     }
-    let read = || Ok(serde_json::from_str::<SearchRecord>(&files::text(&path, Limit::DOCUMENT)?)?);
-    let record = read().map_err(|error| RecoverError::Read(path, error))?;
+    let loader = || Ok(serde_json::from_str::<SearchRecord>(&files::text(&path, Limit::DOCUMENT)?)?);
+    let record = loader().map_err(|error| RecoverError::Read(path, error))?;
     let staged = folder.stage(find_peak::FILE, |out| find_peak::write_record(out, &record))?;
     Ok(Some((record, folder.keep(staged)?)))
 }
 
 /// Node and stages of each sample, where they were kept and there are samples.
-fn stages(folder: &RunFolder, stored: Option<&StoredTimeline>) -> Result<Option<Written>, RecoverError> {
+fn stages(folder: &RunFolder, stored: Option<&StoredTimeline>) -> Result<Option<FileEntry>, RecoverError> {
     let Some(stored) = stored else { return Ok(None) };
     let path = folder.path().join(stages::FILE);
     if path.exists() {
@@ -223,7 +223,7 @@ fn stages(folder: &RunFolder, stored: Option<&StoredTimeline>) -> Result<Option<
 }
 
 /// The log of the answers, up to the last whole one.
-fn answers(folder: &RunFolder) -> Result<Option<Written>, RecoverError> {
+fn answers(folder: &RunFolder) -> Result<Option<FileEntry>, RecoverError> {
     let here = Some(folder.path().join(ACCURACY)).filter(|path| path.exists());
     let Some(path) = here.or(parts(folder, ACCURACY)?.into_iter().next()) else { return Ok(None) };
     let file = files::open(&path, Limit::LOG).map_err(|error| RecoverError::Read(path, error))?;
@@ -260,9 +260,9 @@ mod tests {
         for len in 0..=whole.len() {
             let mut out = Vec::new();
             whole_answers(&whole.as_bytes()[..len], &mut out).unwrap();
-            let read: Vec<serde_json::Value> = serde_json::from_slice(&out).unwrap();
+            let values: Vec<serde_json::Value> = serde_json::from_slice(&out).unwrap();
             let cut = &whole[..len];
-            assert_eq!(read.len(), entries.iter().filter(|entry| cut.contains(**entry)).count(), "{cut:?}");
+            assert_eq!(values.len(), entries.iter().filter(|entry| cut.contains(**entry)).count(), "{cut:?}");
         }
     }
 
@@ -275,9 +275,9 @@ mod tests {
         write("named.txt", b"named");
         write(&format!(".{SUMMARY}.abc.part"), text.as_bytes());
         let sum = |text: &[u8]| hex::encode(Sha256::digest(text));
-        let written = |name: &str, text: &[u8]| Written { name: name.to_owned(), bytes: 5, sha256: sum(text) };
+        let entry = |name: &str, text: &[u8]| FileEntry { name: name.to_owned(), bytes: 5, sha256: sum(text) };
         let result = ResultSummary { benchmark: "b".to_owned(), ..ResultSummary::default() };
-        let result = result.with_files(&[written("named.txt", b"named"), written(SUMMARY, b"words")]);
+        let result = result.with_files(&[entry("named.txt", b"named"), entry(SUMMARY, b"words")]);
         write(&format!(".{RESULT}.def.part"), &serde_json::to_vec(&result).unwrap());
         above
     }

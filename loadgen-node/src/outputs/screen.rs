@@ -16,8 +16,8 @@ use super::documents::parts::LatencySpread;
 use super::documents::result_summary::{MetricDocument, ResultSummary, scheduled_rate};
 use super::documents::within::WithinDocument;
 use super::documents::{accuracy, find_peak};
-use super::keep::{NotWritten, Saved};
 use super::labels::labels_text;
+use super::write_order::{NotWritten, Saved};
 use super::{latencies, network_lines as lines, paint, report, search_lines, settings_line, tokens};
 use crate::division::Division;
 use crate::test_run::finished::{Finished, Judgement};
@@ -41,16 +41,16 @@ const SLOWEST: &str = " (failed samples count as slower than all others)";
 const STALLS: usize = 5;
 
 /// Prints the result of a run: the text that its folder has, with what was saved elsewhere.
-pub(crate) fn show(finished: &Finished, folder: &Path, written: &Result<(), NotWritten>) -> io::Result<()> {
-    let saved = written.as_ref().err().into_iter().flat_map(|failed| &failed.saved);
-    let text = text(finished, folder, page_at(folder, written).as_deref(), saved);
+pub(crate) fn show(finished: &Finished, folder: &Path, outcome: &Result<(), NotWritten>) -> io::Result<()> {
+    let saved = outcome.as_ref().err().into_iter().flat_map(|failed| &failed.saved);
+    let text = text(finished, folder, page_at(folder, outcome).as_deref(), saved);
     paint::print(&text)
 }
 
 /// Where the page is; none where no folder took it.
-fn page_at(folder: &Path, written: &Result<(), NotWritten>) -> Option<PathBuf> {
+fn page_at(folder: &Path, outcome: &Result<(), NotWritten>) -> Option<PathBuf> {
     let is_page = |name: &String| name == report::FILE;
-    match written {
+    match outcome {
         Err(failed) if failed.missing.iter().any(is_page) => None,
         Err(failed) => {
             let elsewhere = failed.saved.iter().find(|saved| saved.files.iter().any(is_page));
@@ -80,12 +80,12 @@ pub(crate) fn of_document(result: &ResultSummary, folder: &Path) -> String {
         line("Latency", latency(spread));
     }
     for limit in &result.latency_limits {
-        let LimitDocument { of, percentile, value_ns, limit_ns, kept } = limit;
+        let LimitDocument { of, percentile, value_ns, limit_ns, kept: is_kept } = limit;
         let value = latencies::latency_text(*value_ns);
-        line("Limit", format!("{of} p{percentile} {value}, {}", latencies::limit_text(*limit_ns, *kept)));
+        line("Limit", format!("{of} p{percentile} {value}, {}", latencies::limit_text(*limit_ns, *is_kept)));
     }
     if let Some(within) = &result.within {
-        line("Within", within.words());
+        line("Within", within.text());
     }
     if let Some(search) = &result.find_peak {
         // Of a search that was killed no load is known to be verified.
@@ -137,7 +137,7 @@ fn percentile(summary: &Summary, finished: &Finished) -> Option<String> {
 fn bound(finished: &Finished) -> Option<String> {
     let (outcome, effective) = (&finished.outcome, finished.setup.plan.effective());
     if let Some(bound) = &finished.judgement.bound {
-        return Some(bound.words());
+        return Some(bound.text());
     }
     let is_measured = outcome.summary.is_some() && outcome.find_peak.is_none() && finished.setup.v05.is_none();
     let why = match effective.shape.has_schedule() {
@@ -148,7 +148,7 @@ fn bound(finished: &Finished) -> Option<String> {
 }
 
 /// The load that was asked for, where it stands in no other line.
-fn asked(finished: &Finished) -> String {
+fn load_text(finished: &Finished) -> String {
     let plan = &finished.setup.plan;
     // Each trial of a search has its own.
     let is_search = finished.outcome.find_peak.is_some();
@@ -189,7 +189,7 @@ pub(crate) fn text<'a>(
         let value = value.as_deref().unwrap_or("none: too little was answered");
         let percentile = percentile(summary, finished).unwrap_or_default();
         let until = until(&outcome.end);
-        lines.push(("Metric", format!("{} = {value}{percentile}{}{until}", metric.name, asked(finished))));
+        lines.push(("Metric", format!("{} = {value}{percentile}{}{until}", metric.name, load_text(finished))));
         let rate = scheduled_rate(summary, finished.setup.plan.effective());
         // Where samples failed, the answered ones say nothing on the schedule.
         let rate = rate.filter(|_| outcome.counts().failed == 0);
@@ -210,7 +210,7 @@ pub(crate) fn text<'a>(
         lines.push(("Arrivals", arrivals.text()));
     }
     if let Some(within) = &finished.judgement.within {
-        lines.push(("Within", WithinDocument::from(within).words()));
+        lines.push(("Within", WithinDocument::from(within).text()));
     }
     if let Some(warm_up) = &finished.setup.call.warm_up {
         let rate = warm_up.samples_per_s.map(|rate| format!(", {}/s", number(rate))).unwrap_or_default();
@@ -219,9 +219,9 @@ pub(crate) fn text<'a>(
         lines.push(("Warm-up", format!("{answered} samples answered, {failed} failed{rate}{p99}; not judged")));
     }
     lines.extend(bound(finished).map(|bound| ("Bound", bound)));
-    if let Some(found) = &finished.setup.found {
-        let (key, value) = found.set.split_once('=').unwrap_or_default();
-        lines.push(("Found", format!("{key}=auto chose {value}: {}", found.how)));
+    if let Some(choice) = &finished.setup.auto_setting {
+        let (key, value) = choice.set.split_once('=').unwrap_or_default();
+        lines.push(("Found", format!("{key}=auto chose {value}: {}", choice.how)));
     }
     if let Some(search) = &outcome.find_peak {
         lines.push(("Peak", search_lines::peak(finished.setup.plan.requested(), search.bracket, &search.trials)));
@@ -310,18 +310,18 @@ fn own_lines(summary: &Summary) -> Vec<(&'static str, String)> {
 
 /// The reasons of a verdict, each kind as far as it is shown: one fault may stand at every one of a thousand nodes.
 fn reasons(all: &[Reason]) -> Vec<String> {
-    let (mut shown, mut seen) = (Vec::new(), BTreeMap::<&str, usize>::new());
+    let (mut lines, mut counts) = (Vec::new(), BTreeMap::<&str, usize>::new());
     for (at, reason) in all.iter().enumerate() {
-        let count = seen.entry(&reason.code).or_default();
+        let count = counts.entry(&reason.code).or_default();
         *count += 1;
         if *count <= REASONS {
-            shown.push(reason.text.clone());
+            lines.push(reason.text.clone());
         } else if *count == REASONS + 1 {
             let more = all[at..].iter().filter(|other| other.code == reason.code).count();
-            shown.push(format!("and {more} more of this kind (`reasons` in result_summary.json has all)"));
+            lines.push(format!("and {more} more of this kind (`reasons` in result_summary.json has all)"));
         }
     }
-    shown
+    lines
 }
 
 /// Returns the findings on the rules of the Network division: all of them where the run is for the division. A run that
@@ -419,11 +419,11 @@ fn samples(finished: &Finished) -> String {
         Some(_) => " in all trials, those above the peak included",
         None => "",
     };
-    format!("{}{whose} ({})", ended(&finished.outcome.phases), sent(&share, issued))
+    format!("{}{whose} ({})", ended(&finished.outcome.phases), share_text(&share, issued))
 }
 
 /// The samples that each node was sent, and those that nobody was sent.
-fn sent(share: &[(&str, u64)], issued: u64) -> String {
+fn share_text(share: &[(&str, u64)], issued: u64) -> String {
     let sum: u64 = share.iter().map(|(_, samples)| samples).sum();
     match issued.saturating_sub(sum) {
         0 => shares(share),
@@ -436,8 +436,8 @@ fn sent(share: &[(&str, u64)], issued: u64) -> String {
 fn ended(phases: &[PhaseOutcome]) -> String {
     let of = |mode: Option<PhaseMode>| {
         let mut sum = Counts::default();
-        let wanted = phases.iter().filter(|phase| mode.is_none_or(|mode| phase.mode == mode));
-        wanted.for_each(|phase| sum.add(&phase.counts));
+        let mode_phases = phases.iter().filter(|phase| mode.is_none_or(|mode| phase.mode == mode));
+        mode_phases.for_each(|phase| sum.add(&phase.counts));
         format!("{} issued, {} answered, {} failed", sum.issued, sum.completed, sum.failed + sum.lost)
     };
     let has = |mode: PhaseMode| phases.iter().any(|phase| phase.mode == mode);
@@ -470,8 +470,8 @@ mod tests {
 
     #[test]
     fn samples_that_no_node_was_sent_are_counted() {
-        assert_eq!(sent(&[("N1", 15_085)], 23_148), "sent: N1 15085; never sent: 8063");
-        assert_eq!(sent(&[("N1", 2_521), ("N2", 2_509)], 5_030), "N1 2521, N2 2509");
+        assert_eq!(share_text(&[("N1", 15_085)], 23_148), "sent: N1 15085; never sent: 8063");
+        assert_eq!(share_text(&[("N1", 2_521), ("N2", 2_509)], 5_030), "N1 2521, N2 2509");
     }
 
     #[test]
@@ -490,10 +490,10 @@ mod tests {
         let mut all: Vec<Reason> =
             (0..1_000).map(|number| reason("node_lost", format!("node n{number} was lost"))).collect();
         all.push(reason("sut_name", "the name".to_owned()));
-        let shown = reasons(&all);
-        let [.., last, rest, other] = &shown[..] else { panic!("{shown:?}") };
-        assert_eq!((shown.len(), last.as_str(), other.as_str()), (REASONS + 2, "node n4 was lost", "the name"));
-        assert_eq!(rest, "and 995 more of this kind (`reasons` in result_summary.json has all)");
+        let lines = reasons(&all);
+        let [.., last, remainder, other] = &lines[..] else { panic!("{lines:?}") };
+        assert_eq!((lines.len(), last.as_str(), other.as_str()), (REASONS + 2, "node n4 was lost", "the name"));
+        assert_eq!(remainder, "and 995 more of this kind (`reasons` in result_summary.json has all)");
         assert_eq!(reasons(&all[..REASONS]).len(), REASONS);
     }
 }

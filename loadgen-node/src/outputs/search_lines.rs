@@ -13,8 +13,8 @@ pub(crate) fn trial(trial: &Trial) -> String {
         (false, true) => "failed in a whole run",
     };
     let (load, p99, queries) = (number(trial.load), human(trial.p99_ns), trial.queries);
-    let known = if trial.known { ", known before" } else { "" };
-    format!("{load}: {is} (p99 {p99}, {queries} queries{known})")
+    let note = if trial.known { ", known before" } else { "" };
+    format!("{load}: {is} (p99 {p99}, {queries} queries{note})")
 }
 
 /// The highest load that keeps its limit. A load that kept it in a trial alone is named as such: the search ended

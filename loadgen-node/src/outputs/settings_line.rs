@@ -17,20 +17,20 @@ pub(crate) fn text(finished: &Finished) -> Option<String> {
     let v05 = finished.setup.v05.as_ref();
     let ticks = v05.filter(|_| effective.shape.has_query_latencies()).map(|_| effective.max_async_queries);
     let load = finished.setup.plan.load().map(|load| load.setting).filter(|_| is_search);
-    let drawn = finished.setup.plan.phases().iter().filter(|phase| !phase.is_accuracy());
-    let drawn = drawn.map(|phase| phase.set.indices.len() as u64).max();
-    effective.mode.has_performance().then(|| of(effective, ticks, load, drawn))
+    let phases = finished.setup.plan.phases().iter().filter(|phase| !phase.is_accuracy());
+    let set_size = phases.map(|phase| phase.set.indices.len() as u64).max();
+    effective.mode.has_performance().then(|| of(effective, ticks, load, set_size))
 }
 
 /// The settings in force. `ticks`: the queries that may be outstanding where they have a rate of their own.
-/// `searched`: the setting that each trial of a search has for itself. `drawn`: the samples from which queries are
+/// `searched`: the setting that each trial of a search has for itself. `set_size`: the samples from which queries are
 /// drawn, of which a small dataset has fewer than the setting asks for.
-fn of(effective: &Effective, ticks: Option<u64>, searched: Option<&str>, drawn: Option<u64>) -> String {
+fn of(effective: &Effective, ticks: Option<u64>, searched: Option<&str>, set_size: Option<u64>) -> String {
     let time = |name: &str, ms: u64| (ms > 0).then(|| format!("{name} {:?}", Duration::from_millis(ms)));
     let count = |name: &str, count: u64| (count > 0).then(|| format!("{name} {count}"));
     let is_asked_at_once = effective.shape.is_pulled();
     let has_rate = (is_asked_at_once || ticks.is_some()) && searched != Some("target_qps");
-    let asked = effective.performance_sample_count;
+    let performance_count = effective.performance_sample_count;
     // The expected latency decides how many queries are prepared.
     let is_expected = effective.scenario.traffic().expected() == Expected::Latency && ticks.is_none();
     let all = [
@@ -45,7 +45,10 @@ fn of(effective: &Effective, ticks: Option<u64>, searched: Option<&str>, drawn: 
         count("max_query_count", effective.max_query_count),
         count("samples_per_query", effective.samples_per_query)
             .filter(|_| !is_asked_at_once && effective.samples_per_query > 1 && searched != Some("samples_per_query")),
-        count("performance_sample_count", drawn.map_or(asked, |drawn| drawn.min(asked))),
+        count(
+            "performance_sample_count",
+            set_size.map_or(performance_count, |set_size| set_size.min(performance_count)),
+        ),
         searched.map(|setting| format!("{setting} by trial")),
     ];
     all.into_iter().flatten().collect::<Vec<String>>().join(", ")

@@ -8,8 +8,8 @@ use anyhow::{Context as _, Result, anyhow};
 use loadgen::plan::Plan;
 use loadgen::recorder::{About, CheckedTimeline, StoredTimeline, Timeline};
 use loadgen::settings::Mode;
+use loadgen::v05::later_records;
 use loadgen::v05::settings::Settings;
-use loadgen::v05::shown;
 use loadgen::v05::test::TestInput;
 use lon_proto::files::{self, Limit};
 use lon_proto::sums::Summing;
@@ -26,10 +26,10 @@ use super::logs::TIMELINE;
 pub(crate) fn read(path: &Path) -> Result<StoredTimeline> {
     let in_folder = path.is_dir().then(|| path.join(TIMELINE));
     let path = in_folder.as_deref().unwrap_or(path);
-    let shown = || path.display().to_string();
-    let file = files::open(path, Limit::DATA).with_context(|| format!("cannot read {}", shown()))?;
+    let path_text = || path.display().to_string();
+    let file = files::open(path, Limit::DATA).with_context(|| format!("cannot read {}", path_text()))?;
     let mut file = Summing::new(BufReader::with_capacity(1 << 20, file));
-    let mut stored = Timeline::read_from(&mut file).with_context(shown)?;
+    let mut stored = Timeline::read_from(&mut file).with_context(path_text)?;
     check_sum(path, &file.finish().0)?;
     clean(&mut stored.about);
     Ok(stored)
@@ -46,10 +46,10 @@ pub(crate) fn clean(about: &mut About) {
 /// # Errors
 /// The file cannot be read, is no timeline, or is another one.
 pub(crate) fn check(path: &Path) -> Result<CheckedTimeline> {
-    let shown = || path.display().to_string();
-    let file = files::open(path, Limit::DATA).with_context(|| format!("cannot read {}", shown()))?;
+    let path_text = || path.display().to_string();
+    let file = files::open(path, Limit::DATA).with_context(|| format!("cannot read {}", path_text()))?;
     let mut file = Summing::new(BufReader::with_capacity(1 << 20, file));
-    let checked = CheckedTimeline::check(&mut file).with_context(shown)?;
+    let checked = CheckedTimeline::check(&mut file).with_context(path_text)?;
     check_sum(path, &file.finish().0)?;
     Ok(checked)
 }
@@ -68,9 +68,9 @@ pub(crate) fn plan(folder: &Path, about: &About, result: &ResultSummary) -> Resu
             multi_stream_samples_per_query: about.settings.multi_stream_samples_per_query,
             ..settings.clone()
         };
-        return Ok(shown::plan(&TestInput { settings, qsl: about.qsl, integers: result.integers })?);
+        return Ok(later_records::plan(&TestInput { settings, qsl: about.qsl, integers: result.integers })?);
     }
-    let (profile, times) = (result.profile().unwrap_or_default(), arrivals::kept(folder)?);
+    let (profile, times) = (result.profile().unwrap_or_default(), arrivals::stored_due_times(folder)?);
     Ok(Plan::with_due_times(about.settings.clone(), about.qsl, profile, times)?)
 }
 

@@ -27,9 +27,9 @@ impl Table {
     /// Each column as wide as its widest cell. Heads that are all empty are left out.
     pub(crate) fn aligned(&self) -> String {
         let has_heads = self.heads.iter().any(|head| !head.is_empty());
-        let shown = |row: &Vec<String>| row.iter().map(|cell| on_one_line(cell)).collect::<Vec<String>>();
+        let clean_row = |row: &Vec<String>| row.iter().map(|cell| on_one_line(cell)).collect::<Vec<String>>();
         let rows: Vec<Vec<String>> =
-            has_heads.then_some(&self.heads).into_iter().chain(&self.rows).map(shown).collect();
+            has_heads.then_some(&self.heads).into_iter().chain(&self.rows).map(clean_row).collect();
         let width = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max();
         let widths: Vec<usize> = (0..self.heads.len()).map(|at| width(at).unwrap_or_default()).collect();
         let mut text = String::new();

@@ -105,10 +105,10 @@ impl Floods<'_> {
             self.steps.next(&format!("{who}: goodput {}, connections {connections}", direction.way()));
             // The costs are a node's, so only where there is one of them.
             let before = if let [(node, _)] = nodes { Some((*node, self.load.ends(*node))) } else { None };
-            let begun = Instant::now();
+            let start = Instant::now();
             let flood = self.load.flood(&FloodSpec { nodes, direction, connections, time, max_bytes })?;
             if let Some((node, (own, sut))) = before {
-                into.took += begun.elapsed();
+                into.took += start.elapsed();
                 let (own_now, sut_now) = self.load.ends(node);
                 into.own = Times::between(&own, &own_now).and(into.own);
                 let spent = sut_now.zip(sut).map(|(now, before)| Times::between(&before, &now));

@@ -19,7 +19,7 @@ use super::plan::ProbePlan;
 use super::rounds::rounds;
 use super::steps::Steps;
 use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::network::matrix::{Matrix, Way};
+use crate::network::matrix::{Matrix, Route};
 use crate::nodes::target::Target;
 use crate::signals::StopRequests;
 use lon_world::inbox::Inbox;
@@ -47,9 +47,9 @@ pub(crate) fn check(target: &Target, plan: &ProbePlan) -> Outcome<()> {
     // No node is claimed by two at a time.
     let (even, odd): (Vec<Pair>, Vec<Pair>) = pairs.partition(|(from, _)| from % 2 == 0);
     for round in even.chunks(MOST_AT_ONCE).chain(odd.chunks(MOST_AT_ONCE)) {
-        for ((from, _), found) in asking.asked(round) {
+        for ((from, _), answer) in asking.answers_of(round) {
             let node = || format!("--matrix: node {} cannot measure the others", nodes[from].name);
-            found.map_err(|why| anyhow!(why)).with_context(node).or_exit(Exit::Network)?;
+            answer.map_err(|why| anyhow!(why)).with_context(node).or_exit(Exit::Network)?;
         }
     }
     Ok(())
@@ -72,7 +72,7 @@ pub(crate) fn measure(
     let nodes = target.connect()?.nodes().to_vec();
     let all = rounds(&hosts(&nodes), at_once.map_or(MOST_AT_ONCE, NonZeroUsize::get));
     let names = nodes.iter().map(|node| node.name.clone()).collect();
-    let mut matrix = Matrix { transport: target.peers.transport().name(), names, ways: BTreeMap::new() };
+    let mut matrix = Matrix { transport: target.peers.transport().name(), names, routes: BTreeMap::new() };
     let asking = Asking { target, plan, nodes: &nodes, stop: &stop };
     let outcome = asking.play("among each other", &all, &mut matrix).and_then(|()| {
         let slow = matrix.slow_pairs(tolerance);
@@ -106,8 +106,8 @@ impl Asking<'_> {
         let mut steps = Steps::new(rounds.len(), [takes; 2]);
         for (number, round) in rounds.iter().enumerate() {
             steps.next(&format!("nodes {what}: round {} of {}", number + 1, rounds.len()));
-            for (pair, found) in self.one_round(round) {
-                ways(pair, found, self.nodes).into_iter().for_each(|way| matrix.add(way));
+            for (pair, answer) in self.one_round(round) {
+                directions(pair, answer, self.nodes).into_iter().for_each(|direction| matrix.add(direction));
             }
             if self.stop.load(SeqCst) {
                 return Err(ProbeError::Interrupted);
@@ -119,11 +119,11 @@ impl Asking<'_> {
     /// Returns the findings of all pairs of one round. A pair that could not be asked has an error.
     fn one_round(&self, round: &[Pair]) -> Vec<(Pair, PeerFound)> {
         let failed = |why: String| PeerFound { error: Some(why), ..PeerFound::default() };
-        self.asked(round).into_iter().map(|(pair, found)| (pair, found.unwrap_or_else(failed))).collect()
+        self.answers_of(round).into_iter().map(|(pair, answer)| (pair, answer.unwrap_or_else(failed))).collect()
     }
 
     /// All pairs of one round at the same time, each on a thread that waits for it.
-    fn asked(&self, round: &[Pair]) -> Vec<(Pair, Result<PeerFound, String>)> {
+    fn answers_of(&self, round: &[Pair]) -> Vec<(Pair, Result<PeerFound, String>)> {
         let gone = |_| Err("the thread that waited for it is gone".to_owned());
         std::thread::scope(|threads| {
             let ask = |pair: &Pair| {
@@ -132,10 +132,10 @@ impl Asking<'_> {
             };
             let waiting: Vec<_> = round.iter().map(ask).collect();
             let none = |error: io::Error| Err(format!("no thread to wait for it: {error}"));
-            let found = |thread: io::Result<ScopedJoinHandle<'_, Result<PeerFound, String>>>| {
+            let answer = |thread: io::Result<ScopedJoinHandle<'_, Result<PeerFound, String>>>| {
                 thread.map_or_else(none, |thread| thread.join().unwrap_or_else(gone))
             };
-            waiting.into_iter().map(|(pair, thread)| (pair, found(thread))).collect()
+            waiting.into_iter().map(|(pair, thread)| (pair, answer(thread))).collect()
         })
     }
 
@@ -156,9 +156,9 @@ impl Asking<'_> {
         // No caller pumps while the node is waited for, so a thread does.
         let config = RunConfig::new(Policy::LeastOutstanding, Driver::Threads(NonZeroUsize::MIN));
         let run = qdl.probe(&config, Arc::new(Inbox::default())).map_err(|error| error.to_string())?;
-        let found = run.probe_peer(NodeIndex(0), &order, self.stop);
+        let answer = run.probe_peer(NodeIndex(0), &order, self.stop);
         run.end();
-        found
+        answer
     }
 }
 
@@ -172,16 +172,16 @@ fn hosts(nodes: &[NodeDescription]) -> Vec<usize> {
 }
 
 /// Both directions of a pair, from what the first of the two has found.
-fn ways((from, to): Pair, found: PeerFound, nodes: &[NodeDescription]) -> [Way; 2] {
+fn directions((from, to): Pair, answer: PeerFound, nodes: &[NodeDescription]) -> [Route; 2] {
     let other = &nodes[to];
     let is_local = nodes[from].address.host() == other.address.host();
-    let PeerFound { name, rtt, sent_bits_per_s, received_bits_per_s, mut error } = found;
+    let PeerFound { name, rtt, sent_bits_per_s, received_bits_per_s, mut error } = answer;
     if error.is_none() && name != other.name {
         error = Some(format!("at {} it meets node {name}, not {}", other.address, other.name));
     }
-    let way = |from: usize, to: usize, repeats_bits_per_s: Vec<f64>| {
+    let direction = |from: usize, to: usize, repeats_bits_per_s: Vec<f64>| {
         let rtt_ns = rtt.map(|rtt| rtt.as_nanos() as u64);
-        Way { from, to, is_back: from > to, repeats_bits_per_s, rtt_ns, is_local, error: error.clone() }
+        Route { from, to, is_back: from > to, repeats_bits_per_s, rtt_ns, is_local, error: error.clone() }
     };
-    [way(from, to, sent_bits_per_s), way(to, from, received_bits_per_s)]
+    [direction(from, to, sent_bits_per_s), direction(to, from, received_bits_per_s)]
 }

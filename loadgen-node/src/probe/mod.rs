@@ -12,10 +12,10 @@
 //! - `floods`: repeated, with their costs; `watch`: without end, an interval at a time; the floods themselves are in
 //!   the crate lon-probe;
 //! - `matrix`: between the nodes, measured by themselves; `rounds`: which of them measure at the same time;
-//! - `carries`: the rate at which the fabric carries the samples of each benchmark; `needs`: what rates need of a
+//! - `capacity`: the rate at which the fabric carries the samples of each benchmark; `needs`: what rates need of a
 //!   fabric.
 
-pub(crate) mod carries;
+pub(crate) mod capacity;
 mod floods;
 pub(crate) mod matrix;
 pub(crate) mod needs;
@@ -41,7 +41,7 @@ use crate::network::traffic::Bytes;
 use crate::signals::StopRequests;
 
 /// A node of a fabric, and its round trip.
-type Way = (NodeIndex, Duration);
+type FloodTarget = (NodeIndex, Duration);
 
 /// Measures every node alone, then all of them at once. What was measured comes back also when it ends early.
 ///
@@ -106,20 +106,20 @@ pub(crate) fn failed(error: ProbeError, what: impl Into<String>) -> Failure {
 }
 
 fn all(floods: &mut Floods<'_>, fabric: &mut Fabric) -> Result<(), ProbeError> {
-    let mut ways = Vec::new();
+    let mut targets = Vec::new();
     for (number, node) in fabric.nodes.iter_mut().enumerate() {
-        ways.push(alone(floods, NodeIndex(number), node)?);
+        targets.push(alone(floods, NodeIndex(number), node)?);
     }
     let fills = fabric.nodes.iter().filter_map(|node| node.fills_with).max().unwrap_or(1);
     match &fabric.nodes[..] {
         [only] => (fabric.together, fabric.together_repeats) = (only.goodput, only.repeats.clone()),
-        _ => together(floods, fabric, &ways, fills)?,
+        _ => together(floods, fabric, &targets, fills)?,
     }
     Ok(())
 }
 
 /// Measures one node. What both ends have counted meanwhile is known also when it ends early, unless the node is lost.
-fn alone(floods: &mut Floods<'_>, index: NodeIndex, node: &mut NodeFabric) -> Result<Way, ProbeError> {
+fn alone(floods: &mut Floods<'_>, index: NodeIndex, node: &mut NodeFabric) -> Result<FloodTarget, ProbeError> {
     let (own, sut) = floods.load.ends(index);
     let mut costs = Costs::default();
     let outcome = sizes_and_connections(floods, index, node, &mut costs);
@@ -143,20 +143,20 @@ fn sizes_and_connections(
     index: NodeIndex,
     node: &mut NodeFabric,
     costs: &mut Costs,
-) -> Result<Way, ProbeError> {
+) -> Result<FloodTarget, ProbeError> {
     let plan = floods.plan;
     for &bytes in plan.sizes() {
         floods.steps.next(&format!("{}: round trips of {bytes} bytes", node.name));
         node.rtt.push(floods.load.round_trips(index, bytes, plan.trips_time())?);
     }
     let round_trip = node.rtt.first().map_or(Duration::ZERO, |rtt| Duration::from_nanos(rtt.percentiles.p50_ns));
-    let way = (index, round_trip);
+    let target = (index, round_trip);
     let mut tried = Vec::new();
     for connections in plan.connections() {
         let mut measured = [Measured::default(), Measured::default()];
         let mut outcome = Ok(());
         for (direction, into) in [Direction::Up, Direction::Down].into_iter().zip(&mut measured) {
-            outcome = outcome.and_then(|()| floods.measure(into, &[way], direction, connections, &node.name));
+            outcome = outcome.and_then(|()| floods.measure(into, &[target], direction, connections, &node.name));
         }
         let [up, down] = measured.each_ref().map(Measured::mean);
         node.by_connections.push(AtConnections { connections, up, down });
@@ -167,13 +167,13 @@ fn sizes_and_connections(
     }
     let fills = node.fills_with.unwrap_or_else(|| plan.most_connections().get());
     let mut both = Measured::default();
-    let outcome = floods.measure(&mut both, &[way], Direction::Both, fills, &node.name);
+    let outcome = floods.measure(&mut both, &[target], Direction::Both, fills, &node.name);
     node.goodput.both = both.mean().map(|each_way| each_way * 2.0);
     node.repeats.both = both.bits_per_s.iter().map(|each_way| each_way * 2.0).collect();
     node.goodput.missing.both = both.missing();
     node.loaded = both.loaded;
     (costs.own.both, costs.sut.both) = both.spent();
-    outcome.map(|()| way)
+    outcome.map(|()| target)
 }
 
 /// Sets the figures of the node to those over the number of connections that fills the link, or over the last number
@@ -190,11 +190,16 @@ fn show_best(node: &mut NodeFabric, costs: &mut Costs, tried: &[(usize, [Measure
 }
 
 /// Floods all nodes at once. Results that are there are kept even when a later flood fails.
-fn together(floods: &mut Floods<'_>, fabric: &mut Fabric, ways: &[Way], connections: usize) -> Result<(), ProbeError> {
+fn together(
+    floods: &mut Floods<'_>,
+    fabric: &mut Fabric,
+    targets: &[FloodTarget],
+    connections: usize,
+) -> Result<(), ProbeError> {
     let mut outcome = Ok(());
     let mut measured = [Measured::default(), Measured::default(), Measured::default()];
     for (direction, into) in [Direction::Up, Direction::Down, Direction::Both].into_iter().zip(&mut measured) {
-        outcome = outcome.and_then(|()| floods.measure(into, ways, direction, connections, "all nodes"));
+        outcome = outcome.and_then(|()| floods.measure(into, targets, direction, connections, "all nodes"));
     }
     let [up, down, both] = measured.each_ref().map(Measured::missing);
     let missing = ByWay { up, down, both };

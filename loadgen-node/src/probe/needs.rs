@@ -105,7 +105,7 @@ pub(crate) fn demands(rates: &[Rate], figures: &[Vec<Figures>], codecs: &[Codec]
         }
         Ok(sum)
     };
-    let is_used = |codec: &&Codec| figures.iter().flatten().any(|found| found.codec == **codec && found.ratio > 1.0);
+    let is_used = |codec: &&Codec| figures.iter().flatten().any(|own| own.codec == **codec && own.ratio > 1.0);
     [Codec::None].into_iter().chain(codecs.iter().filter(is_used).copied()).map(demand).collect()
 }
 
@@ -117,16 +117,21 @@ pub(crate) fn need(demand: Demand, fabric: &Fabric) -> Need {
     let measured = fabric.together.up.zip(fabric.together.down);
     let links = measured.map(|(there_up, there_down)| over(up, there_up).max(over(down, there_down)));
     let mut limits: Vec<Limit> = Vec::new();
-    for (way, needed, there) in [(Way::Up, up, fabric.together.up), (Way::Down, down, fabric.together.down)] {
+    for (direction, needed, there) in
+        [(FlowDirection::Up, up, fabric.together.up), (FlowDirection::Down, down, fabric.together.down)]
+    {
         if needed <= 0.0 {
             continue;
         }
         // Claims of interfaces and costs of processors are no proof without a goodput.
-        let unknown =
-            || Limit { kind: LimitKind::Wire, what: format!("goodput {} was not measured", way.name()), share: 0.0 };
-        limits.push(there.map_or_else(unknown, |there| measured_limit(fabric, way, needed, there, share)));
-        limits.extend(wire_limits(fabric, way, needed, share));
-        limits.extend(cpu_limits(fabric, way, needed));
+        let unknown = || Limit {
+            kind: LimitKind::Wire,
+            what: format!("goodput {} was not measured", direction.name()),
+            share: 0.0,
+        };
+        limits.push(there.map_or_else(unknown, |there| measured_limit(fabric, direction, needed, there, share)));
+        limits.extend(wire_limits(fabric, direction, needed, share));
+        limits.extend(cpu_limits(fabric, direction, needed));
     }
     if demand.inflating_cores > 0.0 {
         let decoders = fabric.decoders();
@@ -150,23 +155,23 @@ pub(crate) fn decompression_decides(needs: &[Need]) -> bool {
 }
 
 #[derive(Clone, Copy)]
-enum Way {
+enum FlowDirection {
     Up,
     Down,
 }
 
-impl Way {
+impl FlowDirection {
     fn name(self) -> &'static str {
         match self {
-            Way::Up => "up",
-            Way::Down => "down",
+            FlowDirection::Up => "up",
+            FlowDirection::Down => "down",
         }
     }
 
     fn spent(self, end: &End) -> Spent {
         match self {
-            Way::Up => end.spent.up,
-            Way::Down => end.spent.down,
+            FlowDirection::Up => end.spent.up,
+            FlowDirection::Down => end.spent.down,
         }
     }
 
@@ -180,11 +185,11 @@ impl Way {
 pub(crate) fn line(fabric: &Fabric) -> (f64, String) {
     let paths = fabric.nodes.iter().filter_map(|node| node.loadgen.as_ref()?.path.as_ref());
     let is_wire = |mtu_bytes: u32| (576..=LARGEST_MTU).contains(&mtu_bytes);
-    let known = paths.filter(|path| is_wire(path.mtu_bytes) && path.segment_bytes > 0).map(|path| {
+    let segments = paths.filter(|path| is_wire(path.mtu_bytes) && path.segment_bytes > 0).map(|path| {
         let protocol = if fabric.transport == "quic" { "QUIC" } else { "TCP" };
         (protocol, path.segment_bytes, path.mtu_bytes)
     });
-    let (protocol, segment, mtu) = { known }.next().unwrap_or(("TCP", USUAL_SEGMENT, USUAL_MTU));
+    let (protocol, segment, mtu) = { segments }.next().unwrap_or(("TCP", USUAL_SEGMENT, USUAL_MTU));
     (f64::from(segment) / (f64::from(mtu) + FRAME_BYTES), format!("{protocol} over MTU {mtu}"))
 }
 
@@ -196,14 +201,14 @@ fn limit(kind: LimitKind, what: &str, there: f64, needed: f64, why: &str) -> Lim
 }
 
 /// Returns the limit that was measured, with its cause.
-fn measured_limit(fabric: &Fabric, way: Way, needed: f64, there: f64, share: f64) -> Limit {
+fn measured_limit(fabric: &Fabric, direction: FlowDirection, needed: f64, there: f64, share: f64) -> Limit {
     let ends =
         fabric.nodes.iter().flat_map(|node| [("the LoadGen node", &node.loadgen), (node.name.as_str(), &node.sut)]);
     // Seconds of processor time in a second, of the end that is busiest.
     let each = |name: &str| if name == "the LoadGen node" { there } else { there / fabric.nodes.len().max(1) as f64 };
-    let waits = ends.clone().filter_map(|(name, end)| Some((name, way.spent(end.as_ref()?).core_wait_s_per_s?)));
+    let waits = ends.clone().filter_map(|(name, end)| Some((name, direction.spent(end.as_ref()?).core_wait_s_per_s?)));
     let starved = waits.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, wait)| *wait >= STARVED);
-    let used = ends.filter_map(|(name, end)| Some((name, way.cost(end.as_ref()?)? * each(name) / 8e9)));
+    let used = ends.filter_map(|(name, end)| Some((name, direction.cost(end.as_ref()?)? * each(name) / 8e9)));
     let busiest = used.max_by(|a, b| a.1.total_cmp(&b.1));
     let line = fabric.nodes.iter().filter_map(|node| speed(node.loadgen.as_ref()?)).reduce(f64::max);
     let is_loopback = fabric.nodes.iter().all(|node| node.loadgen.as_ref().is_some_and(|end| end.interface.is_none()));
@@ -221,7 +226,7 @@ fn measured_limit(fabric: &Fabric, way: Way, needed: f64, there: f64, share: f64
         ),
         _ => (LimitKind::Kernel, "no processor and no interface is full".to_owned()),
     };
-    limit(kind, &format!("goodput {} as measured", way.name()), there, needed, &format!("; {why}"))
+    limit(kind, &format!("goodput {} as measured", direction.name()), there, needed, &format!("; {why}"))
 }
 
 fn speed(end: &End) -> Option<f64> {
@@ -229,11 +234,11 @@ fn speed(end: &End) -> Option<f64> {
 }
 
 /// Returns the limits that the interfaces claim: the LoadGen node's, and those of all nodes together.
-fn wire_limits(fabric: &Fabric, way: Way, needed: f64, share: f64) -> Vec<Limit> {
+fn wire_limits(fabric: &Fabric, direction: FlowDirection, needed: f64, share: f64) -> Vec<Limit> {
     let own = fabric.nodes.iter().filter_map(|node| speed(node.loadgen.as_ref()?)).reduce(f64::max);
     let each: Option<Vec<f64>> = fabric.nodes.iter().map(|node| speed(node.sut.as_ref()?)).collect();
     let limit = |whose: &str, line: f64| {
-        let what = format!("payload {} by the interface of {whose}", way.name());
+        let what = format!("payload {} by the interface of {whose}", direction.name());
         limit(LimitKind::Wire, &what, line * share, needed, "")
     };
     let own = own.map(|line| limit("the LoadGen node", line));
@@ -242,10 +247,10 @@ fn wire_limits(fabric: &Fabric, way: Way, needed: f64, share: f64) -> Vec<Limit>
 }
 
 /// Returns the limits that the processors would set if all of them did nothing else.
-fn cpu_limits(fabric: &Fabric, way: Way, needed: f64) -> Vec<Limit> {
-    let bits = |end: &End| Some(f64::from(end.cores) * 8e9 / way.cost(end).filter(|cost| *cost > 0.0)?);
+fn cpu_limits(fabric: &Fabric, direction: FlowDirection, needed: f64) -> Vec<Limit> {
+    let bits = |end: &End| Some(f64::from(end.cores) * 8e9 / direction.cost(end).filter(|cost| *cost > 0.0)?);
     let limit = |whose: &str, there: f64| {
-        let what = format!("payload {} by all processors of {whose}", way.name());
+        let what = format!("payload {} by all processors of {whose}", direction.name());
         limit(LimitKind::Cpu, &what, there, needed, "")
     };
     let own = fabric.nodes.iter().filter_map(|node| bits(node.loadgen.as_ref()?)).reduce(f64::min);
@@ -350,9 +355,9 @@ mod tests {
 
     #[test]
     fn an_end_that_waits_for_a_core_is_the_limit_and_not_the_way() {
-        let mut found = fabric(100_000, 10e9, 20e9, 0.1);
-        found.nodes[0].sut.as_mut().unwrap().spent.up.core_wait_s_per_s = Some(0.79);
-        let first = need(demand(40e9), &found).limits.remove(0);
+        let mut sample_fabric = fabric(100_000, 10e9, 20e9, 0.1);
+        sample_fabric.nodes[0].sut.as_mut().unwrap().spent.up.core_wait_s_per_s = Some(0.79);
+        let first = need(demand(40e9), &sample_fabric).limits.remove(0);
         assert_eq!(first.kind, LimitKind::Cpu);
         assert!(first.what.ends_with("threads of N1 had no core for 0.79 s of each second"), "{first:?}");
     }
@@ -370,10 +375,10 @@ mod tests {
     #[test]
     fn headers_are_counted_by_the_mtu_that_was_found_or_the_usual_one() {
         let over = |mtu_bytes, segment_bytes| {
-            let mut found = fabric(10_000, 4.7e9, 9.4e9, 0.1);
-            let loadgen = found.nodes[0].loadgen.as_mut().unwrap();
+            let mut sample_fabric = fabric(10_000, 4.7e9, 9.4e9, 0.1);
+            let loadgen = sample_fabric.nodes[0].loadgen.as_mut().unwrap();
             loadgen.path = Some(Path { segment_bytes, mtu_bytes, congestion_control: String::new() });
-            let need = need(demand(1e9), &found);
+            let need = need(demand(1e9), &sample_fabric);
             (need.line_over, (need.line_up_bits_per_s / 1e5).round() / 1e4)
         };
         assert_eq!(over(9000, 8948), ("TCP over MTU 9000".to_owned(), 1.0101));

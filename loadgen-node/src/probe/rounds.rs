@@ -3,11 +3,11 @@
 /// Every pair of nodes once, in rounds of `at_once` pairs at most. `hosts` has the host of each node, as a number: no
 /// host is in two pairs of one round. A pair of two nodes on one host has it alone.
 pub(super) fn rounds(hosts: &[usize], at_once: usize) -> Vec<Vec<(usize, usize)>> {
-    let mut left = tournament(hosts.len());
+    let mut pairs = tournament(hosts.len());
     let mut rounds = Vec::new();
-    while !left.is_empty() {
+    while !pairs.is_empty() {
         let (mut round, mut taken) = (Vec::new(), vec![false; hosts.len()]);
-        left.retain(|&(a, b)| {
+        pairs.retain(|&(a, b)| {
             let is_free = [a, b].iter().all(|&node| !taken[hosts[node]]);
             let plays = is_free && round.len() < at_once.max(1);
             if plays {
@@ -47,8 +47,8 @@ mod tests {
         let mut all: Vec<_> = rounds.iter().flatten().copied().collect();
         all.sort_unstable();
         let nodes = hosts.len();
-        let wanted: Vec<_> = (0..nodes).flat_map(|a| (a + 1..nodes).map(move |b| (a, b))).collect();
-        assert_eq!(all, wanted);
+        let pairs: Vec<_> = (0..nodes).flat_map(|a| (a + 1..nodes).map(move |b| (a, b))).collect();
+        assert_eq!(all, pairs);
         for round in &rounds {
             assert!(!round.is_empty() && round.len() <= at_once, "{round:?}");
             let of_pair = |&(a, b): &(usize, usize)| {

@@ -53,7 +53,7 @@ const MOST_KEPT: usize = 1 << 20;
 
 impl Sum {
     fn add(&mut self, interval: &Interval) {
-        let room = |kept: &Vec<f64>| MOST_KEPT.saturating_sub(kept.len()).min(1);
+        let room = |values: &Vec<f64>| MOST_KEPT.saturating_sub(values.len()).min(1);
         self.up.extend(interval.up.into_iter().take(room(&self.up)));
         self.down.extend(interval.down.into_iter().take(room(&self.down)));
         let before = if self.intervals == 0 { Some(0) } else { self.retransmits };
@@ -84,17 +84,17 @@ pub(crate) fn watch(
 ) -> Outcome<(Sum, Result<(), ProbeError>)> {
     let mut load = claim(qdl, plan, stop)?;
     let mut sum = Sum::default();
-    let mut ways = Vec::new();
+    let mut targets = Vec::new();
     let mut outcome = Ok(());
     for number in 0..qdl.nodes().len() {
         match load.round_trips(NodeIndex(number), 64, Duration::from_millis(20)) {
-            Ok(rtt) => ways.push((NodeIndex(number), Duration::from_nanos(rtt.percentiles.p50_ns))),
+            Ok(rtt) => targets.push((NodeIndex(number), Duration::from_nanos(rtt.percentiles.p50_ns))),
             Err(error) => outcome = Err(error),
         }
     }
     let connections = plan.most_connections().get();
     while outcome.is_ok() {
-        match interval(&mut load, &ways, connections, (length, plan.max_bytes), sum.intervals + 1) {
+        match interval(&mut load, &targets, connections, (length, plan.max_bytes), sum.intervals + 1) {
             Ok(interval) => {
                 sum.add(&interval);
                 show(&interval)?;
@@ -109,16 +109,16 @@ pub(crate) fn watch(
 
 fn interval(
     load: &mut Load,
-    ways: &[(NodeIndex, Duration)],
+    targets: &[(NodeIndex, Duration)],
     connections: usize,
     (length, max_bytes): (Duration, u64),
     number: u64,
 ) -> Result<Interval, ProbeError> {
-    let before: Vec<_> = ways.iter().map(|(node, _)| load.ends(*node)).collect();
-    let spec = |direction| FloodSpec { nodes: ways, direction, connections, time: length / 2, max_bytes };
+    let before: Vec<_> = targets.iter().map(|(node, _)| load.ends(*node)).collect();
+    let spec = |direction| FloodSpec { nodes: targets, direction, connections, time: length / 2, max_bytes };
     let up = load.flood(&spec(Direction::Up))?;
     let down = load.flood(&spec(Direction::Down))?;
-    let mut found = Interval {
+    let mut measurement = Interval {
         number,
         at: Some(SystemTime::now()),
         up: up.bits_per_s,
@@ -130,28 +130,28 @@ fn interval(
         retransmits: Some(0),
         ..Interval::default()
     };
-    for (place, ((node, _), (own, sut))) in ways.iter().zip(&before).enumerate() {
+    for (place, ((node, _), (own, sut))) in targets.iter().zip(&before).enumerate() {
         let (own_now, sut_now) = load.ends(*node);
         let mut sent_again = own_now.retransmits.zip(own.retransmits).map(|(now, then)| now.saturating_sub(then));
         // The kernel's counters here are the same for all nodes.
         if place == 0 {
-            found.own_troubles = own_now.troubles.since(&own.troubles);
+            measurement.own_troubles = own_now.troubles.since(&own.troubles);
         }
         if let (Some(now), Some(then)) = (sut_now, sut) {
-            found.sut_troubles.add(&now.troubles.since(&then.troubles));
+            measurement.sut_troubles.add(&now.troubles.since(&then.troubles));
             let theirs = now.retransmits.zip(then.retransmits).map(|(now, then)| now.saturating_sub(then));
             sent_again = sent_again.zip(theirs).map(|(own, theirs)| own + theirs);
         }
-        found.retransmits = found.retransmits.zip(sent_again).map(|(sum, more)| sum + more);
+        measurement.retransmits = measurement.retransmits.zip(sent_again).map(|(sum, more)| sum + more);
     }
-    Ok(found)
+    Ok(measurement)
 }
 
 /// The node that got least, where there are several and all of them are known.
 fn slowest(by_node: &[Option<f64>]) -> Option<(usize, f64)> {
-    let known: Vec<f64> = by_node.iter().copied().collect::<Option<_>>()?;
-    let several = known.len() > 1;
-    known.into_iter().enumerate().min_by(|a, b| a.1.total_cmp(&b.1)).filter(|_| several)
+    let rates: Vec<f64> = by_node.iter().copied().collect::<Option<_>>()?;
+    let several = rates.len() > 1;
+    rates.into_iter().enumerate().min_by(|a, b| a.1.total_cmp(&b.1)).filter(|_| several)
 }
 
 #[cfg(test)]

@@ -61,35 +61,35 @@ const PREFILLED: [(&str, Prefilled); 13] = [
 impl Prefilled {
     /// The text of a key; none where the file has no text for it.
     pub(super) fn of(key: &str) -> Option<Prefilled> {
-        PREFILLED.iter().find(|(known, _)| *known == key).map(|(_, text)| *text)
+        PREFILLED.iter().find(|(name, _)| *name == key).map(|(_, text)| *text)
     }
 
     /// Returns true when this is a guess with these words.
-    fn is_guess(self, words: &str) -> bool {
-        matches!(self, Prefilled::Guess(text) if text == words)
+    fn is_guess(self, value: &str) -> bool {
+        matches!(self, Prefilled::Guess(text) if text == value)
     }
 }
 
 /// Lines of a file that are marked, and empty or as the template has them: each with the file and its number, its table
 /// and key, and what belongs there.
-pub(super) fn left(file: &str, text: &str) -> Vec<String> {
-    let (mut found, mut wanted, mut table) = (Vec::new(), None, String::new());
+pub(super) fn open_lines(file: &str, text: &str) -> Vec<String> {
+    let (mut lines, mut remark, mut table) = (Vec::new(), None, String::new());
     let is_guess =
         |key: &str, value: &str| Prefilled::of(key).is_some_and(|text| text.is_guess(value.trim_matches('"')));
     for (number, line) in (1..).zip(text.lines().map(str::trim)) {
         if line.is_empty() || line.starts_with('#') {
-            wanted = line.strip_prefix(MARK);
+            remark = line.strip_prefix(MARK);
         } else if let Some(name) = line.strip_prefix('[') {
             table = format!("{}.", name.trim_matches(['[', ']']));
-        } else if let (Some(wanted), Some((key, value))) = (wanted, line.split_once('=')) {
+        } else if let (Some(remark), Some((key, value))) = (remark, line.split_once('=')) {
             let (key, value) = (key.trim(), value.trim());
-            let is_of_the_run = wanted.ends_with(&format!("{OF_THE_RUN}{value})"));
+            let is_of_the_run = remark.ends_with(&format!("{OF_THE_RUN}{value})"));
             let is_as_written =
                 value == "\"\"" || is_of_the_run || is_guess(key, value) || HEAD.lines().any(|own| own == line);
-            found.extend(is_as_written.then(|| format!("{file}:{number}, {table}{key}: {wanted}")));
+            lines.extend(is_as_written.then(|| format!("{file}:{number}, {table}{key}: {remark}")));
         }
     }
-    found
+    lines
 }
 
 #[cfg(test)]
@@ -106,8 +106,8 @@ mod tests {
     #[test]
     fn a_value_of_the_run_is_left_until_it_changes() {
         let text = "# FILL IN: the benchmark (found: \"digits\")\nname = \"digits\"\n";
-        assert_eq!(left("s.toml", text).len(), 1);
-        assert!(left("s.toml", &text.replace("name = \"digits\"", "name = \"resnet50\"")).is_empty());
+        assert_eq!(open_lines("s.toml", text).len(), 1);
+        assert!(open_lines("s.toml", &text.replace("name = \"digits\"", "name = \"resnet50\"")).is_empty());
     }
 
     #[test]
@@ -116,21 +116,21 @@ mod tests {
             "{HEAD}# FILL IN: The name of the system.\nsystem_name = \"\"\n# FILL IN: Air, water.\ncooling = \"air\"\n"
         );
         let keys = |text: &str| -> Vec<String> {
-            let open = left("s.toml", text);
+            let open = open_lines("s.toml", text);
             open.iter().filter_map(|line| Some(line.split(", ").nth(1)?.split(':').next()?.to_owned())).collect()
         };
         let open = keys(&whole);
         assert_eq!(open[..4], ["submitter", "system", "round", "run.sut"], "{open:?}");
         for key in ["benchmark.name", "benchmark.settings.Offline", "benchmark.model.retraining", "texts.code"] {
-            assert!(open.iter().any(|known| known == key), "{key}: {open:?}");
+            assert!(open.iter().any(|name| name == key), "{key}: {open:?}");
         }
         assert_eq!(open[open.len() - 2..], ["system-description.system_name", "system-description.cooling"]);
-        assert!(left("s.toml", &whole).last().is_some_and(|line| line.ends_with("cooling: Air, water.")));
+        assert!(open_lines("s.toml", &whole).last().is_some_and(|line| line.ends_with("cooling: Air, water.")));
         let filled = whole.replace("ORGANISATION", "Acme").replace("system_name = \"\"", "system_name = \"two\"");
         // A line that is right as it is has no mark any more.
         let filled = filled.replace("# FILL IN: the SUT nodes.\n", "").replace("\"air\"", "\"water\"");
-        let left = keys(&filled);
-        assert_eq!(left.len(), open.len() - 4, "{left:?}");
-        assert!(left.iter().all(|key| !["submitter", "run.sut"].contains(&key.as_str())), "{left:?}");
+        let open_keys = keys(&filled);
+        assert_eq!(open_keys.len(), open.len() - 4, "{open_keys:?}");
+        assert!(open_keys.iter().all(|key| !["submitter", "run.sut"].contains(&key.as_str())), "{open_keys:?}");
     }
 }

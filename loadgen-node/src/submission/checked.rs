@@ -19,7 +19,7 @@ use super::file::{SubmissionFile, Texts};
 use super::places::Places;
 use super::suites::unlike_suites;
 use super::{blanks, flags};
-use crate::test_run::stated::is_official;
+use crate::test_run::system_facts::is_official;
 
 /// Keys that the top of the file gives, or the division.
 const FROM_THE_TOP: [&str; 3] = ["division", "submitter", "is_network"];
@@ -79,13 +79,13 @@ impl Submission {
     }
 
     fn of_text(path: &Path, text: &str) -> Result<Submission> {
-        let shown = || path.display().to_string();
-        let file: SubmissionFile = toml::from_str(text).with_context(shown)?;
+        let path_text = || path.display().to_string();
+        let file: SubmissionFile = toml::from_str(text).with_context(path_text)?;
         let mut faults = Faults::default();
         let submission = Submission::of(file, Places::of(path, text), &mut faults);
-        let fill_in = blanks::left(&shown(), text);
+        let fill_in = blanks::open_lines(&path_text(), text);
         faults.end(path, &fill_in)?;
-        Ok(Submission { fill_in, ..submission.with_context(shown)? })
+        Ok(Submission { fill_in, ..submission.with_context(path_text)? })
     }
 
     /// The submission; none where `faults` has one more.
@@ -191,9 +191,9 @@ impl Submission {
             return Vec::new();
         }
         let of_entry = |entry: &Entry| {
-            let made: Vec<&str> = entry.scenarios.iter().map(|(scenario, _)| scenario.name()).collect();
+            let scenarios: Vec<&str> = entry.scenarios.iter().map(|(scenario, _)| scenario.name()).collect();
             let (place, name) = (self.places.at(&entry.keys(&["settings"])), &entry.folder);
-            let wrong = unlike_suites(&[Suite::Datacenter], entry.official, self.rules.round.name, &made);
+            let wrong = unlike_suites(&[Suite::Datacenter], entry.official, self.rules.round.name, &scenarios);
             wrong.into_iter().map(|what| format!("{place}: {name} {what}")).collect::<Vec<_>>()
         };
         self.entries.iter().flat_map(of_entry).collect()
@@ -201,21 +201,21 @@ impl Submission {
 
     /// Why the program with the official LoadGen cannot be started, and where the file names it.
     pub(crate) fn lacks_program(&self) -> Option<String> {
-        let Engine::Official(words) = &self.engine else { return None };
-        let program = Path::new(words.first()?);
+        let Engine::Official(command) = &self.engine else { return None };
+        let program = Path::new(command.first()?);
         let is_there = match program.components().count() {
             1 => std::env::split_paths(&std::env::var_os("PATH")?).any(|folder| folder.join(program).is_file()),
             _ => program.is_file(),
         };
         let place = self.places.at(&[engine_key(&self.places)]);
-        let told = "the program with the official LoadGen is not there (docs/guide/submissions.md builds it)";
-        (!is_there).then(|| format!("{place}: {}: {told}", program.display()))
+        let message = "the program with the official LoadGen is not there (docs/guide/submissions.md builds it)";
+        (!is_there).then(|| format!("{place}: {}: {message}", program.display()))
     }
 }
 
 impl Engine {
     /// The engine in words.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn label(&self) -> String {
         match self {
             Engine::Own => "loadgen-node".to_owned(),
             Engine::Official(program) => format!("official ({})", program.join(" ")),
@@ -234,7 +234,7 @@ fn engine(name: Option<&str>, official: Option<Vec<String>>) -> Result<Engine> {
         ("loadgen-node", None) => Ok(Engine::Own),
         ("loadgen-node", Some(_)) => bail!("official = ... is for engine = \"official\""),
         ("official", None) => Ok(Engine::Official(vec!["lon-official".to_owned()])),
-        ("official", Some(words)) if !words.is_empty() => Ok(Engine::Official(words)),
+        ("official", Some(command)) if !command.is_empty() => Ok(Engine::Official(command)),
         ("official", Some(_)) => bail!("official = []: write the program, for example [\"lon-official\"]"),
         (other, _) => bail!("engine = \"{other}\": write loadgen-node or official"),
     }
@@ -310,10 +310,10 @@ mod tests {
 
     #[test]
     fn a_file_becomes_a_submission() {
-        let found = with("Acme", "Acme").unwrap();
-        assert_eq!(found.flags, ["--connections=2", "--insecure", "--sut=10.0.0.2:8000"]);
-        assert_eq!(found.runs.as_path(), Path::new("runs"));
-        let [entry] = &found.entries[..] else { panic!() };
+        let submission = with("Acme", "Acme").unwrap();
+        assert_eq!(submission.flags, ["--connections=2", "--insecure", "--sut=10.0.0.2:8000"]);
+        assert_eq!(submission.runs.as_path(), Path::new("runs"));
+        let [entry] = &submission.entries[..] else { panic!() };
         assert_eq!((entry.folder.as_str(), &*entry.tests), ("resnet50", &[AuditTest::Test01, AuditTest::Test04][..]));
         let confs: Vec<&str> = entry.scenarios.iter().map(|(_, text)| text.lines().last().unwrap()).collect();
         assert_eq!(confs, ["resnet50.Offline.target_qps = 1000.5", "resnet50.Server.target_qps = 800"]);
@@ -327,30 +327,33 @@ mod tests {
     fn results_follow_from_runs_in_the_edge_suite() {
         let edge = "[system-description]\nsystem_type = \"edge\"\n[texts]";
         let table = "settings.SingleStream = {}\ninferred.MultiStream = \"SingleStream\"\n[benchmark.model]";
-        let made = |round: &str, edge: &str, table: &str| {
+        let submission_of = |round: &str, edge: &str, table: &str| {
             let text = whole().replace("\"network\"", round).replace("[texts]", edge);
             let text = text.replace("settings.Offline = { target_qps = 1000.5 }", "");
             checked(&text.replace("[benchmark.model]", table))
         };
-        let found = made("\"open\"", edge, table).unwrap();
-        let names = found.entries[0].inferred.iter().map(|(to, from)| (to.name(), from.name()));
+        let submission = submission_of("\"open\"", edge, table).unwrap();
+        let names = submission.entries[0].inferred.iter().map(|(to, from)| (to.name(), from.name()));
         assert_eq!(names.collect::<Vec<_>>(), [("MultiStream", "SingleStream")]);
         let other = |to: &str| table.replace("MultiStream", to);
-        for (told, said) in [
-            (made("\"network\"", edge, table), "no edge suite"),
-            (made("\"open\"", "[texts]", table), "in the edge suite alone"),
-            (made("\"open\"", edge, &other("Server")), "what may follow is MultiStream from"),
-            (made("\"open\"", edge, &table.replace("settings.SingleStream = {}", "")), "no run of SingleStream"),
-            (made("\"open\"", edge, &format!("settings.MultiStream = {{}}\n{table}")), "a run of its own"),
+        for (outcome, part) in [
+            (submission_of("\"network\"", edge, table), "no edge suite"),
+            (submission_of("\"open\"", "[texts]", table), "in the edge suite alone"),
+            (submission_of("\"open\"", edge, &other("Server")), "what may follow is MultiStream from"),
+            (
+                submission_of("\"open\"", edge, &table.replace("settings.SingleStream = {}", "")),
+                "no run of SingleStream",
+            ),
+            (submission_of("\"open\"", edge, &format!("settings.MultiStream = {{}}\n{table}")), "a run of its own"),
         ] {
-            let told = told.unwrap_err();
-            assert!(told.contains(said), "{told}");
+            let error = outcome.unwrap_err();
+            assert!(error.contains(part), "{error}");
         }
     }
 
     #[test]
     fn what_cannot_be_submitted_is_named() {
-        for (old, new, said) in [
+        for (old, new, part) in [
             ("\"network\"", "\"closed\"", "write network or open"),
             ("\"v5.0\"", "\"v4.1\"", "v4.1"),
             ("\"Acme\"", "\"Acme Inc\"", "no blanks"),
@@ -373,8 +376,8 @@ mod tests {
             ("[run]", "official = [\"lon-official\"]\n[run]", "is for engine"),
             ("[texts]", "[system-description]\ncoolin = \"air\"\n[texts]", "coolin"),
         ] {
-            let told = with(old, new).unwrap_err();
-            assert!(told.contains(said), "{old} > {new}: {told}");
+            let error = with(old, new).unwrap_err();
+            assert!(error.contains(part), "{old} > {new}: {error}");
         }
     }
 
@@ -383,11 +386,11 @@ mod tests {
     fn all_faults_are_named_together() {
         let text = whole().replace("\"Acme\"", "\"Acme Inc\"").replace("insecure", "mode");
         let text = text.replace("resnet50", "digits").replace("settings.Server", "settings.Sever");
-        let told = checked(&text.replace("\"no\"", "\"\"")).unwrap_err();
-        let lines: Vec<&str> = told.lines().collect();
+        let error = checked(&text.replace("\"no\"", "\"\"")).unwrap_err();
+        let lines: Vec<&str> = error.lines().collect();
         let places = ["has 5 faults", ":2, submitter", ":8, run.mode", ":14, benchmark.name", ":16, ", ":20, "];
-        assert_eq!(lines.len(), places.len(), "{told}");
-        assert!(lines.iter().zip(places).all(|(line, place)| line.contains(place)), "{told}");
+        assert_eq!(lines.len(), places.len(), "{error}");
+        assert!(lines.iter().zip(places).all(|(line, place)| line.contains(place)), "{error}");
         let open = whole().replace("round = ", "# FILL IN: the round.\nround = \"\"\n# ").replace("\"two\"", "\"\"");
         assert!(checked(&open).unwrap_err().ends_with("FILL IN s.toml:5, round: the round."), "{open}");
         let both = whole().replace("\"network\"", "\"closed\"").replace("\"v5.0\"", "\"v4.1\"");
@@ -398,11 +401,11 @@ mod tests {
     fn placeholders_are_refused_with_their_lines() {
         let text = whole().replace("\"Acme\"", "\"ORGANISATION\"").replace("\"two\"", "\"SYSTEM\"");
         let text = text.replace("a.onnx", "WEIGHTS");
-        let told = checked(&text).unwrap().refuse_placeholders().unwrap_err().to_string();
+        let error = checked(&text).unwrap().refuse_placeholders().unwrap_err().to_string();
         let places =
             ["s.toml:2, submitter: \"ORGANISATION\"", "s.toml:5, system: \"SYSTEM\"", "s.toml:21, benchmark.model"];
-        assert_eq!(told.lines().count(), 1 + places.len(), "{told}");
-        assert!(places.iter().all(|place| told.contains(place)) && told.contains("write the name"), "{told}");
+        assert_eq!(error.lines().count(), 1 + places.len(), "{error}");
+        assert!(places.iter().all(|place| error.contains(place)) && error.contains("write the name"), "{error}");
         // A rehearsal has no need of the facts that the judges of a round read.
         let rehearsal = checked(&text.replacen("[run]", "rehearsal = \"10s\"\n[run]", 1)).unwrap();
         assert_eq!(rehearsal.refuse_placeholders().unwrap_err().to_string().lines().count(), 3);
@@ -411,9 +414,9 @@ mod tests {
 
     #[test]
     fn scenarios_of_the_round_are_asked_for() {
-        let told = with("settings.Offline = { target_qps = 1000.5 }", "").unwrap().wrong_scenarios();
+        let faults = with("settings.Offline = { target_qps = 1000.5 }", "").unwrap().wrong_scenarios();
         assert_eq!(
-            told,
+            faults,
             ["s.toml:16, benchmark.settings: resnet50 lacks scenario Offline, which a submission must have"]
         );
         assert!(checked(whole()).unwrap().wrong_scenarios().is_empty());
@@ -427,11 +430,11 @@ mod tests {
             let text = whole().replace("v5.0", "v6.1").replace("resnet50", "gpt-oss-120b");
             checked(&text.replace("[benchmark.model]", &format!("{more}\n[benchmark.model]")))
         };
-        let found = llm("run-for.TEST07 = { dataset = \"/gpqa\" }\nscorer = \"score.sh\"").unwrap();
-        let commands: Vec<String> = found.steps().iter().map(|step| step.command(true).join(" ")).collect();
+        let submission = llm("run-for.TEST07 = { dataset = \"/gpqa\" }\nscorer = \"score.sh\"").unwrap();
+        let commands: Vec<String> = submission.steps().iter().map(|step| step.command(true).join(" ")).collect();
         assert_eq!(commands.iter().filter(|command| command.contains("--dataset=/data")).count(), 6, "{commands:?}");
         assert_eq!(commands.iter().filter(|command| command.contains("--dataset=/gpqa")).count(), 2, "{commands:?}");
-        let judged = found.steps().iter().find_map(|step| step.audit_command()).unwrap().join(" ");
+        let judged = submission.steps().iter().find_map(|step| step.audit_command()).unwrap().join(" ");
         assert!(judged.contains("TEST07") && judged.contains("--benchmark=gpt-oss-120b --scorer=score.sh"), "{judged}");
         assert!(llm("").unwrap_err().contains("scorer = "));
         assert!(llm("run-for.TEST01 = {}\nscorer = \"a\"").unwrap_err().contains("kind of run"));
@@ -451,8 +454,8 @@ mod tests {
             ("engine = \"official\"\nofficial = [\"no/lon-official\"]", "s.toml:7, official: no/lon-official: "),
             ("engine = \"official\"\nofficial = [\"lon-official-is-not-here\"]", "s.toml:7, official: "),
         ] {
-            let told = missing(lines).unwrap();
-            assert!(told.starts_with(place) && told.contains("is not there"), "{told}");
+            let message = missing(lines).unwrap();
+            assert!(message.starts_with(place) && message.contains("is not there"), "{message}");
         }
     }
 }

@@ -64,20 +64,20 @@ impl Entry {
         let round = rules.round.name;
         let number = number.to_string();
         let at = |keys: &[&str]| places.at(&[&["benchmark", &number], keys].concat());
-        let found = official(&table.name, round).and_then(|official| {
+        let facts = official(&table.name, round).and_then(|official| {
             let tests = match division {
                 SubmissionDivision::Network => compliance(official, round)?,
                 SubmissionDivision::Open => Vec::new(),
             };
             Ok((official, Benchmark::find(official.benchmark())?, tests))
         });
-        let found = faults.keep(found.with_context(|| at(&["name"])));
+        let facts = faults.keep(facts.with_context(|| at(&["name"])));
         faults.unless(!table.settings.is_empty(), || {
             let place = at(&["settings"]);
             format!("{place}: no scenario: write settings.Server = {{ target_qps = 100 }}, for example")
         });
         // The settings are looked at under any name.
-        let model = found.as_ref().map_or("", |(_, benchmark, _)| benchmark.name);
+        let model = facts.as_ref().map_or("", |(_, benchmark, _)| benchmark.name);
         let mut scenarios = Vec::new();
         for (name, settings) in &table.settings {
             let scenario = faults.keep(scenario(name).with_context(|| at(&["settings", name])));
@@ -93,7 +93,7 @@ impl Entry {
         }
         let flags_of = faults.keep(flags(&table.run, |key| at(&["run", key])));
         // The name says which tests there are.
-        let (official, benchmark, tests) = found?;
+        let (official, benchmark, tests) = facts?;
         // The checker takes both names of this one, and submissions have this.
         let folder = if official.checker == "resnet" { "resnet50" } else { &official.checker }.to_owned();
         let kinds: Vec<Kind> =
@@ -104,8 +104,8 @@ impl Entry {
             let kind = faults.keep(named("kind of run", name, &names).with_context(|| at(&["run-for", name])));
             let mut merged = table.run.clone();
             merged.extend(own.clone());
-            let words = faults.keep(flags(&merged, |key| at(&["run-for", name, key])));
-            flags_for.extend(kind.map(|kind| kinds[kind]).zip(words));
+            let own_flags = faults.keep(flags(&merged, |key| at(&["run-for", name, key])));
+            flags_for.extend(kind.map(|kind| kinds[kind]).zip(own_flags));
         }
         let needs_scorer = tests.contains(&AuditTest::Test07);
         faults.unless(!needs_scorer || table.scorer.is_some(), || {
@@ -206,8 +206,8 @@ fn official(name: &str, round: &str) -> Result<&'static Official> {
 /// The compliance tests, all of which can be judged here.
 fn compliance(official: &Official, round: &str) -> Result<Vec<AuditTest>> {
     let test = |name: &str| {
-        let told = "the round asks for this compliance test, and it cannot be run from here yet";
-        name.parse().map_err(|_| anyhow!("{name}: {told}"))
+        let message = "the round asks for this compliance test, and it cannot be run from here yet";
+        name.parse().map_err(|_| anyhow!("{name}: {message}"))
     };
     official.compliance_tests(round).into_iter().map(test).collect()
 }
@@ -229,8 +229,8 @@ fn user_conf(
         };
         Ok(format!("{model}.{scenario}.{key} = {value}\n"))
     };
-    let kept = settings.iter().filter(|(key, _)| rehearsal.is_none() || *key != DURATION);
-    let mut lines: Vec<String> = kept.map(line).collect::<Result<_>>()?;
+    let entries = settings.iter().filter(|(key, _)| rehearsal.is_none() || *key != DURATION);
+    let mut lines: Vec<String> = entries.map(line).collect::<Result<_>>()?;
     if let Some(length) = rehearsal {
         lines.push(format!("# A rehearsal.\n{model}.{scenario}.{DURATION} = {}\n", length.as_millis()));
     }

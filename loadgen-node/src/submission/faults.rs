@@ -31,10 +31,10 @@ impl Faults {
             ([fault], []) => bail!("{fault}"),
             (faults, open) => {
                 let named = if faults.len() == 1 { "1 fault".to_owned() } else { format!("{} faults", faults.len()) };
-                let left = if open.is_empty() { "" } else { ", and lines to fill in" };
+                let suffix = if open.is_empty() { "" } else { ", and lines to fill in" };
                 let open = open.iter().map(|line| format!("FILL IN {line}"));
                 let lines: Vec<String> = faults.iter().cloned().chain(open).collect();
-                bail!("{} has {named}{left}:\n{}", file.display(), lines.join("\n"))
+                bail!("{} has {named}{suffix}:\n{}", file.display(), lines.join("\n"))
             }
         }
     }

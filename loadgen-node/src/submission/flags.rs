@@ -26,13 +26,13 @@ const OURS: [&str; 14] = [
 ];
 
 /// Flags as they are typed: `--sut=a:1`. `at`: the place of a key.
-pub(super) fn flags(given: &BTreeMap<String, Value>, at: impl Fn(&str) -> String) -> Result<Vec<String>> {
-    let mut words = Vec::new();
-    for (key, value) in given {
+pub(super) fn flags(table: &BTreeMap<String, Value>, at: impl Fn(&str) -> String) -> Result<Vec<String>> {
+    let mut arguments = Vec::new();
+    for (key, value) in table {
         ensure!(!OURS.contains(&key.as_str()), "{}: '{key}' is set by `submission run` itself", at(key));
-        words.extend(flags::words(key, value).with_context(|| at(key))?);
+        arguments.extend(flags::arguments(key, value).with_context(|| at(key))?);
     }
-    Ok(words)
+    Ok(arguments)
 }
 
 /// A flag that every run gets from here and that the environment gives, too: it would change every run.

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     fn scenario(name: &str) -> Scenario {
-        Scenario::ALL.into_iter().find(|known| known.name() == name).unwrap()
+        Scenario::ALL.into_iter().find(|scenario| scenario.name() == name).unwrap()
     }
 
     #[test]
@@ -105,12 +105,12 @@ mod tests {
             + &line("effective_samples_per_query", "8")
             + &line("result_mean_query_latency_ns", "4000000");
         let detail = Detail::read(&text).unwrap();
-        let told = |to, from| result(scenario(to), scenario(from), &detail).map(|found| found.to_string());
-        let text = |found: &str| Some(found.to_owned());
-        assert_eq!(told(MULTI, SINGLE), text("8 times the 99th percentile of early stopping, 16.000000 ms"));
-        assert_eq!(told(OFFLINE, SINGLE), text("1 divided by the mean latency, 812.50 samples/s"));
-        assert_eq!(told(OFFLINE, MULTI), text("8 samples through the mean latency of a query, 2000.00 samples/s"));
-        assert_eq!(told("Server", OFFLINE), None);
+        let result_of = |to, from| result(scenario(to), scenario(from), &detail).map(|value| value.to_string());
+        let text = |content: &str| Some(content.to_owned());
+        assert_eq!(result_of(MULTI, SINGLE), text("8 times the 99th percentile of early stopping, 16.000000 ms"));
+        assert_eq!(result_of(OFFLINE, SINGLE), text("1 divided by the mean latency, 812.50 samples/s"));
+        assert_eq!(result_of(OFFLINE, MULTI), text("8 samples through the mean latency of a query, 2000.00 samples/s"));
+        assert_eq!(result_of("Server", OFFLINE), None);
         assert!(is_allowed(scenario(OFFLINE), scenario(MULTI)) && !is_allowed(scenario(MULTI), scenario(OFFLINE)));
         let from = |name: &str| from_run_of(scenario(name)).map(Scenario::name).collect::<Vec<_>>();
         assert_eq!((from(SINGLE), from(MULTI), from("Server")), (vec![MULTI, OFFLINE], vec![OFFLINE], Vec::new()));

@@ -13,7 +13,7 @@
 //! | `division` | the division that a submission is for |
 //! | `entry`, `flags` | a benchmark of the file; flags of its runs |
 //! | `step` | a run that the submission needs: its folder and its command |
-//! | `made` | what finished runs say of themselves, whichever engine led them |
+//! | `run_result` | what finished runs say of themselves, whichever engine led them |
 //! | `record` | what a finished run was made of; whether it still counts |
 //! | `score` | `accuracy.txt`, as the official scripts print it |
 //! | `system` | the description of the system, with the official keys |
@@ -37,9 +37,9 @@ mod flags;
 pub(crate) mod inferred;
 pub(crate) mod kind;
 mod layout;
-pub(crate) mod made;
 mod places;
 pub(crate) mod record;
+pub(crate) mod run_result;
 pub(crate) mod score;
 pub(crate) mod step;
 mod suites;

@@ -26,9 +26,11 @@ impl Places {
     /// A key by its file, line and name: `submission.toml:41, benchmark.run.dataset`. A key that the file does not have
     /// is at the table that would have it.
     pub(crate) fn at(&self, keys: &[&str]) -> String {
-        let is_start =
-            |known: &[String]| known.len() <= keys.len() && known.iter().zip(keys).all(|(own, key)| own == key);
-        let nearest = self.lines.iter().filter(|(known, _)| is_start(known)).max_by_key(|(known, _)| known.len());
+        let is_start = |own_keys: &[String]| {
+            own_keys.len() <= keys.len() && own_keys.iter().zip(keys).all(|(own, key)| own == key)
+        };
+        let nearest =
+            self.lines.iter().filter(|(own_keys, _)| is_start(own_keys)).max_by_key(|(own_keys, _)| own_keys.len());
         let line = nearest.map(|(_, line)| format!(":{line}")).unwrap_or_default();
         let is_number = |key: &&str| key.bytes().all(|byte| byte.is_ascii_digit());
         let names: Vec<&str> = keys.iter().copied().filter(|key| !is_number(key)).collect();
@@ -37,7 +39,7 @@ impl Places {
 
     /// Returns true when the file has the key.
     pub(super) fn has(&self, keys: &[&str]) -> bool {
-        self.lines.iter().any(|(known, _)| known == keys)
+        self.lines.iter().any(|(own_keys, _)| own_keys == keys)
     }
 
     fn add_table(&mut self, text: &str, above: &[String], table: &DeTable<'_>) {

@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::checked::Engine;
 use super::kind::Kind;
-use super::made::SCORE_FILE;
+use super::run_result::SCORE_FILE;
 use super::score;
 use super::step::Step;
 use crate::outputs::audit_folder::sum_of;
@@ -54,14 +54,14 @@ pub(crate) fn state(step: &Step<'_>) -> State {
 /// Checks that a run in its folder counts. A score that is not there yet does not matter.
 fn counts(step: &Step<'_>, folder: &Path) -> Result<()> {
     let text = files::text(&folder.join(FILE), Limit::DOCUMENT).context(FILE)?;
-    let kept: StepRecord = serde_json::from_str(&text).context(FILE)?;
+    let record: StepRecord = serde_json::from_str(&text).context(FILE)?;
     let now = made_of(step)?;
-    ensure!(kept.command == now.command, "its command was another one");
-    ensure!(kept.inputs == now.inputs, "its settings were other ones");
-    ensure!(kept.parents == now.parents, "a run that it builds on was made again");
-    ensure!(kept.result == now.result, "{} was changed after the run", step.result_file());
-    let mut names = kept.logs.keys().chain(now.logs.keys());
-    let changed = names.find(|name| kept.logs.get(*name) != now.logs.get(*name));
+    ensure!(record.command == now.command, "its command was another one");
+    ensure!(record.inputs == now.inputs, "its settings were other ones");
+    ensure!(record.parents == now.parents, "a run that it builds on was made again");
+    ensure!(record.result == now.result, "{} was changed after the run", step.result_file());
+    let mut names = record.logs.keys().chain(now.logs.keys());
+    let changed = names.find(|name| record.logs.get(*name) != now.logs.get(*name));
     ensure!(changed.is_none(), "{} was changed after the run", changed.map_or("a log", String::as_str));
     judge(step)
 }
@@ -78,7 +78,7 @@ fn made_of(step: &Step<'_>) -> Result<StepRecord> {
     Ok(StepRecord {
         schema: SCHEMA,
         kind: step.kind.name().to_owned(),
-        command: step.words(),
+        command: step.command_line(),
         inputs: inputs.collect(),
         parents: parents.collect::<Result<_>>()?,
         result: sum(step)?,

@@ -11,7 +11,7 @@ use lon_shell::documents::of_text;
 use super::division::SubmissionDivision;
 use super::entry::Entry;
 use super::kind::Kind;
-use super::made::Scored;
+use super::run_result::Scored;
 use super::step::Step;
 use crate::audit::AuditTest;
 use crate::outputs::documents::accuracy_subset::AccuracySubset;
@@ -30,15 +30,15 @@ pub(super) fn of_accuracy(step: &Step<'_>) -> Result<String> {
     if let Some(text) = scored_officially(step)? {
         return Ok(text);
     }
-    let Some(score) = step.made()?.score else { return Err(no_score(step)) };
+    let Some(score) = step.run_result()?.score else { return Err(no_score(step)) };
     in_form(step, &score)
 }
 
 /// Scores in the form of the official script, where all are there that the checker looks for.
 fn in_form(step: &Step<'_>, score: &Scored) -> Result<String> {
     let Some(text) = line(step.entry, score) else { return Err(no_score(step)) };
-    let found = official_scores(&text);
-    match step.entry.official.bounds.iter().find(|bound| found.of(&bound.metric).is_none()) {
+    let scores = official_scores(&text);
+    match step.entry.official.bounds.iter().find(|bound| scores.of(&bound.metric).is_none()) {
         None => Ok(text),
         Some(Bound { metric, .. }) => {
             let whys: Vec<&str> = score.others.iter().filter_map(|other| other.why.as_deref()).collect();
@@ -61,12 +61,12 @@ pub(super) fn reaches_target(step: &Step<'_>) -> Result<()> {
 
 /// Returns the action that gives the score that the run lacks. `None` when it lacks none.
 pub(super) fn missing(step: &Step<'_>) -> Option<String> {
-    let found = match step.kind {
+    let outcome = match step.kind {
         kind if !is_needed(kind) => return None,
         Kind::Accuracy => of_accuracy(step),
         _ => of_subset(step),
     };
-    found.err().map(|why| format!("{why:#}"))
+    outcome.err().map(|why| format!("{why:#}"))
 }
 
 /// Returns true for a run whose answers are scored.
@@ -84,8 +84,8 @@ pub(super) fn of_subset(step: &Step<'_>) -> Result<String> {
     }
     let path = step.folder().join(SUBSET_FILE);
     let Ok(text) = files::text(&path, Limit::DOCUMENT) else { return Err(no_score(step)) };
-    let found: AccuracySubset = of_text(&text).with_context(|| path.display().to_string())?;
-    in_form(step, &Scored { value: found.value, samples: found.samples, others: found.others })
+    let subset: AccuracySubset = of_text(&text).with_context(|| path.display().to_string())?;
+    in_form(step, &Scored { value: subset.value, samples: subset.samples, others: subset.others })
 }
 
 /// Returns true when a score of this benchmark can be printed as its official script prints it.
@@ -191,8 +191,8 @@ mod tests {
         let bound = |at_least, at_most| [Bound { metric: "acc".to_owned(), at_least, at_most }];
         let scores = official_scores("accuracy=75.696%, good=1, total=2\n");
         assert!(reached(&bound(Some(75.6954), None), &scores).is_ok());
-        for (bounds, said) in [(bound(Some(75.7), None), "75.7 at least"), (bound(None, Some(75.0)), "75 at most")] {
-            assert!(reached(&bounds, &scores).unwrap_err().to_string().contains(said));
+        for (bounds, part) in [(bound(Some(75.7), None), "75.7 at least"), (bound(None, Some(75.0)), "75 at most")] {
+            assert!(reached(&bounds, &scores).unwrap_err().to_string().contains(part));
         }
         let none = official_scores("");
         assert!(reached(&bound(Some(1.0), None), &none).unwrap_err().to_string().contains("no score in acc"));

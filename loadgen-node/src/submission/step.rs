@@ -118,7 +118,7 @@ impl<'a> Step<'a> {
     }
 
     /// The words that make the run, that of the program left out where it is this one.
-    pub(crate) fn words(&self) -> Vec<String> {
+    pub(crate) fn command_line(&self) -> Vec<String> {
         match &self.submission.engine {
             Engine::Own => self.command(true),
             Engine::Official(program) => {
@@ -132,8 +132,8 @@ impl<'a> Step<'a> {
     /// first, for a look beforehand.
     pub(crate) fn command(&self, with_parents: bool) -> Vec<String> {
         let Submission { rules, division, rehearsal, .. } = self.submission;
-        let mut words: Vec<String> = vec!["run".to_owned()];
-        let mut flag = |name: &str, value: String| words.push(format!("--{name}={value}"));
+        let mut arguments: Vec<String> = vec!["run".to_owned()];
+        let mut flag = |name: &str, value: String| arguments.push(format!("--{name}={value}"));
         flag("benchmark", self.entry.benchmark.name.to_owned());
         flag("scenario", self.scenario.name().to_owned());
         flag("mode", if self.kind == Kind::Accuracy { "AccuracyOnly" } else { "PerformanceOnly" }.to_owned());
@@ -149,8 +149,8 @@ impl<'a> Step<'a> {
             flag("accuracy-run", self.sibling(Kind::Accuracy).folder().display().to_string());
         }
         flag("out", self.folder().display().to_string());
-        words.extend(self.submission.flags.iter().chain(self.entry.flags(self.kind)).cloned());
-        words
+        arguments.extend(self.submission.flags.iter().chain(self.entry.flags(self.kind)).cloned());
+        arguments
     }
 
     /// A message of this run with places of the submission's file: lines of the `user.conf` that is made of it become
@@ -171,7 +171,7 @@ impl<'a> Step<'a> {
             return message.to_owned();
         };
         let prefix = format!("{}.{}.", entry.benchmark.name, scenario.name());
-        let mut told = message.to_owned();
+        let mut replacement = message.to_owned();
         // From the end, since line 1 is the beginning of line 10.
         for (number, line) in (1..).zip(text.lines()).collect::<Vec<_>>().into_iter().rev() {
             let Some((key, _)) = line.strip_prefix(&prefix).and_then(|line| line.split_once(" = ")) else { continue };
@@ -179,9 +179,9 @@ impl<'a> Step<'a> {
                 Some(_) if key == DURATION => vec!["rehearsal"],
                 _ => entry.keys(&["settings", scenario.name(), key]),
             };
-            told = told.replace(&format!("{}:{number}", path.display()), &submission.places.at(&keys));
+            replacement = replacement.replace(&format!("{}:{number}", path.display()), &submission.places.at(&keys));
         }
-        told
+        replacement
     }
 
     /// Where the submission's file has what an error of this run is about: the key whose flag or value the error names,
@@ -209,32 +209,34 @@ impl<'a> Step<'a> {
     /// The words that judge a compliance test; none for other runs.
     pub(crate) fn audit_command(&self) -> Option<Vec<String>> {
         let Kind::Compliance(test) = self.kind else { return None };
-        let mut words = vec!["audit".to_owned(), test.name().to_owned()];
+        let mut arguments = vec!["audit".to_owned(), test.name().to_owned()];
         let folder = |kind: Kind| self.sibling(kind).folder().display().to_string();
-        words.push(format!("--test={}", self.folder().display()));
+        arguments.push(format!("--test={}", self.folder().display()));
         if test.has_reference() {
-            words.push(format!("--reference={}", folder(Kind::Performance)));
+            arguments.push(format!("--reference={}", folder(Kind::Performance)));
         }
         if matches!(test, AuditTest::Test01 | AuditTest::Test08) {
-            words.push(format!("--accuracy-run={}", folder(Kind::Accuracy)));
+            arguments.push(format!("--accuracy-run={}", folder(Kind::Accuracy)));
         }
         if let (AuditTest::Test01 | AuditTest::Test06 | AuditTest::Test09, Some(label)) = (test, self.answers()) {
-            words.push(format!("--dtype={}", label.name()));
+            arguments.push(format!("--dtype={}", label.name()));
         }
         match test {
-            AuditTest::Test07 | AuditTest::Test09 => words.push(format!("--benchmark={}", self.entry.benchmark.name)),
+            AuditTest::Test07 | AuditTest::Test09 => {
+                arguments.push(format!("--benchmark={}", self.entry.benchmark.name))
+            }
             // A high target asks for closer scores, and is in this name alone.
             AuditTest::Test01 => {
-                words.push(format!("--benchmark={}", self.entry.official.checker));
-                words.extend(self.entry.nondeterministic.then(|| "--nondeterministic".to_owned()));
+                arguments.push(format!("--benchmark={}", self.entry.official.checker));
+                arguments.extend(self.entry.nondeterministic.then(|| "--nondeterministic".to_owned()));
             }
             _ => {}
         }
         if let (AuditTest::Test01 | AuditTest::Test07, Some(command)) = (test, &self.entry.scorer) {
-            words.push(format!("--scorer={command}"));
+            arguments.push(format!("--scorer={command}"));
         }
-        words.push(format!("--out={}", self.audits().display()));
-        Some(words)
+        arguments.push(format!("--out={}", self.audits().display()));
+        Some(arguments)
     }
 }
 

@@ -30,20 +30,25 @@ impl Subject {
             let has_it = scenarios.has(scenario.name());
             return has_it.then_some(Subject { name: INTERACTIVE, scenario, benchmark, official });
         }
-        let scenario = Scenario::OFFICIAL.into_iter().find(|known| known.name().eq_ignore_ascii_case(word))?;
+        let scenario = Scenario::OFFICIAL.into_iter().find(|own| own.name().eq_ignore_ascii_case(word))?;
         Some(Subject { name: scenario.name(), scenario, benchmark, official: checker })
     }
 }
 
 /// The scenarios that the suites of a system ask for and nobody has made, and those that no suite has.
-pub(super) fn unlike_suites(suites: &[Suite], official: &'static Official, round: &str, made: &[&str]) -> Vec<String> {
+pub(super) fn unlike_suites(
+    suites: &[Suite],
+    official: &'static Official,
+    round: &str,
+    run_scenarios: &[&str],
+) -> Vec<String> {
     let Ok(benchmark) = Benchmark::find(official.benchmark()) else { return Vec::new() };
     let of_suite = |suite: &Suite| match benchmark.membership(*suite, round) {
         Membership::Scenarios(scenarios) => Some(scenarios),
         Membership::Absent | Membership::Unknown => None,
     };
     let all: Vec<_> = suites.iter().filter_map(of_suite).collect();
-    let names = suites.iter().copied().map(said).collect::<Vec<_>>().join(" or the ");
+    let names = suites.iter().copied().map(suite_name).collect::<Vec<_>>().join(" or the ");
     if all.is_empty() {
         let absent = (!suites.is_empty()).then(|| format!("is not in the {names} suite of round {round}"));
         return absent.into_iter().collect();
@@ -56,18 +61,18 @@ pub(super) fn unlike_suites(suites: &[Suite], official: &'static Official, round
     }
     let has_interactive = suites.contains(&Suite::Datacenter) && Subject::of(INTERACTIVE, official, round).is_some();
     allowed.extend(has_interactive.then_some(INTERACTIVE));
-    let open = required.iter().filter(|name| !made.contains(name));
+    let open = required.iter().filter(|name| !run_scenarios.contains(name));
     let mut faults: Vec<String> =
         open.map(|name| format!("lacks scenario {name}, which a submission must have")).collect();
-    if has_interactive && ![INTERACTIVE, SERVER].iter().any(|name| made.contains(name)) {
+    if has_interactive && ![INTERACTIVE, SERVER].iter().any(|name| run_scenarios.contains(name)) {
         faults.push(format!("lacks scenarios {SERVER} and {INTERACTIVE}, of which a submission must have one"));
     }
-    let odd = made.iter().filter(|name| !allowed.contains(name));
+    let odd = run_scenarios.iter().filter(|name| !allowed.contains(name));
     faults.extend(odd.map(|name| format!("has scenario {name}, which the {names} suite of round {round} does not")));
     faults
 }
 
-fn said(suite: Suite) -> &'static str {
+fn suite_name(suite: Suite) -> &'static str {
     match suite {
         Suite::Datacenter => "datacenter",
         Suite::Edge => "edge",
@@ -78,15 +83,15 @@ fn said(suite: Suite) -> &'static str {
 mod tests {
     use super::*;
 
-    fn told(suites: &[Suite], benchmark: &str, round: &str, made: &[&str]) -> Vec<String> {
-        unlike_suites(suites, Official::named(benchmark, round).unwrap(), round, made)
+    fn faults_of(suites: &[Suite], benchmark: &str, round: &str, run_scenarios: &[&str]) -> Vec<String> {
+        unlike_suites(suites, Official::named(benchmark, round).unwrap(), round, run_scenarios)
     }
 
     /// Source: the tables of required and optional scenarios in the official checker, mlcommons/inference b66003e1.
     #[test]
     fn suites_ask_for_scenarios_and_have_no_others() {
         let (datacenter, both) = ([Suite::Datacenter], [Suite::Datacenter, Suite::Edge]);
-        for (suites, benchmark, round, made, said) in [
+        for (suites, benchmark, round, run_scenarios, parts) in [
             (&datacenter[..], "resnet", "v5.0", &["Server", "Offline"][..], &[][..]),
             (&datacenter, "resnet", "v5.0", &["Offline"], &["lacks scenario Server"]),
             (&datacenter, "resnet", "v5.0", &["Offline", "Server", "MultiStream"], &["has scenario MultiStream"]),
@@ -99,9 +104,10 @@ mod tests {
             (&[Suite::Edge], "resnet", "v6.1", &["Offline", "SingleStream"], &["lacks scenario MultiStream"]),
             (&[], "resnet", "v6.1", &[], &[]),
         ] {
-            let found = told(suites, benchmark, round, made);
-            let is_said = found.len() == said.len() && found.iter().zip(said).all(|(one, part)| one.starts_with(part));
-            assert!(is_said, "{benchmark} {round} {made:?}: {found:?}");
+            let faults = faults_of(suites, benchmark, round, run_scenarios);
+            let is_match =
+                faults.len() == parts.len() && faults.iter().zip(parts).all(|(one, part)| one.starts_with(part));
+            assert!(is_match, "{benchmark} {round} {run_scenarios:?}: {faults:?}");
         }
     }
 }

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use super::checked::Submission;
 use super::division::SubmissionDivision;
-use crate::outputs::documents::system_desc::{SystemDesc, wanted};
-use crate::test_run::stated::{NETWORK_KEYS, SYSTEM_KEYS, is_official};
+use crate::outputs::documents::system_desc::{SystemDesc, key_help};
+use crate::test_run::system_facts::{NETWORK_KEYS, SYSTEM_KEYS, is_official};
 
 /// Returns true when the official checker asks for a text under a key of every system or of the network mode.
 pub(super) fn must_have_a_text(key: &str) -> bool {
@@ -31,18 +31,18 @@ const MAY_BE_EMPTY: [&str; 9] = [
 ///
 /// # Errors
 /// A key that must have a text has none; all of them are named, each with what belongs there.
-pub(super) fn official(submission: &Submission, found: &SystemDesc) -> Result<Map<String, Value>> {
-    let official = filled(submission, found);
+pub(super) fn official(submission: &Submission, desc: &SystemDesc) -> Result<Map<String, Value>> {
+    let official = filled(submission, desc);
     let missing = missing(submission, &official);
     if !missing.is_empty() {
-        let lines: Vec<String> = missing.iter().map(|key| format!("\n  {key} = \"\"   # {}", wanted(key))).collect();
+        let lines: Vec<String> = missing.iter().map(|key| format!("\n  {key} = \"\"   # {}", key_help(key))).collect();
         bail!("[system-description] lacks what no run can know; write into the file:{}", lines.concat());
     }
     Ok(official)
 }
 
-fn filled(submission: &Submission, found: &SystemDesc) -> Map<String, Value> {
-    let mut official = found.official.clone();
+fn filled(submission: &Submission, desc: &SystemDesc) -> Map<String, Value> {
+    let mut official = desc.official.clone();
     official.retain(|key, _| is_official(key));
     for (key, text) in &submission.description {
         official.insert(key.clone(), text.clone().into());

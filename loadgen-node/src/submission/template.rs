@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::blanks::{HEAD, OF_THE_RUN, Prefilled};
 use super::system::must_have_a_text;
 use crate::outputs::documents::result_summary::ResultSummary;
-use crate::outputs::documents::system_desc::{SystemDesc, wanted};
-use crate::test_run::stated::{NETWORK_KEYS, SYSTEM_KEYS};
+use crate::outputs::documents::system_desc::{SystemDesc, key_help};
+use crate::test_run::system_facts::{NETWORK_KEYS, SYSTEM_KEYS};
 
 /// The mark above the line of the SUT nodes in it.
 const NODES_MARK: &str = "# FILL IN: the SUT nodes.";
@@ -37,10 +37,10 @@ const OF_A_RUN: [&str; 4] = ["did not say", "told of", "was used", "was seen"];
 
 /// The text of the file; with a run, what was found of the nodes, and the flags with which they were reached, each with
 /// its value as TOML.
-pub(crate) fn text(run: Option<&ResultSummary>, found: Option<&SystemDesc>, flags: &[(&str, Value)]) -> String {
-    let nodes = found.map(|found| found.sut.iter().map(|node| node.address.as_str()).collect::<Vec<_>>().join(","));
+pub(crate) fn text(run: Option<&ResultSummary>, desc: Option<&SystemDesc>, flags: &[(&str, Value)]) -> String {
+    let nodes = desc.map(|desc| desc.sut.iter().map(|node| node.address.as_str()).collect::<Vec<_>>().join(","));
     let (mark, nodes) = match nodes.as_deref().map(quoted) {
-        Some(own) if found.is_some_and(is_this_machine) => {
+        Some(own) if desc.is_some_and(is_this_machine) => {
             let open =
                 "# FILL IN: the SUT nodes, and the way to them: a result needs other hosts than the LoadGen node";
             (format!("{open}{OF_THE_RUN}{own})"), format!("sut = {own}"))
@@ -55,26 +55,28 @@ pub(crate) fn text(run: Option<&ResultSummary>, found: Option<&SystemDesc>, flag
         text = text.replace(BENCHMARK, &benchmark(run));
     }
     for key in SYSTEM_KEYS.into_iter().chain(NETWORK_KEYS).filter(|key| !ELSEWHERE.contains(key)) {
-        let known = found.and_then(|found| found.official.get(key)?.as_str()).filter(|known| !known.is_empty());
-        let is_open = TO_STATE.contains(&key) || found.is_some_and(|found| is_missing(found, key));
+        let answer = desc.and_then(|desc| desc.official.get(key)?.as_str()).filter(|answer| !answer.is_empty());
+        let is_open = TO_STATE.contains(&key) || desc.is_some_and(|desc| is_missing(desc, key));
         // Writing to a String cannot fail.
-        let _ = match (known, Prefilled::of(key)) {
-            (Some(known), _) => writeln!(text, "# {}\n# {key} = {}", said(key, "Found:"), quoted(known)),
+        let _ = match (answer, Prefilled::of(key)) {
+            (Some(answer), _) => writeln!(text, "# {}\n# {key} = {}", explanation(key, "Found:"), quoted(answer)),
             (None, Some(Prefilled::Guess(guess))) => {
-                writeln!(text, "# FILL IN: {}\n{key} = {}", said(key, ""), quoted(guess))
+                writeln!(text, "# FILL IN: {}\n{key} = {}", explanation(key, ""), quoted(guess))
             }
-            (None, Some(Prefilled::Usual(usual))) => writeln!(text, "# {}\n{key} = {}", said(key, ""), quoted(usual)),
-            (None, None) if is_open => writeln!(text, "# FILL IN: {}\n{key} = \"\"", said(key, "")),
-            (None, None) if !must_have_a_text(key) => writeln!(text, "# {}\n# {key} = \"\"", said(key, "")),
-            (None, None) => writeln!(text, "# {}\n# {key} = \"\"", said(key, "Runs find it.")),
+            (None, Some(Prefilled::Usual(usual))) => {
+                writeln!(text, "# {}\n{key} = {}", explanation(key, ""), quoted(usual))
+            }
+            (None, None) if is_open => writeln!(text, "# FILL IN: {}\n{key} = \"\"", explanation(key, "")),
+            (None, None) if !must_have_a_text(key) => writeln!(text, "# {}\n# {key} = \"\"", explanation(key, "")),
+            (None, None) => writeln!(text, "# {}\n# {key} = \"\"", explanation(key, "Runs find it.")),
         };
     }
     text
 }
 
 /// Returns true when all nodes are on the machine of the LoadGen node.
-fn is_this_machine(found: &SystemDesc) -> bool {
-    !found.sut.is_empty() && found.sut.iter().all(|node| is_local(&node.address))
+fn is_this_machine(desc: &SystemDesc) -> bool {
+    !desc.sut.is_empty() && desc.sut.iter().all(|node| is_local(&node.address))
 }
 
 /// Returns true when an address, `host:port`, stays on this machine.
@@ -95,8 +97,8 @@ fn line(flag: &str, value: &Value) -> String {
 
 /// The first lines of the benchmark of a run. Its dataset may be one that a person has to give.
 fn benchmark(run: &ResultSummary) -> String {
-    let given = Path::new(&run.dataset);
-    let dataset = match (given.exists(), std::path::absolute(given)) {
+    let place = Path::new(&run.dataset);
+    let dataset = match (place.exists(), std::path::absolute(place)) {
         (true, Ok(path)) => path.display().to_string(),
         _ => run.dataset.clone(),
     };
@@ -135,7 +137,7 @@ fn benchmark(run: &ResultSummary) -> String {
 }
 
 /// The flags with which a run reached its nodes, each with its value as TOML.
-pub(crate) fn way(run: &ResultSummary) -> Vec<(&'static str, Value)> {
+pub(crate) fn node_flags(run: &ResultSummary) -> Vec<(&'static str, Value)> {
     let network = &run.network;
     let texts = [
         ("transport", network.transport.as_str(), "grpc"),
@@ -152,14 +154,14 @@ pub(crate) fn way(run: &ResultSummary) -> Vec<(&'static str, Value)> {
 }
 
 /// Returns true when a run has not found the text that belongs under the key, and a person has to write it.
-fn is_missing(found: &SystemDesc, key: &str) -> bool {
-    must_have_a_text(key) && found.to_be_stated.iter().any(|(missing, _)| missing == key)
+fn is_missing(desc: &SystemDesc, key: &str) -> bool {
+    must_have_a_text(key) && desc.to_be_stated.iter().any(|(missing, _)| missing == key)
 }
 
 /// Returns the explanation of a key as a sentence, and a word behind it.
-fn said(key: &str, word: &str) -> String {
+fn explanation(key: &str, word: &str) -> String {
     let of_run = |part: &&str| !OF_A_RUN.iter().any(|end| part.contains(end));
-    let parts: Vec<&str> = wanted(key).split("; ").filter(of_run).collect();
+    let parts: Vec<&str> = key_help(key).split("; ").filter(of_run).collect();
     let text = parts.join("; ");
     let mut letters = text.chars();
     match letters.next() {
@@ -213,15 +215,15 @@ mod tests {
             dataset: "digits".to_owned(),
             ..ResultSummary::default()
         };
-        let text = text(Some(&digits), None, &way(&digits));
-        let open = super::super::blanks::left("s.toml", &text).join("\n");
+        let text = text(Some(&digits), None, &node_flags(&digits));
+        let open = super::super::blanks::open_lines("s.toml", &text).join("\n");
         for key in ["benchmark.name: a benchmark of round v6.1", "benchmark.run: the dataset"] {
             assert!(open.contains(key), "no {key} in {open}");
         }
         assert!(text.contains("\n# Plain text to the nodes. For TLS write tls-ca = \"ca.pem\" in its place"), "{text}");
-        let known = ResultSummary { benchmark: "retinanet".to_owned(), rules: "v5.1".to_owned(), ..digits };
-        let text = super::text(Some(&known), None, &[]);
-        let open = super::super::blanks::left("s.toml", &text).join("\n");
+        let run = ResultSummary { benchmark: "retinanet".to_owned(), rules: "v5.1".to_owned(), ..digits };
+        let text = super::text(Some(&run), None, &[]);
+        let open = super::super::blanks::open_lines("s.toml", &text).join("\n");
         assert!(!open.contains("benchmark.name") && !open.contains("benchmark.run"), "{open}");
         assert!(open.contains("benchmark.settings.Offline: a scenario that the round asks for, too"), "{open}");
     }
@@ -244,7 +246,7 @@ mod tests {
         run.settings.scenario = loadgen::settings::Scenario::SERVER;
         run.settings.server_target_qps = 312.5;
         run.network.transport = "quic".to_owned();
-        let text = text(Some(&run), Some(&SystemDesc::of_nodes(&qdl::Host::default(), &[])), &way(&run));
+        let text = text(Some(&run), Some(&SystemDesc::of_nodes(&qdl::Host::default(), &[])), &node_flags(&run));
         assert!(!text.contains(NODES_MARK), "{text}");
         for line in [
             "round = \"v6.0\"",
@@ -257,7 +259,7 @@ mod tests {
             assert!(text.lines().any(|own| own == line), "no {line} in {text}");
         }
         run.network.tls = true;
-        let text = super::text(Some(&run), None, &way(&run));
+        let text = super::text(Some(&run), None, &node_flags(&run));
         assert!(text.contains("\n# FILL IN: --tls-ca of the run.\ntls-ca = \"\"\n"), "{text}");
         assert!(!text.contains("settings.Offline") && !text.contains("imagenet"), "{text}");
         let file: Result<super::super::file::SubmissionFile, _> = toml::from_str(&text);

@@ -27,7 +27,7 @@ use loadgen::settings::Scenario;
 
 /// The numbers of files and results in a tree that the program wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Written {
+pub(crate) struct TreeCounts {
     pub(crate) files: usize,
     /// Benchmarks and scenarios with a result.
     pub(crate) results: usize,
@@ -38,21 +38,21 @@ pub(crate) struct Written {
 /// # Errors
 /// Something is at `out` already, a run is missing or does not count, a text is missing, or a file cannot be written.
 /// Then nothing is left at `out`.
-pub(crate) fn build(submission: &Submission, out: &Path) -> Result<Written> {
+pub(crate) fn build(submission: &Submission, out: &Path) -> Result<TreeCounts> {
     let is_free = out.symlink_metadata().is_err();
     ensure!(is_free, "{} is there already: give another --out, or move it away", out.display());
     complete(submission)?;
-    let beside = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::create_dir_all(beside).with_context(|| format!("cannot make {}", beside.display()))?;
-    let begun = tempfile::Builder::new().prefix(".submission-").tempdir_in(beside)?;
-    let root = begun.path().join("tree");
+    let parent = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+    let work_folder = tempfile::Builder::new().prefix(".submission-").tempdir_in(parent)?;
+    let root = work_folder.path().join("tree");
     let above = root.join(submission.division.name()).join(&submission.submitter);
     let layout = Layout::new(&above, &submission.system, submission.rules.round.name);
-    let mut tree = Tree { submission, layout, written: Written::default() };
+    let mut tree = Tree { submission, layout, counts: TreeCounts::default() };
     tree.write_all(&root)?;
-    let written = tree.written;
+    let counts = tree.counts;
     fs::rename(&root, out).with_context(|| format!("cannot make {}", out.display()))?;
-    Ok(written)
+    Ok(counts)
 }
 
 /// Refuses a submission whose runs are not all there.
@@ -74,7 +74,7 @@ fn complete(submission: &Submission) -> Result<()> {
 struct Tree<'a> {
     submission: &'a Submission,
     layout: Layout,
-    written: Written,
+    counts: TreeCounts,
 }
 
 impl Tree<'_> {
@@ -108,15 +108,15 @@ impl Tree<'_> {
     fn performance(&mut self, step: &Step<'_>, scenario: Scenario) -> Result<()> {
         let entry = step.entry;
         self.logs(step, &self.layout.results(&entry.folder, scenario.name()).join(PERFORMANCE))?;
-        let beside = self.layout.measurements(&entry.folder, scenario.name());
+        let folder = self.layout.measurements(&entry.folder, scenario.name());
         let texts: serde_json::Map<String, serde_json::Value> =
             model_texts(&entry.model).into_iter().map(|(key, text)| (key.to_owned(), text.into())).collect();
-        self.document(&beside.join(self.layout.measurements_file(scenario.name())), &texts)?;
+        self.document(&folder.join(self.layout.measurements_file(scenario.name())), &texts)?;
         for input in step.inputs() {
-            self.text(&beside.join(input.name), &input.text)?;
+            self.text(&folder.join(input.name), &input.text)?;
         }
-        self.text(&beside.join("README.md"), &readme(step, scenario)?)?;
-        self.written.results += 1;
+        self.text(&folder.join("README.md"), &readme(step, scenario)?)?;
+        self.counts.results += 1;
         Ok(())
     }
 
@@ -192,14 +192,14 @@ impl Tree<'_> {
     fn bytes(&mut self, path: &Path, bytes: &[u8]) -> Result<()> {
         make_above(path)?;
         fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
-        self.written.files += 1;
+        self.counts.files += 1;
         Ok(())
     }
 
     fn copy(&mut self, from: &Path, to: &Path) -> Result<()> {
         make_above(to)?;
         audit_folder::copy(from, to)?;
-        self.written.files += 1;
+        self.counts.files += 1;
         Ok(())
     }
 }
@@ -214,17 +214,17 @@ fn make_above(path: &Path) -> Result<()> {
 /// # Errors
 /// A folder cannot be read.
 pub(super) fn files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
     for entry in entries {
         let path = entry?.path();
         match path.is_dir() {
-            true => found.extend(files(&path)?),
-            false => found.push(path),
+            true => paths.extend(files(&path)?),
+            false => paths.push(path),
         }
     }
-    found.sort();
-    Ok(found)
+    paths.sort();
+    Ok(paths)
 }
 
 /// One of the performance runs, all of which have to be of the same system.
@@ -233,13 +233,13 @@ fn one_system(submission: &Submission) -> Result<Step<'_>> {
     let Some(first) = steps.iter().find(|step| step.kind == Kind::Performance) else {
         bail!("there is no performance run")
     };
-    let known: SystemDesc = first.document(system_desc::FILE)?;
+    let first_desc: SystemDesc = first.document(system_desc::FILE)?;
     for step in &steps {
         let other: SystemDesc = step.document(system_desc::FILE)?;
         let names = |desc: &SystemDesc| desc.sut.iter().map(|node| node.name.clone()).collect::<Vec<_>>();
-        let (ours, theirs) = (names(&known), names(&other));
+        let (ours, theirs) = (names(&first_desc), names(&other));
         ensure!(ours == theirs, "{first} was made by {}, {step} by {}", ours.join(", "), theirs.join(", "));
-        let differing = known.official.iter().find(|(key, text)| other.official.get(*key) != Some(*text));
+        let differing = first_desc.official.iter().find(|(key, text)| other.official.get(*key) != Some(*text));
         if let Some((key, text)) = differing {
             let there = other.official.get(key).map(ToString::to_string).unwrap_or_default();
             bail!("{first} and {step} are of different systems: {key} is {text} and {there}");
@@ -262,11 +262,11 @@ fn readme(performance: &Step<'_>, scenario: Scenario) -> Result<String> {
     for step in submission.steps().into_iter().filter(|step| step.entry.folder == entry.folder) {
         if step.scenario == performance.scenario {
             let program = if submission.engine == Engine::Own { "loadgen-node " } else { "" };
-            let _ = writeln!(text, "{program}{}", step.words().join(" "));
+            let _ = writeln!(text, "{program}{}", step.command_line().join(" "));
         }
     }
-    let made = performance.made()?;
-    let _ = write!(text, "```\n\n{}, started {}.\n\n", made.engine, made.started_utc);
+    let run = performance.run_result()?;
+    let _ = write!(text, "```\n\n{}, started {}.\n\n", run.engine, run.started_utc);
     if scenario != performance.scenario {
         let from = performance.scenario;
         let Some(result) = inferred::result(scenario, from, &performance.detail()?) else {

@@ -45,8 +45,11 @@ pub(super) fn due_times(settings: &TestSettings) -> Outcome<Option<DueTimes>> {
     let text = loadgen::traffic::arrivals_text(settings);
     let Some(Ok(Arrivals::Listed(listed))) = text.map(parse) else { return Ok(None) };
     if let Some(path) = timeline(Path::new(&listed.source)) {
-        let shown = path.display().to_string();
-        return of_timeline(&path).with_context(|| format!("--arrivals trace: {shown}")).or_exit(Exit::Usage).map(Some);
+        let path_text = path.display().to_string();
+        return of_timeline(&path)
+            .with_context(|| format!("--arrivals trace: {path_text}"))
+            .or_exit(Exit::Usage)
+            .map(Some);
     }
     let spec: TraceSpec = listed.source.parse().context("--arrivals trace").or_exit(Exit::Usage)?;
     let trace = read(&spec, settings.schedule_rng_seed).or_exit(Exit::Usage)?;
@@ -68,7 +71,7 @@ fn read(spec: &TraceSpec, seed: u64) -> anyhow::Result<ArrivalTrace> {
 ///
 /// # Errors
 /// The file cannot be read, or is not what a run writes.
-pub(crate) fn kept(folder: &Path) -> anyhow::Result<Option<DueTimes>> {
+pub(crate) fn stored_due_times(folder: &Path) -> anyhow::Result<Option<DueTimes>> {
     let path = folder.join(DUE_TIMES);
     if !path.exists() {
         return Ok(None);
@@ -94,7 +97,8 @@ fn of_timeline(path: &Path) -> anyhow::Result<DueTimes> {
     let file = files::open(path, Limit::DATA).context("cannot be read")?;
     let StoredTimeline { about, timeline } = Timeline::read_from(&mut BufReader::with_capacity(1 << 20, file))?;
     let folder = path.parent().unwrap_or(Path::new("."));
-    let plan = Plan::with_due_times(about.settings, about.qsl, loadgen::settings::Profile::NEWEST, kept(folder)?)?;
+    let plan =
+        Plan::with_due_times(about.settings, about.qsl, loadgen::settings::Profile::NEWEST, stored_due_times(folder)?)?;
     let phase = plan.phases().iter().find(|phase| !phase.is_accuracy()).context("its run measured nothing")?;
     if !plan.effective().shape.has_schedule() {
         return Err(anyhow!("its queries had no due times: they waited for answers"));

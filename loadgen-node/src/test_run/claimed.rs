@@ -9,9 +9,9 @@ use qdl::NodeDescription;
 
 use super::finished::{Finished, Setup};
 use super::follow::{Answers, Follow};
-use super::gather::{Held, Seen};
+use super::gather::{ClaimedParts, Observations};
 use super::score;
-use crate::live::about::About;
+use crate::live::run_facts::About;
 use crate::live::watch::Watch;
 use crate::verdict::saturation::{self, Saturation};
 use loadgen::plan::Plan;
@@ -30,7 +30,7 @@ use lon_world::tally::Tally;
 /// A test whose nodes are claimed. They stay claimed until it has been run or is released; dropped, they are free again
 /// when their leases lapse.
 pub struct Claimed {
-    pub(super) held: Held,
+    pub(super) parts: ClaimedParts,
     pub(super) dataset: Dataset,
     pub(super) options: RunOptions,
     pub(super) pacing: Pacing,
@@ -56,7 +56,7 @@ pub(super) struct TenantSeat {
 
 /// A test that was run to its end, whose nodes have not told their counters yet.
 pub struct Measured {
-    held: Held,
+    parts: ClaimedParts,
     outcome: RunOutcome,
     /// The same by the rules of round v0.5, where its engine has led the run.
     v05: Option<TestOutcome>,
@@ -74,12 +74,12 @@ pub struct Measured {
 impl Claimed {
     /// Lets the nodes go without a run; they are free at once.
     pub fn release(self) {
-        self.held.run.end();
+        self.parts.run.end();
     }
 
     /// A reader of the run, which is to be made before it begins.
     pub(crate) fn watch(&self) -> Watch {
-        let (setup, meter) = (&self.held.setup, self.held.run.meter());
+        let (setup, meter) = (&self.parts.setup, self.parts.run.meter());
         let effective = setup.plan.effective();
         let scenario = effective.scenario;
         let about = About {
@@ -106,39 +106,39 @@ impl Claimed {
 
     /// Node and stages of each sample, for the one who keeps them; none where that was not asked for.
     pub(crate) fn stage_rows(&mut self) -> Option<StageReader> {
-        let (writer, reader) = self.held.setup.record_stages.then(stage_rows::new)?;
+        let (writer, reader) = self.parts.setup.record_stages.then(stage_rows::new)?;
         self.stage_rows = Some(writer);
         Some(reader)
     }
 
     /// The names of the nodes, in the order in which they were given.
     pub(crate) fn node_names(&self) -> Vec<String> {
-        self.held.qdl.nodes().iter().map(|node| node.name.clone()).collect()
+        self.parts.qdl.nodes().iter().map(|node| node.name.clone()).collect()
     }
 
     /// Returns the test that was asked for.
     pub(crate) fn setup(&self) -> &Setup {
-        &self.held.setup
+        &self.parts.setup
     }
 
     /// Returns the name that the SUT gave itself before the run.
     pub(crate) fn sut_name(&self) -> &str {
-        &self.held.first_name.text
+        &self.parts.first_name.text
     }
 
     /// The plan that is about to be run.
     pub fn plan(&self) -> &Plan {
-        &self.held.setup.plan
+        &self.parts.setup.plan
     }
 
     /// Runs the test on the calling thread. `observer` sees the answers for the accuracy log while it goes on.
     pub fn measure(self, observer: &mut impl Observer) -> Measured {
-        let Claimed { held, dataset, options, pacing, realtime, stop, inbox, counts, stage_rows, seat } = self;
-        let Held { setup, notes, qdl, fabric, host, first_name, counters, sampler, run } = held;
+        let Claimed { parts, dataset, options, pacing, realtime, stop, inbox, counts, stage_rows, seat } = self;
+        let ClaimedParts { setup, notes, qdl, fabric, host, first_name, counters, sampler, run } = parts;
         let scenario = setup.scenario();
         let mut follow = Follow::new(observer, &setup, Arc::clone(&counts), realtime);
         let mut world = NetWorld::new(run, inbox, dataset, pacing, stop, counts).with_stage_rows(stage_rows);
-        let (started, begun) = (SystemTime::now(), Instant::now());
+        let (started, start_instant) = (SystemTime::now(), Instant::now());
         tracing::info!(scenario = scenario.name(), mode = setup.plan.requested().mode.name(), "run started");
         let watch = saturation::Watch::begin();
         let (outcome, v05) = match (&setup.v05, seat) {
@@ -157,9 +157,9 @@ impl Claimed {
         let answers = follow.into_answers();
         let origin = world.origin();
         let (run, dataset, tally, stalls) = world.into_parts();
-        let held = Held { setup, notes, qdl, fabric, host, first_name, counters, sampler, run };
-        let wall_time = begun.elapsed();
-        Measured { held, outcome, v05, saturation, dataset, tally, stalls, origin, started, wall_time, answers }
+        let parts = ClaimedParts { setup, notes, qdl, fabric, host, first_name, counters, sampler, run };
+        let wall_time = start_instant.elapsed();
+        Measured { parts, outcome, v05, saturation, dataset, tally, stalls, origin, started, wall_time, answers }
     }
 }
 
@@ -167,14 +167,15 @@ impl Measured {
     /// Lets the nodes go, asks them for their counters and for the SUT's name once more, scores the answers, and adds
     /// the node's own reasons to the verdict.
     pub fn finish(self) -> Finished {
-        let Measured { held, outcome, v05, saturation, dataset, tally, stalls, origin, .. } = self;
+        let Measured { parts, outcome, v05, saturation, dataset, tally, stalls, origin, .. } = self;
         let (mut tally, started, wall_time, answers) = (tally, self.started, self.wall_time, self.answers);
         if let Some(number) = outcome.phases.iter().position(|phase| phase.timeline.is_some()) {
             tally.show_phase(number);
         }
         let score = |setup: &Setup, nodes: &[NodeDescription]| score::of(setup, &dataset, &answers, score::rows(nodes));
         let judges_stalls = true;
-        let seen = Seen { outcome, v05, tally, stalls, judges_stalls, origin, started, wall_time, saturation };
-        held.gather(seen, score)
+        let observations =
+            Observations { outcome, v05, tally, stalls, judges_stalls, origin, started, wall_time, saturation };
+        parts.gather(observations, score)
     }
 }

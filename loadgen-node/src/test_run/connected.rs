@@ -13,7 +13,7 @@ use lon_qsl::dataset::Dataset;
 use qdl::{Driver, Host, NodeDescription, Payload, Policy, Qdl, Run, RunConfig, Sink, SutName};
 
 use super::claimed::Claimed;
-use super::gather::Held;
+use super::gather::ClaimedParts;
 use super::test::{Test, worth_running};
 use super::{kserve, score};
 use crate::division::{self, Division, Facts, NodesSeen, notes, one_sut};
@@ -86,13 +86,13 @@ impl Connected {
     /// A node is lost, busy or refuses the run (exit code 4).
     pub fn claim(self, stop: &dyn StopRequests) -> Outcome<Claimed> {
         let inbox = Arc::new(Inbox::default());
-        let mut asked_to_stop = None;
+        let mut stop_request = None;
         let begins = || {
-            asked_to_stop = Some(stop.test_begins().context("cannot listen to signals").or_exit(Exit::Bug)?);
+            stop_request = Some(stop.test_begins().context("cannot listen to signals").or_exit(Exit::Bug)?);
             Ok(())
         };
         let holding = self.hold(Arc::clone(&inbox) as _, None, begins)?;
-        Ok(holding.claimed(asked_to_stop.unwrap_or_default(), inbox))
+        Ok(holding.claimed(stop_request.unwrap_or_default(), inbox))
     }
 
     /// Asks for the SUT's name and claims every node. `sink` takes what arrives; `pacing`: None decides by scenario and
@@ -118,9 +118,9 @@ impl Connected {
         let Connected { mut test, qdl, fabric } = self;
         let host = qdl.here();
         test.notes.extend(notes::unchecked(qdl.nodes()));
-        let asked = std::time::Instant::now();
+        let start = std::time::Instant::now();
         let first_name = qdl.name();
-        let took_us = asked.elapsed().as_micros() as u64;
+        let took_us = start.elapsed().as_micros() as u64;
         tracing::info!(name = short_sut_name(&first_name.text), took_us, "the SUT has said its name");
         test.decide_lag(&host, qdl.nodes());
         // Where another engine issues, its threads are its own.
@@ -161,14 +161,14 @@ impl Prepared {
         let Prepared { test, qdl, fabric, host, first_name, pacing, realtime } = self;
         let sampler = Sampler::start(run.meter());
         let Test { setup, dataset, options, notes, .. } = test;
-        let held = Held { setup, notes, qdl, fabric, host, first_name, counters, sampler, run };
-        Holding { held, dataset, options, pacing, realtime }
+        let parts = ClaimedParts { setup, notes, qdl, fabric, host, first_name, counters, sampler, run };
+        Holding { parts, dataset, options, pacing, realtime }
     }
 }
 
 /// A test whose nodes are claimed, and what its samples are sent with.
 pub(super) struct Holding {
-    pub(super) held: Held,
+    pub(super) parts: ClaimedParts,
     pub(super) dataset: Dataset,
     pub(super) options: RunOptions,
     pub(super) pacing: Pacing,
@@ -179,9 +179,9 @@ pub(super) struct Holding {
 impl Holding {
     /// The test, whose arrivals come into this inbox. `stop` turns true when the user asks to stop.
     pub(super) fn claimed(self, stop: Arc<AtomicBool>, inbox: Arc<Inbox>) -> Claimed {
-        let Holding { held, dataset, options, pacing, realtime } = self;
+        let Holding { parts, dataset, options, pacing, realtime } = self;
         let counts = Arc::new(Counts::default());
-        Claimed { held, dataset, options, pacing, realtime, stop, inbox, counts, stage_rows: None, seat: None }
+        Claimed { parts, dataset, options, pacing, realtime, stop, inbox, counts, stage_rows: None, seat: None }
     }
 }
 
@@ -192,8 +192,8 @@ impl Test {
             return Ok(());
         }
         let nodes = Some(NodesSeen { here, nodes });
-        let found = division::judge(&Facts { planned: &self.setup.planned, nodes, run: None });
-        found.refuse().context("--division network").or_exit(Exit::Usage)
+        let findings = division::judge(&Facts { planned: &self.setup.planned, nodes, run: None });
+        findings.refuse().context("--division network").or_exit(Exit::Usage)
     }
 
     /// Checks that the nodes take the samples, and that they are those of the baseline. Makes samples for other servers
@@ -205,18 +205,18 @@ impl Test {
         } else if setup.codecs.samples != Codec::Original {
             // In that codec a sample is a file, and the node that takes it knows what it becomes.
             for (number, node) in nodes.iter().enumerate() {
-                let told =
+                let message =
                     || format!("the model of SUT node {} ({}) does not fit the dataset", node.name, node.address);
-                if number == 0 && dataset.fit_to(&node.inputs).with_context(told).or_exit(Exit::Usage)? {
+                if number == 0 && dataset.fit_to(&node.inputs).with_context(message).or_exit(Exit::Usage)? {
                     tracing::info!(inputs = %node.inputs, "samples are made to fit the model by names");
                 }
-                dataset.fits_model(&node.inputs).with_context(told).or_exit(Exit::Usage)?;
+                dataset.fits_model(&node.inputs).with_context(message).or_exit(Exit::Usage)?;
             }
         }
-        let sent = dataset.first_sample().or_exit(Exit::Usage)?.dtypes();
+        let sample_dtypes = dataset.first_sample().or_exit(Exit::Usage)?.dtypes();
         let answered: Vec<_> =
             nodes.first().iter().flat_map(|node| node.outputs.iter()).map(|spec| spec.dtype).collect();
-        setup.bandwidth = setup.benchmark.bandwidth_of(&sent, &answered);
+        setup.bandwidth = setup.benchmark.bandwidth_of(&sample_dtypes, &answered);
         if setup.plan.effective().mode.has_accuracy()
             && let (Some(target), Some(truths)) = (&setup.benchmark.accuracy, dataset.truths())
         {

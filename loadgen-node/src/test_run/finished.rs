@@ -9,7 +9,7 @@ use lon_qsl::benchmark::Benchmark;
 use qdl::{Host, NodeDescription, NodeReport, SutName, Transport};
 
 use super::spec::{Call, Codecs, Limits};
-use super::stated::Stated;
+use super::system_facts::SystemFacts;
 use crate::division::{Division, Findings, Planned};
 use crate::exit::Exit;
 use crate::network::NetworkFacts;
@@ -73,9 +73,9 @@ pub(crate) struct Setup {
     /// The call of the program.
     pub(crate) call: Call,
     /// The setting that a look at the nodes has found, and how.
-    pub(crate) found: Option<Found>,
+    pub(crate) auto_setting: Option<AutoSetting>,
     /// The facts of the system that the user states.
-    pub(crate) stated: Stated,
+    pub(crate) stated: SystemFacts,
     /// The performance of the same backend without a network.
     pub(crate) baseline: Option<Baseline>,
     /// True when the trace log is written, too.
@@ -92,7 +92,7 @@ pub(crate) struct Setup {
 
 /// A setting that was looked for.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
+pub(crate) struct AutoSetting {
     /// As an assignment.
     pub(crate) set: String,
     /// The way in which it was found, and what bounds it, in words.
@@ -191,7 +191,7 @@ impl Finished {
         // Some advice names keys, and looks at the nodes, that round v0.5 has not.
         let has_keys = self.setup.v05.is_none();
         let fitting = self.judgement.fitting.clone().or_else(|| has_keys.then(lower).flatten());
-        let longer = has_keys.then(|| hints::longer(summary, effective, self.setup.found.is_none())).flatten();
+        let longer = has_keys.then(|| hints::longer(summary, effective, self.setup.auto_setting.is_none())).flatten();
         let is_unfinished = |search: &&FindPeakOutcome| search.end == SearchEnd::TooManyTrials;
         let unfinished = self.outcome.find_peak.as_ref().filter(is_unfinished).map(|_| hints::UNFINISHED.to_owned());
         let codes = self.outcome.verdict.reasons().iter().map(|reason| reason.code.as_str());

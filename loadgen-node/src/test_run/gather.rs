@@ -22,7 +22,7 @@ use lon_world::stall::Stall;
 use lon_world::tally::Tally;
 
 /// The nodes of a run, with the notes and facts from before it.
-pub(super) struct Held {
+pub(super) struct ClaimedParts {
     pub(super) setup: Setup,
     /// The things that could not be checked.
     pub(super) notes: Vec<String>,
@@ -38,7 +38,7 @@ pub(super) struct Held {
 }
 
 /// The observations of the samples while the run went on.
-pub(super) struct Seen {
+pub(super) struct Observations {
     pub(super) outcome: RunOutcome,
     /// The same by the rules of round v0.5, where its engine has led the run.
     pub(super) v05: Option<TestOutcome>,
@@ -54,16 +54,16 @@ pub(super) struct Seen {
     pub(super) saturation: Saturation,
 }
 
-impl Held {
+impl ClaimedParts {
     /// Lets the nodes go, asks them for their counters and for the SUT's name once more, and adds the node's own
     /// reasons to the verdict. `score` says how right the answers were, where they are scored.
     pub(super) fn gather(
         self,
-        seen: Seen,
+        observations: Observations,
         score: impl FnOnce(&Setup, &[NodeDescription]) -> Option<Result<Score, ScoreError>>,
     ) -> Finished {
-        let Held { setup, qdl, .. } = self;
-        let Seen { mut outcome, tally, .. } = seen;
+        let ClaimedParts { setup, qdl, .. } = self;
+        let Observations { mut outcome, tally, .. } = observations;
         // While the nodes are still ours: afterwards the connection may have to make room for others.
         let last_name = qdl.name();
         let reports = self.run.end();
@@ -72,9 +72,9 @@ impl Held {
             outcome: &outcome,
             reports: &reports,
             looks: self.sampler.end(),
-            threads: seen.saturation.threads.to_vec(),
-            origin: seen.origin,
-            issuer_spins: !seen.saturation.pacing.spin.is_zero(),
+            threads: observations.saturation.threads.to_vec(),
+            origin: observations.origin,
+            issuer_spins: !observations.saturation.pacing.spin.is_zero(),
             spent: Spent::of(&tally.all_nodes(), judged_percentile(&setup)),
             counters: &self.counters,
             fabric: self.fabric,
@@ -88,8 +88,8 @@ impl Held {
             is_smaller: !setup.codecs.samples.is_none(),
         };
         let bound = held_back.bound(&outcome, setup.lag_limit, tally.refused());
-        let of_nodes = stalls::of_nodes(&reports, seen.origin);
-        let stalls = stalls::of_run(seen.stalls.into_iter().chain(of_nodes).collect(), &outcome);
+        let of_nodes = stalls::of_nodes(&reports, observations.origin);
+        let stalls = stalls::of_run(observations.stalls.into_iter().chain(of_nodes).collect(), &outcome);
         let findings = division::judge(&Facts {
             planned: &setup.planned,
             nodes: Some(NodesSeen { here: &self.host, nodes: &described }),
@@ -114,7 +114,7 @@ impl Held {
                 tally: &tally,
                 names: [&self.first_name, &last_name],
                 score: score.as_ref(),
-                stalls: if seen.judges_stalls { &stalls } else { &[] },
+                stalls: if observations.judges_stalls { &stalls } else { &[] },
                 bug: bugs::first(),
                 findings: (setup.division == Division::Network).then_some(&findings),
                 held_back,
@@ -132,8 +132,8 @@ impl Held {
             Some(limits.count(timeline, outcome.judged_plan(&setup.plan).effective()))
         });
         let judgement =
-            Judgement { notes, findings, score, within, saturation: seen.saturation, stalls, bound, fitting };
-        let Seen { started, wall_time, v05, .. } = seen;
+            Judgement { notes, findings, score, within, saturation: observations.saturation, stalls, bound, fitting };
+        let Observations { started, wall_time, v05, .. } = observations;
         Finished { setup, started, wall_time, outcome, v05, nodes, network, judgement }
     }
 }

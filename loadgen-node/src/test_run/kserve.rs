@@ -36,7 +36,7 @@ pub(crate) fn no_probe() -> &'static str {
 pub(super) fn fit(dataset: &mut Dataset, nodes: &[NodeDescription], inputs: &[String]) -> anyhow::Result<()> {
     let Some((first, others)) = nodes.split_first() else { return Ok(()) };
     if let Some(other) = others.iter().find(|other| other.inputs != first.inputs) {
-        let shown = |node: &NodeDescription| match node.inputs.to_string() {
+        let inputs_text = |node: &NodeDescription| match node.inputs.to_string() {
             nothing if nothing.is_empty() => "nothing".to_owned(),
             inputs => inputs,
         };
@@ -45,17 +45,19 @@ pub(super) fn fit(dataset: &mut Dataset, nodes: &[NodeDescription], inputs: &[St
             first.name,
             other.name,
             first.model,
-            shown(first),
-            shown(other)
+            inputs_text(first),
+            inputs_text(other)
         );
     }
-    let told =
+    let message =
         || format!("model '{}' of server {} ({}) does not fit the dataset", first.model, first.name, first.address);
     // Where both ends have names nobody has to give them.
-    let known = if inputs.is_empty() { dataset.other_order(&first.inputs) } else { None };
-    if let Some(order) = &known {
+    let own_order = if inputs.is_empty() { dataset.other_order(&first.inputs) } else { None };
+    if let Some(order) = &own_order {
         tracing::info!(model = first.model, inputs = order.join(", "), "a sample's tensors are found by their names");
     }
-    let inputs = known.as_deref().unwrap_or(inputs);
-    dataset.set_kserve(&first.model, &first.inputs, inputs).map_err(|error| anyhow::Error::new(error).context(told()))
+    let inputs = own_order.as_deref().unwrap_or(inputs);
+    dataset
+        .set_kserve(&first.model, &first.inputs, inputs)
+        .map_err(|error| anyhow::Error::new(error).context(message()))
 }

@@ -106,23 +106,23 @@ mod tests {
     use super::*;
 
     fn labels(texts: &[&str]) -> Result<Labels, String> {
-        let read: Result<Vec<Label>, LabelError> = texts.iter().map(|text| text.parse()).collect();
-        read.and_then(Labels::new).map_err(|error| error.to_string())
+        let list: Result<Vec<Label>, LabelError> = texts.iter().map(|text| text.parse()).collect();
+        list.and_then(Labels::new).map_err(|error| error.to_string())
     }
 
     #[test]
     fn labels_are_keys_with_values() {
-        let read = labels(&["rack=7", "team-a.x=n=1, \u{e9}t\u{e9}"]).unwrap();
+        let labels = labels(&["rack=7", "team-a.x=n=1, \u{e9}t\u{e9}"]).unwrap();
         let pairs: Vec<(&str, &str)> =
-            read.by_key().iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+            labels.by_key().iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
         assert_eq!(pairs, [("rack", "7"), ("team-a.x", "n=1, \u{e9}t\u{e9}")]);
-        assert_eq!(read.for_metrics()[1].0, "label_team_a_x");
+        assert_eq!(labels.for_metrics()[1].0, "label_team_a_x");
     }
 
     #[test]
     fn labels_that_cannot_be_kept_are_refused_by_name() {
         let (long, value) = ("k".repeat(65) + "=v", format!("k={}", "v".repeat(129)));
-        for (texts, said) in [
+        for (texts, part) in [
             (vec!["rack"], "'rack' is no label: write KEY=VALUE"),
             (vec!["rack="], "is no label"),
             (vec!["=7"], "is no label"),
@@ -135,7 +135,7 @@ mod tests {
             (vec!["a.b=1", "a-b=2"], "labels a.b and a-b have one name"),
         ] {
             let error = labels(&texts).unwrap_err();
-            assert!(error.contains(said), "{texts:?}: {error}");
+            assert!(error.contains(part), "{texts:?}: {error}");
         }
         let many: Vec<String> = (0..17).map(|number| format!("k{number}=v")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();

@@ -5,20 +5,21 @@
 //! |---|---|
 //! | `spec`, `labels` | the values that make a test: benchmark, scenario, nodes, options; its labels |
 //! | `test` | a spec -> a [`Test`] whose samples, settings and files are checked |
-//! | `samples`, `settings`, `stated`, `find_peak`, `kserve` | the parts of that check |
+//! | `samples`, `settings`, `system_facts`, `find_peak`, `kserve` | the parts of that check |
 //! | `arrivals` | the text of an arrival process -> the same with the content of its files |
 //! | `connected` | a test -> a [`Connected`] one, whose nodes take its samples -> a [`Claimed`] one |
 //! | `claimed` | a claimed test -> a [`Measured`] one -> a [`Finished`] one |
 //! | `tenants` | tests that run together -> claimed ones, whose nodes are claimed once |
 //! | `guided` | a test whose samples another engine issues -> a [`Finished`] one |
 //! | `gather` | the end of a run, whoever issued its samples |
-//! | `look` | a setting that is `auto` -> its value, by a short look at the nodes |
+//! | `auto_tune` | a setting that is `auto` -> its value, by a short look at the nodes |
 //! | `warm_up` | a short run before the test, which nothing judges |
 //! | `run` | the steps from a test to a finished one, in one call |
 //! | `follow`, `score` | what happens to answers during the run, and after it |
 //! | `finished` | the parts of a finished test |
 
 pub(crate) mod arrivals;
+mod auto_tune;
 mod claimed;
 mod connected;
 pub(crate) mod find_peak;
@@ -28,13 +29,12 @@ mod gather;
 mod guided;
 pub(crate) mod kserve;
 pub(crate) mod labels;
-mod look;
 mod run;
 pub(crate) mod samples;
 pub(crate) mod score;
 pub(crate) mod settings;
 pub(crate) mod spec;
-pub(crate) mod stated;
+pub(crate) mod system_facts;
 pub(crate) mod tenants;
 mod test;
 mod warm_up;

@@ -88,12 +88,12 @@ fn limit(dataset: &mut Dataset, benchmark: &Benchmark) -> Outcome<()> {
     }
     let sample_bytes = sample_size(dataset)?.memory_bytes.max(1);
     let Some(available_bytes) = memory::available_bytes() else { return Ok(()) };
-    let (wanted, fit) = (dataset.performance_count(), available_bytes / 4 * 3 / sample_bytes);
-    if fit < wanted as u64 && dataset.is_read_when_needed() {
+    let (sample_count, fit) = (dataset.performance_count(), available_bytes / 4 * 3 / sample_bytes);
+    if fit < sample_count as u64 && dataset.is_read_when_needed() {
         dataset.limit_performance_count(fit as usize);
         let count = dataset.performance_count();
         tracing::warn!(
-            wanted,
+            wanted = sample_count,
             fit = count,
             "not all samples fit into memory together: a performance run draws from those that do, an accuracy run \
              loads so many at a time"

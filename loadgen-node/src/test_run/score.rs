@@ -15,16 +15,16 @@ pub(super) fn check(target: &Target, truths: &Truths, nodes: &[NodeDescription])
     let form = |node: &NodeDescription| Rows::of(&node.outputs);
     let Some((first, others)) = nodes.split_first() else { return Ok(()) };
     if let Some(other) = others.iter().find(|other| form(other) != form(first)) {
-        let said = |node: &NodeDescription| match node.outputs.is_empty() {
+        let outputs_text = |node: &NodeDescription| match node.outputs.is_empty() {
             true => "what it does not say".to_owned(),
             false => node.outputs.to_string(),
         };
         bail!(
             "node {} answers with {}, node {} with {}, and an answer does not say whose it is: give nodes of one model",
             first.name,
-            said(first),
+            outputs_text(first),
             other.name,
-            said(other)
+            outputs_text(other)
         );
     }
     match form(first) {

@@ -23,7 +23,7 @@ pub(crate) struct Subject<'a> {
     /// The benchmark's name in config files.
     pub(crate) model: &'a str,
     /// Settings that are known of the benchmark, as `[SCENARIO.]KEY=VALUE`.
-    pub(crate) known: &'a [&'a str],
+    pub(crate) benchmark_settings: &'a [&'a str],
     /// The scenario, which decides which settings apply.
     pub(crate) scenario: Scenario,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Layered {
     /// Due times of the trace that the arrivals name.
     due_times: Option<DueTimes>,
     /// The settings of a test of round v0.5, which `sourced` has by the names of today.
-    pub(crate) v05: Option<v05::sourced::Sourced>,
+    pub(crate) v05: Option<v05::origin::Sourced>,
 }
 
 impl Layered {
@@ -65,7 +65,7 @@ impl Layered {
     /// The settings cannot be run.
     pub(crate) fn plan(&self, qsl: Qsl) -> Result<Plan, PlanError> {
         if let Some(input) = self.v05(qsl) {
-            return v05::shown::plan(&input);
+            return v05::later_records::plan(&input);
         }
         let (settings, times) = (self.sourced.settings().clone(), self.due_times.clone());
         let plan = Plan::with_due_times(settings, qsl, self.profile, times)?;
@@ -84,7 +84,7 @@ impl Layered {
 /// A round's wildcards would give every benchmark of ours the ten minutes of a submission, so its settings apply to
 /// the benchmarks of MLPerf and to callers that ask for a round; the others take its seeds.
 pub(crate) fn layer(subject: Subject<'_>, spec: &SettingsSpec) -> Outcome<Layered> {
-    let Subject { model, known, scenario } = subject;
+    let Subject { model, benchmark_settings, scenario } = subject;
     let rules = spec.rules.unwrap_or_else(Rules::newest);
     if rules.is_v0_5() {
         return layer_v0_5(subject, spec, rules);
@@ -95,7 +95,7 @@ pub(crate) fn layer(subject: Subject<'_>, spec: &SettingsSpec) -> Outcome<Layere
         false => sourced.apply_round(rules),
         true => sourced.apply_seeds(rules),
     }
-    for text in known {
+    for text in benchmark_settings {
         let origin = Origin::Benchmark(model.to_owned());
         let assignment = text.parse().and_then(|assignment| sourced.assign(&assignment, &origin));
         assignment.with_context(|| format!("benchmark {model}")).or_exit(Exit::Bug)?;
@@ -118,15 +118,15 @@ pub(crate) fn layer(subject: Subject<'_>, spec: &SettingsSpec) -> Outcome<Layere
     if let Some(text) = &spec.arrivals {
         if !scenario.traffic().keys().iter().any(|key| key.name == "arrivals") {
             let name = scenario.name();
-            let told = format!("{name} has no arrival process: --arrivals is for Server");
-            return Err(anyhow!(told)).or_exit(Exit::Usage);
+            let message = format!("{name} has no arrival process: --arrivals is for Server");
+            return Err(anyhow!(message)).or_exit(Exit::Usage);
         }
         let assignment = Assignment::of("arrivals", arrivals::resolved(text)?);
         let origin = Origin::Flag(format!("--arrivals {text}"));
         sourced.assign(&assignment, &origin).context("--arrivals").or_exit(Exit::Usage)?;
     }
-    if let Some(found) = &spec.found {
-        sourced.assign(found, &Origin::Found).or_exit(Exit::Bug)?;
+    if let Some(assignment) = &spec.auto_value {
+        sourced.assign(assignment, &Origin::Found).or_exit(Exit::Bug)?;
     }
     apply(spec.audit_conf.as_deref(), Owner::Audit, &mut sourced)?;
     let profile = profile(rules, spec.integers);
@@ -156,19 +156,19 @@ fn offset_seeds(sourced: &mut Sourced, offset: u64) -> Outcome<()> {
 /// The same for round v0.5, by the keys of its config files. Facts about a benchmark are taken as far as the round has
 /// the key, and numbers are never looked for.
 fn layer_v0_5(subject: Subject<'_>, spec: &SettingsSpec, rules: &'static Rules) -> Outcome<Layered> {
-    let Subject { model, known, scenario } = subject;
+    let Subject { model, benchmark_settings, scenario } = subject;
     let scenario = v05::scenario::Scenario::from_name(scenario.name());
     let scenario = scenario.context("round v0.5 has no such scenario").or_exit(Exit::Usage)?;
-    let mut sourced = v05::sourced::Sourced::new(model, scenario);
+    let mut sourced = v05::origin::Sourced::new(model, scenario);
     sourced.apply_round();
-    for assignment in known.iter().filter_map(|text| text.parse::<Assignment>().ok()) {
+    for assignment in benchmark_settings.iter().filter_map(|text| text.parse::<Assignment>().ok()) {
         let has_key = v05::conf::field(&assignment.key, scenario).is_some();
         if has_key && !assignment.is_auto() {
             let assigned = sourced.assign(&assignment, &Origin::Benchmark(model.to_owned()));
             assigned.with_context(|| format!("benchmark {model}")).or_exit(Exit::Bug)?;
         }
     }
-    let apply = |path: Option<&Path>, owner, sourced: &mut v05::sourced::Sourced| {
+    let apply = |path: Option<&Path>, owner, sourced: &mut v05::origin::Sourced| {
         with_file(path, owner, spec.strict_conf, |file, strictness| sourced.apply_file(file, strictness))
     };
     apply(spec.mlperf_conf.as_deref(), Owner::Official, &mut sourced)?;
@@ -181,9 +181,9 @@ fn layer_v0_5(subject: Subject<'_>, spec: &SettingsSpec, rules: &'static Rules) 
         sourced.assign(assignment, &origin).context("--set").or_exit(Exit::Usage)?;
     }
     apply(spec.audit_conf.as_deref(), Owner::Audit, &mut sourced)?;
-    let (shown, profile) = (sourced.shown(), profile(rules, spec.integers));
+    let (translation, profile) = (sourced.later_record(), profile(rules, spec.integers));
     let (is_seeds_only, audited) = (false, false);
-    Ok(Layered { sourced: shown, rules, profile, is_seeds_only, audited, due_times: None, v05: Some(sourced) })
+    Ok(Layered { sourced: translation, rules, profile, is_seeds_only, audited, due_times: None, v05: Some(sourced) })
 }
 
 /// The rules by which traffic is generated: those of the round, with another one for integers where that is asked for.
@@ -207,8 +207,8 @@ pub(crate) fn doubts(layered: &Layered, plan: &Plan, extended: bool) -> Vec<Stri
     doubts.extend(plan.unsupported());
     match to_find(&layered.sourced) {
         None => {
-            let told = |obstacle| format!("the run cannot become VALID: {obstacle}");
-            doubts.extend(predict::obstacles(plan, extended).into_iter().map(told));
+            let doubt_of = |obstacle| format!("the run cannot become VALID: {obstacle}");
+            doubts.extend(predict::obstacles(plan, extended).into_iter().map(doubt_of));
         }
         Some(field) => doubts
             .push(format!("{field} is auto: a run finds it first, so that the size of the run is not known before")),

@@ -129,7 +129,7 @@ pub struct Call {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WarmUp {
     /// The duration that was asked for.
-    pub wanted: Duration,
+    pub duration: Duration,
     /// Samples that were answered.
     pub answered: u64,
     /// Samples that failed.
@@ -167,9 +167,9 @@ pub struct SettingsSpec {
     /// The arrival process, as `--arrivals` takes it; `None`: what the other settings say.
     pub arrivals: Option<String>,
     /// The value that a look at the nodes has found for a setting that was `auto`; applied after those.
-    pub found: Option<Assignment>,
+    pub auto_value: Option<Assignment>,
     /// The way in which it was found, in words.
-    pub found_how: String,
+    pub auto_reason: String,
     /// Number that is added to the round's seeds, so that tests that run together do not ask the same.
     pub seed_offset: u64,
     /// The file mlperf.conf, which may set everything.

@@ -8,10 +8,10 @@ use lon_qsl::accuracy::ScoreError;
 use lon_qsl::benchmark::Benchmark;
 use lon_qsl::dataset::Dataset;
 
-use super::finished::{Found, Link, Setup};
+use super::finished::{AutoSetting, Link, Setup};
 use super::settings::{self, Layered, Subject};
 use super::spec::{DataSpec, FindPeakSpec, TestSpec};
-use super::stated::Stated;
+use super::system_facts::SystemFacts;
 use super::{find_peak, kserve, samples};
 use crate::division::{self, Data, Division, Facts, Findings, NodesSeen, Planned, Settings};
 use crate::exit::{Exit, OrExit as _, Outcome};
@@ -56,7 +56,8 @@ impl Test {
     pub fn new(spec: TestSpec) -> Outcome<Test> {
         let (benchmark, codecs, target) = (spec.benchmark, spec.codecs, spec.target.clone());
         let dataset = samples::open_for_run(benchmark, &spec.data, codecs)?;
-        let subject = Subject { model: benchmark.name, known: &benchmark.settings, scenario: spec.scenario };
+        let subject =
+            Subject { model: benchmark.name, benchmark_settings: &benchmark.settings, scenario: spec.scenario };
         let layered = settings::layer(subject, &spec.settings)?.with_due_times()?;
         let plan = plan(&layered, &dataset)?;
         let data = Data::of(benchmark, &dataset, layered.sourced.settings().performance_sample_count_override);
@@ -66,14 +67,14 @@ impl Test {
         }
         let doubts = settings::doubts(&layered, &plan, spec.extend);
         refuse(spec.division, &planned, &target)?;
-        let found = spec
+        let auto_setting = spec
             .settings
-            .found
+            .auto_value
             .as_ref()
-            .map(|set| Found { set: set.to_string(), how: spec.settings.found_how.clone() });
+            .map(|set| AutoSetting { set: set.to_string(), how: spec.settings.auto_reason.clone() });
         check_labels(&plan, benchmark, &dataset)?;
         kserve::check(target.kind(), codecs, spec.probe, &plan).context("--transport kserve").or_exit(Exit::Usage)?;
-        let stated = spec.system_desc.as_deref().map(Stated::read).transpose();
+        let stated = spec.system_desc.as_deref().map(SystemFacts::read).transpose();
         let stated = stated.context("--system-desc").or_exit(Exit::Usage)?.unwrap_or_default();
         let baseline = spec.baseline.as_deref().map(Baseline::read).transpose();
         let baseline = baseline.context("--baseline").or_exit(Exit::Usage)?;
@@ -81,8 +82,8 @@ impl Test {
         within.context("--within").or_exit(Exit::Usage)?;
         samples::check_memory(&plan, &dataset)?;
         if spec.record_stages && plan.effective().mode == Mode::FindPeakPerformance {
-            let told = anyhow!("a search for the peak keeps no stages: run its rate with --mode PerformanceOnly");
-            return Err(told).context("--record-stages").or_exit(Exit::Usage);
+            let error = anyhow!("a search for the peak keeps no stages: run its rate with --mode PerformanceOnly");
+            return Err(error).context("--record-stages").or_exit(Exit::Usage);
         }
         let v05 = layered.v05(samples::counts(&dataset));
         if v05.is_some() {
@@ -110,7 +111,7 @@ impl Test {
             within: spec.within,
             lag_limit: LagLimit::new(spec.limits.max_lag, plan.effective()),
             call: spec.call,
-            found,
+            auto_setting,
             stated,
             baseline,
             trace_log: spec.trace_log,
@@ -196,7 +197,8 @@ impl Test {
 /// # Errors
 /// The settings cannot be read (exit code 2).
 pub(crate) fn findings_without_samples(spec: &TestSpec) -> Outcome<Findings> {
-    let subject = Subject { model: spec.benchmark.name, known: &spec.benchmark.settings, scenario: spec.scenario };
+    let subject =
+        Subject { model: spec.benchmark.name, benchmark_settings: &spec.benchmark.settings, scenario: spec.scenario };
     let layered = settings::layer(subject, &spec.settings)?.with_due_times()?;
     let plan = layered.plan(samples::unknown_counts(layered.sourced.settings())).ok();
     let planned = planned(spec, &layered, None, plan.as_ref());
@@ -208,7 +210,8 @@ pub(crate) fn findings_without_samples(spec: &TestSpec) -> Outcome<Findings> {
 /// # Errors
 /// The settings contradict each other, or the benchmark prescribes no dataset.
 pub(crate) fn predicted_without_samples(spec: &TestSpec) -> Outcome<predict::Prediction> {
-    let subject = Subject { model: spec.benchmark.name, known: &spec.benchmark.settings, scenario: spec.scenario };
+    let subject =
+        Subject { model: spec.benchmark.name, benchmark_settings: &spec.benchmark.settings, scenario: spec.scenario };
     let layered = settings::layer(subject, &spec.settings)?.with_due_times()?;
     let counts =
         samples::official_counts(spec.benchmark).context("the dataset has no known size").or_exit(Exit::Usage)?;
@@ -264,7 +267,7 @@ fn refuse_v0_5(spec: &TestSpec) -> Outcome<()> {
         (spec.trace_log, "--trace-log", "the trace log is that of later rounds"),
         (*give_up_early, "--find-peak-give-up", "trials of the round are run to their end"),
     ];
-    match flags.into_iter().find(|(given, ..)| *given) {
+    match flags.into_iter().find(|(is_given, ..)| *is_given) {
         Some((_, flag, why)) => Err(anyhow!("{flag} is not for --rules v0.5: {why}")).or_exit(Exit::Usage),
         None => Ok(()),
     }
@@ -287,10 +290,10 @@ fn plan(layered: &Layered, dataset: &Dataset) -> Outcome<Plan> {
         0 => qsl.performance,
         count => count.min(qsl.total),
     };
-    let wanted = sourced.settings().performance_sample_count_override;
-    if wanted > qsl.total {
+    let override_count = sourced.settings().performance_sample_count_override;
+    if override_count > qsl.total {
         tracing::warn!(
-            performance_sample_count_override = wanted,
+            performance_sample_count_override = override_count,
             samples = qsl.total,
             dataset = dataset.name(),
             "the dataset has fewer samples than the performance set: all of them are used"
@@ -315,9 +318,9 @@ pub(super) fn worth_running(plan: &Plan, extended: bool, anyway: bool) -> Outcom
     let obstacles = predict::obstacles(plan, extended);
     let seconds = predict::duration_s(plan);
     if !obstacles.is_empty() && seconds > LONG_S && !anyway {
-        let told = obstacles.join("; ");
+        let message = obstacles.join("; ");
         return Err(anyhow!(
-            "the run cannot become VALID: {told}; and it takes about {seconds:.0} s ({AUTO} finds a rate that does; \
+            "the run cannot become VALID: {message}; and it takes about {seconds:.0} s ({AUTO} finds a rate that does; \
              --anyway runs it as it is)"
         ))
         .or_exit(Exit::Usage);
@@ -358,8 +361,11 @@ mod tests {
 
     #[test]
     fn records_that_memory_cannot_hold_are_refused() {
-        let told = fits_memory(34_000_000_000, 25_000_000_000).unwrap_err().to_string();
-        assert!(told.contains("34.0 GB") && told.contains("25.0 GB") && told.contains("target_qps"), "{told}");
+        let message = fits_memory(34_000_000_000, 25_000_000_000).unwrap_err().to_string();
+        assert!(
+            message.contains("34.0 GB") && message.contains("25.0 GB") && message.contains("target_qps"),
+            "{message}"
+        );
         assert!(fits_memory(25, 25).is_ok() && fits_memory(25, 0).is_ok());
     }
 }

@@ -22,18 +22,18 @@ impl TestSpec {
     /// # Errors
     /// It failed as a test can fail, or was interrupted.
     pub fn warm(mut self, stop: &dyn StopRequests) -> Outcome<TestSpec> {
-        let Some(wanted) = self.warm_up.take() else { return Ok(self) };
-        tracing::info!(ms = wanted.as_millis(), "warm-up before the run");
-        let mut warm_up = WarmUp { wanted, ..WarmUp::default() };
+        let Some(duration) = self.warm_up.take() else { return Ok(self) };
+        tracing::info!(ms = duration.as_millis(), "warm-up before the run");
+        let mut warm_up = WarmUp { duration, ..WarmUp::default() };
         let (mut took, mut faster) = (Duration::ZERO, None);
         for _ in 0..MOST_RUNS {
-            let finished = self.warm_for(wanted.saturating_sub(took), faster.as_ref(), stop)?;
+            let finished = self.warm_for(duration.saturating_sub(took), faster.as_ref(), stop)?;
             took += length(&finished);
             warm_up.add(&finished, took);
             let summary = finished.outcome.summary.as_ref();
             let set = summary.and_then(|summary| hints::long_enough(summary, finished.setup.plan.effective()));
             faster = set.and_then(|text| text.parse::<Assignment>().ok());
-            if faster.is_none() || took >= wanted.mul_f64(1.0 - SHORTER) {
+            if faster.is_none() || took >= duration.mul_f64(1.0 - SHORTER) {
                 break;
             }
         }

@@ -84,7 +84,7 @@ impl Baseline {
     /// # Errors
     /// One does not; the error names both.
     pub(crate) fn fits(&self, nodes: &[NodeDescription]) -> Result<(), BaselineError> {
-        let shown = |engine: &str, model: &str, sha256: &str, outputs: &str| match sha256.get(..12) {
+        let backend_text = |engine: &str, model: &str, sha256: &str, outputs: &str| match sha256.get(..12) {
             Some(sum) => format!("{model} (SHA-256 {sum}..) on {engine}, giving {outputs}"),
             None => engine.to_owned(),
         };
@@ -95,9 +95,9 @@ impl Baseline {
             if (engine, model_sha256, &outputs) != (&node.engine, &node.model_sha256, &theirs) {
                 return Err(BaselineError::Other {
                     path: self.path.clone(),
-                    measured: shown(engine, model, model_sha256, &outputs),
+                    measured: backend_text(engine, model, model_sha256, &outputs),
                     node: node.name.clone(),
-                    runs: shown(&node.engine, &node.model, &node.model_sha256, &theirs),
+                    runs: backend_text(&node.engine, &node.model, &node.model_sha256, &theirs),
                 });
             }
         }

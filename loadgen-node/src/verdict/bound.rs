@@ -70,7 +70,7 @@ impl HeldBack<'_> {
         let fits = self.evidence.fits_per_s().filter(|fits| bound.cause == Cause::Link && *fits >= 1.0)?;
         let has_rate = self.effective.scenario.traffic().expected() == Expected::QueryRate;
         let is_turned = has_rate && !self.effective.arrivals.has_own_rate();
-        let wanted = self.wanted_per_s().filter(|wanted| is_turned && fits < *wanted)?;
+        let rate = self.wanted_per_s().filter(|rate| is_turned && fits < *rate)?;
         let limit_ns = self.effective.target_latency_ns;
         if let Some(wire_ns) = self.evidence.wire_ns().filter(|ns| 2.0 * ns > limit_ns as f64)
             && !self.effective.use_token_latencies
@@ -81,7 +81,7 @@ impl HeldBack<'_> {
                  in a row exceed the limit of {limit})"
             ));
         }
-        Some(format!("--set target_qps={fits:.0} (what the link carries of the {wanted:.0}/s)"))
+        Some(format!("--set target_qps={fits:.0} (what the link carries of the {rate:.0}/s)"))
     }
 }
 
@@ -90,12 +90,12 @@ impl Bound {
     pub(crate) fn because(&self) -> String {
         match self.cause {
             Cause::Unknown => format!("and why is not known: {}", self.why),
-            cause => format!("because of {}: {}", cause.words(), self.why),
+            cause => format!("because of {}: {}", cause.text(), self.why),
         }
     }
 
     /// As a line of its own: `the link: ...`.
-    pub(crate) fn words(&self) -> String {
-        format!("{}: {}", self.cause.words(), self.why)
+    pub(crate) fn text(&self) -> String {
+        format!("{}: {}", self.cause.text(), self.why)
     }
 }

@@ -37,14 +37,14 @@ impl LatencyLimit {
             let value_ns = stats.measured_target_ns(summary.target_percentile);
             (stats.count > 0).then_some(LatencyLimit { of, percentile, value_ns, limit_ns })
         };
-        let found = match &summary.tokens {
+        let limits = match &summary.tokens {
             None => [limit(Limited::Latency, summary.judged_latency(), effective.target_latency_ns), None],
             Some(tokens) => [
                 limit(Limited::FirstToken, &tokens.first_token, effective.ttft_latency_ns),
                 limit(Limited::PerToken, &tokens.per_token, effective.tpot_latency_ns),
             ],
         };
-        found.into_iter().flatten().collect()
+        limits.into_iter().flatten().collect()
     }
 
     /// There is a value, and it does not exceed the limit. Whether enough queries were measured to say so is another

@@ -68,7 +68,7 @@ pub(crate) fn add(outcome: &mut RunOutcome, evidence: &Evidence<'_>) {
     let (lag, searched) = (outcome.lag(), outcome.find_peak.is_some());
     let counted = stalls::of_judged_phases(stalls, outcome);
     let (phases, broken) = (&outcome.phases, outcome.end == End::Broken);
-    let known: Vec<Reason> = outcome.verdict.faults().cloned().collect();
+    let engine_faults: Vec<Reason> = outcome.verdict.faults().cloned().collect();
     let verdict = &mut outcome.verdict;
     let limit_ns = lag_limit.ns();
     if verdict.official().is_some() {
@@ -117,18 +117,18 @@ pub(crate) fn add(outcome: &mut RunOutcome, evidence: &Evidence<'_>) {
     {
         outcome.verdict.add_own_rule("division", broken);
     }
-    log_faults(outcome, &known);
+    log_faults(outcome, &engine_faults);
 }
 
 /// Makes an error of the detail log of every fault that the engine did not know of. Checkers that count errors refuse
 /// such a log, that of an accuracy run included, which has no verdict. Samples that failed are in the log already. That
 /// a run was interrupted the engine knows, and an accuracy log that was cut off has no other sign of it.
-fn log_faults(outcome: &mut RunOutcome, known: &[Reason]) {
+fn log_faults(outcome: &mut RunOutcome, engine_faults: &[Reason]) {
     let at = outcome.ended;
     if outcome.end == End::Interrupted {
         outcome.events.error(at, "the run was interrupted before its end".to_owned());
     }
-    let new = outcome.verdict.faults().filter(|fault| fault.code != FAILED && !known.contains(fault));
+    let new = outcome.verdict.faults().filter(|fault| fault.code != FAILED && !engine_faults.contains(fault));
     new.for_each(|fault| outcome.events.error(at, fault.text.clone()));
 }
 
@@ -140,8 +140,8 @@ fn add_lag(verdict: &mut Verdict, lag: LagStats, plan: &Plan, limit_ns: u64, hel
     if lag.p99_ns > limit_ns {
         let [lag, limit] = [lag.p99_ns, limit_ns].map(Duration::from_nanos);
         let because = held_back.by(held_back.evidence.of_lateness()).because();
-        let told = format!("schedule lag p99 {lag:.1?}, {limit:.1?} allowed (--max-lag)");
-        verdict.add_own_rule(LATE, format!("samples were sent late, {because}; {told}"));
+        let remark = format!("schedule lag p99 {lag:.1?}, {limit:.1?} allowed (--max-lag)");
+        verdict.add_own_rule(LATE, format!("samples were sent late, {because}; {remark}"));
     }
 }
 
@@ -168,7 +168,7 @@ fn lost_after(phase: &PhaseOutcome, lost_at: TimeNs) -> String {
 
 /// Adds what speaks against single nodes.
 fn add_nodes(verdict: &mut Verdict, reports: &[NodeReport], since: &Since) {
-    let told = |failure: &NodeFailure| {
+    let failure_text = |failure: &NodeFailure| {
         let unanswered = Some(since.unanswered).filter(|count| *count > 0);
         let unanswered = unanswered.map(|count| format!("{} got no answer since", samples(count)));
         let parts = [Some(failure.to_string()), since.lost_after.clone(), unanswered];
@@ -177,7 +177,7 @@ fn add_nodes(verdict: &mut Verdict, reports: &[NodeReport], since: &Since) {
     for report in reports {
         let NodeReport { name, counts, sut, lost, flushed, .. } = report;
         match (lost, sut) {
-            (Some(failure), _) => verdict.add("node_lost", format!("node {name} was lost: {}", told(failure))),
+            (Some(failure), _) => verdict.add("node_lost", format!("node {name} was lost: {}", failure_text(failure))),
             // Servers of other protocols have no counters. Reports say so; it is no reason against the result.
             (None, Err(_)) if report.peer_kind.no_counters.is_some() => {}
             (None, Err(reason)) => verdict.add("counters", format!("node {name} gave no counters: {reason}")),
@@ -214,16 +214,16 @@ fn add_failures(verdict: &mut Verdict, tally: &Tally, held_back: HeldBack<'_>, l
             failures.remove(&failure.to_string());
         }
     }
-    let (shown, others) = most_frequent(&failures);
+    let (causes, others) = most_frequent(&failures);
     let overload = Failure::Overload.to_string();
-    let told = |(failure, count): &(&str, u64)| match *failure == overload {
+    let cause_text = |(failure, count): &(&str, u64)| match *failure == overload {
         false => format!("{} failed: {failure}", samples(*count)),
         true => {
             let because = held_back.by(held_back.evidence.of_overload()).because();
             format!("{} failed: {failure}, {because}", samples(*count))
         }
     };
-    let mut texts: Vec<String> = shown.iter().map(told).collect();
+    let mut texts: Vec<String> = causes.iter().map(cause_text).collect();
     if others > 0 {
         texts.push(format!("{} failed for other reasons", samples(others)));
     }
@@ -242,11 +242,11 @@ fn add_failures(verdict: &mut Verdict, tally: &Tally, held_back: HeldBack<'_>, l
 /// own numbers in it comes in any number of kinds.
 fn most_frequent(failures: &BTreeMap<String, u64>) -> (Vec<(&str, u64)>, u64) {
     const SHOWN: usize = 5;
-    let mut known: Vec<(&str, u64)> = failures.iter().map(|(text, count)| (text.as_str(), *count)).collect();
-    let others: u64 = known.extract_if(.., |(text, _)| *text == OTHER_FAILURES).map(|(_, count)| count).sum();
-    known.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let rest = known.split_off(known.len().min(SHOWN));
-    (known, others + rest.iter().map(|(_, count)| count).sum::<u64>())
+    let mut counts: Vec<(&str, u64)> = failures.iter().map(|(text, count)| (text.as_str(), *count)).collect();
+    let others: u64 = counts.extract_if(.., |(text, _)| *text == OTHER_FAILURES).map(|(_, count)| count).sum();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let tail = counts.split_off(counts.len().min(SHOWN));
+    (counts, others + tail.iter().map(|(_, count)| count).sum::<u64>())
 }
 
 fn add_accuracy(verdict: &mut Verdict, benchmark: &Benchmark, accuracy: Option<&Result<Score, ScoreError>>) {
@@ -256,8 +256,8 @@ fn add_accuracy(verdict: &mut Verdict, benchmark: &Benchmark, accuracy: Option<&
         (Some(Ok(score)), Some(target)) => {
             let first = (!target.is_between(score.value)).then_some((&target, score.value));
             for (target, value) in first.into_iter().chain(score.missed()) {
-                let (metric, unit, wanted) = (target.metric.name(), target.metric.behind(), target.wanted());
-                verdict.add_own_rule("accuracy", format!("{metric} is {value:.3}{unit}, the target is {wanted}"));
+                let (metric, unit, target_text) = (target.metric.name(), target.metric.behind(), target.wanted());
+                verdict.add_own_rule("accuracy", format!("{metric} is {value:.3}{unit}, the target is {target_text}"));
             }
         }
         _ => {}
@@ -281,14 +281,14 @@ mod tests {
         let plan = Plan::new(settings, Qsl { total: 20, performance: 20 }).unwrap();
         let sut = SimOptions { failing: 0.5, ..SimOptions::default() };
         let mut outcome = run(&plan, &mut SimWorld::new(sut), &mut (), RunOptions::default());
-        let known: Vec<Reason> = outcome.verdict.faults().cloned().collect();
+        let engine_faults: Vec<Reason> = outcome.verdict.faults().cloned().collect();
         let before = outcome.events.errors();
-        assert_eq!((known.len(), before), (1, 1), "samples failed, and the log says so");
+        assert_eq!((engine_faults.len(), before), (1, 1), "samples failed, and the log says so");
         outcome.verdict.add("node_lost", "node a was lost: it closed the connection");
         outcome.verdict.add_own_rule("schedule_lag", "x");
-        let failed = Reason { text: "9 samples failed: no answer".to_owned(), ..known[0].clone() };
+        let failed = Reason { text: "9 samples failed: no answer".to_owned(), ..engine_faults[0].clone() };
         outcome.verdict.carry([failed]);
-        log_faults(&mut outcome, &known);
+        log_faults(&mut outcome, &engine_faults);
         let last = outcome.events.iter().last().unwrap();
         assert_eq!((last.key.as_ref(), last.severity), ("error_runtime", Severity::Error));
         assert_eq!(last.value, "node a was lost: it closed the connection".into());
@@ -353,18 +353,18 @@ mod tests {
     fn a_lost_node_is_one_reason() {
         let gone = || Some(NodeFailure::Connection("gone".to_owned()));
         let failures = [Failure::NodeLost, Failure::NodeLost, Failure::NoNode, Failure::RunEnded];
-        let told = "node b was lost: the connection failed: gone; it was lost 500.0ms after the performance phase had \
-                    begun, which ended the measurement; 4 samples got no answer since";
-        assert_eq!(reasons_of(&[report("a", None), report("b", gone())], &failures), [told]);
+        let reason = "node b was lost: the connection failed: gone; it was lost 500.0ms after the performance phase \
+                      had begun, which ended the measurement; 4 samples got no answer since";
+        assert_eq!(reasons_of(&[report("a", None), report("b", gone())], &failures), [reason]);
         // A failure with another cause is reported beside the lost node.
         let refused = [&failures[..], &[Failure::Refused("no".to_owned())]].concat();
         let of_both = reasons_of(&[report("a", None), report("b", gone())], &refused);
-        assert_eq!(of_both, [told, "1 sample failed: refused by the node: no"]);
+        assert_eq!(of_both, [reason, "1 sample failed: refused by the node: no"]);
         // Of several nodes nobody knows which of them a sample would have gone to.
         let of_two = reasons_of(&[report("a", gone()), report("b", gone())], &failures);
-        let [a, b, rest] = &of_two[..] else { panic!("{of_two:?}") };
+        let [a, b, last] = &of_two[..] else { panic!("{of_two:?}") };
         assert!(a.starts_with("node a was lost") && b.starts_with("node b was lost"), "{of_two:?}");
-        assert_eq!(rest, "4 samples got no answer since nodes were lost");
+        assert_eq!(last, "4 samples got no answer since nodes were lost");
     }
 
     #[test]

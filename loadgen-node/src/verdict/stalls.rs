@@ -39,8 +39,7 @@ pub(crate) fn of_nodes(reports: &[NodeReport], origin: Instant) -> Vec<Stall> {
         let start_ns = ns(stall.since);
         Stall { end: end.clone(), start_ns, duration_ns: ns(stall.since + stall.length) - start_ns }
     };
-    let of_node =
-        |report: &NodeReport| report.stalls.iter().map(|found| stall(&report.name, found)).collect::<Vec<_>>();
+    let of_node = |report: &NodeReport| report.stalls.iter().map(|own| stall(&report.name, own)).collect::<Vec<_>>();
     reports.iter().flat_map(of_node).filter(|stall| stall.duration_ns > 0).collect()
 }
 
@@ -101,7 +100,7 @@ mod tests {
     #[test]
     fn stalls_of_nodes_are_told_by_the_clock_of_the_run() {
         let origin = Instant::now() + Duration::from_secs(10);
-        let found = |since_ns, length_ns| qdl::Stall {
+        let node_stall = |since_ns, length_ns| qdl::Stall {
             since: origin - Duration::from_secs(5) + Duration::from_nanos(since_ns),
             length: Duration::from_nanos(length_ns),
         };
@@ -115,12 +114,12 @@ mod tests {
             room: Default::default(),
             sut: Err(String::new()),
             lost: None,
-            stalls: vec![found(0, 2 * S), found(4 * S, 3 * S), found(8 * S, S)],
+            stalls: vec![node_stall(0, 2 * S), node_stall(4 * S, 3 * S), node_stall(8 * S, S)],
             local: None,
         };
-        let told: Vec<_> =
+        let times: Vec<_> =
             of_nodes(&[report], origin).iter().map(|stall| (stall.start_ns, stall.duration_ns)).collect();
-        assert_eq!(told, [(0, 2 * S), (3 * S, S)]);
+        assert_eq!(times, [(0, 2 * S), (3 * S, S)]);
     }
 
     #[test]
@@ -128,11 +127,11 @@ mod tests {
         let mut outcome = outcome();
         (outcome.phases[0].started.0, outcome.phases[0].ended.0) = (1_000, 2_000);
         let all = [(100, 900), (1_999, 1), (100, 901), (2_000, 500)].map(|(start, ns)| stall(start, ns));
-        let found = of_run(all.to_vec(), &outcome);
-        assert_eq!(found, [stall(100, 901), stall(1_999, 1)]);
-        assert_eq!(of_judged_phases(&found, &outcome), found);
+        let stalls = of_run(all.to_vec(), &outcome);
+        assert_eq!(stalls, [stall(100, 901), stall(1_999, 1)]);
+        assert_eq!(of_judged_phases(&stalls, &outcome), stalls);
         outcome.phases[0].mode = PhaseMode::AccuracyOnly;
-        assert_eq!(of_judged_phases(&found, &outcome), [], "nobody asks how long an accuracy phase takes");
+        assert_eq!(of_judged_phases(&stalls, &outcome), [], "nobody asks how long an accuracy phase takes");
     }
 
     #[test]
@@ -144,10 +143,10 @@ mod tests {
         add(&mut verdict, &vec![stall(3 * S, 8 * S); 7], S / 2);
         assert!(!verdict.is_valid());
         assert!(verdict.is_whole() && verdict.official() == Some(true), "LoadGen has no rule on stalls: {verdict:?}");
-        let told: Vec<&str> = verdict.reasons().iter().map(|reason| reason.text.as_str()).collect();
+        let texts: Vec<&str> = verdict.reasons().iter().map(|reason| reason.text.as_str()).collect();
         let first = "the LoadGen node stood still for 8.0s, 3.0s after the start, 500.0ms allowed (--max-lag)";
         assert_eq!(
-            (told.len(), told[0], told[5]),
+            (texts.len(), texts[0], texts[5]),
             (6, first, "and 2 more stalls (`stalls` in result_summary.json has all)")
         );
     }

@@ -30,7 +30,7 @@ pub(crate) struct Within {
     /// Number of queries issued.
     pub(crate) queries: u64,
     /// Number of them that kept all limits.
-    pub(crate) kept: u64,
+    pub(crate) queries_within: u64,
     /// Rate of those that kept them, per second until the last query was answered; none where nothing was.
     pub(crate) queries_per_s: Option<f64>,
 }
@@ -125,14 +125,14 @@ impl WithinLimits {
         let more = usize::try_from(per_query - 1).unwrap_or(usize::MAX);
         let tokens = timeline.tokens().map(Some).chain(std::iter::repeat(None));
         let mut samples = timeline.samples().zip(tokens).map(|(end, tokens)| self.is_kept(end, tokens));
-        let (mut queries, mut kept) = (0, 0);
+        let (mut queries, mut queries_within) = (0, 0);
         while let Some(first) = samples.next() {
             let is_kept = samples.by_ref().take(more).fold(first, |all, one| all & one);
             queries += 1;
-            kept += u64::from(is_kept);
+            queries_within += u64::from(is_kept);
         }
-        let per_s = seconds(timeline).map(|seconds| kept as f64 / seconds);
-        Within { limits: *self, queries, kept, queries_per_s: per_s.filter(|_| queries > 0) }
+        let per_s = seconds(timeline).map(|seconds| queries_within as f64 / seconds);
+        Within { limits: *self, queries, queries_within, queries_per_s: per_s.filter(|_| queries > 0) }
     }
 
     /// Returns true when a sample was answered within all limits. An answer without usable token information is not
@@ -140,8 +140,8 @@ impl WithinLimits {
     fn is_kept(&self, end: SampleEnd, tokens: Option<(Option<u64>, u32)>) -> bool {
         let SampleEnd::Done { latency_ns } = end else { return false };
         let (first_ns, count) = tokens.unwrap_or_default();
-        let rest = first_ns.and_then(|first_ns| latency_ns.checked_sub(first_ns));
-        let per_token_ns = rest.filter(|_| count > 1).map(|rest| rest / (u64::from(count) - 1));
+        let tail_ns = first_ns.and_then(|first_ns| latency_ns.checked_sub(first_ns));
+        let per_token_ns = tail_ns.filter(|_| count > 1).map(|tail_ns| tail_ns / (u64::from(count) - 1));
         let is_within =
             |limit: Option<u64>, ns: Option<u64>| limit.is_none_or(|limit| ns.is_some_and(|ns| ns <= limit));
         is_within(self.ttft_ns, first_ns)
@@ -153,7 +153,7 @@ impl WithinLimits {
 impl Within {
     /// Share of the queries that kept the limits, from 0 to 1; none where no query was issued.
     pub(crate) fn share(&self) -> Option<f64> {
-        (self.queries > 0).then(|| self.kept as f64 / self.queries as f64)
+        (self.queries > 0).then(|| self.queries_within as f64 / self.queries as f64)
     }
 }
 
@@ -184,10 +184,10 @@ mod tests {
     #[test]
     fn limits_are_read_once_each_with_a_unit() {
         let all = limits("ttft=500ms, tpot=50ms,latency=1s").unwrap();
-        let wanted =
+        let expectation =
             WithinLimits { ttft_ns: Some(500_000_000), tpot_ns: Some(50_000_000), latency_ns: Some(1_000_000_000) };
-        assert_eq!((all, all.to_string().as_str()), (wanted, "ttft 500.0ms, tpot 50.0ms, latency 1.0s"));
-        for (text, said) in [
+        assert_eq!((all, all.to_string().as_str()), (expectation, "ttft 500.0ms, tpot 50.0ms, latency 1.0s"));
+        for (text, part) in [
             ("", "'' is no limit: write NAME=TIME"),
             ("500ms", "'500ms' is no limit: write NAME=TIME"),
             ("latency=1s,", "'' is no limit"),
@@ -197,7 +197,7 @@ mod tests {
             ("ttft=1s,ttft=2s", "ttft is there twice"),
         ] {
             let error = limits(text).unwrap_err();
-            assert!(error.contains(said), "{text}: {error}");
+            assert!(error.contains(part), "{text}: {error}");
         }
     }
 
@@ -210,16 +210,17 @@ mod tests {
 
     #[test]
     fn a_limit_needs_what_it_is_about() {
-        let told = |text: &str, plan: &Plan| limits(text).unwrap().check(plan.effective()).map_err(|e| e.to_string());
+        let outcome_of =
+            |text: &str, plan: &Plan| limits(text).unwrap().check(plan.effective()).map_err(|e| e.to_string());
         let plain = plan(Scenario::SERVER, |_| {});
         let tokens = |scenario| plan(scenario, |settings| settings.use_token_latencies = true);
-        assert_eq!(told("latency=1s", &plain), Ok(()));
-        assert_eq!(told("ttft=1s,tpot=1s,latency=1s", &tokens(Scenario::SERVER)), Ok(()));
-        assert!(told("latency=1s,tpot=1s", &plain).unwrap_err().starts_with("tpot: token runs alone"));
-        let offline = told("ttft=1s", &tokens(Scenario::OFFLINE)).unwrap_err();
+        assert_eq!(outcome_of("latency=1s", &plain), Ok(()));
+        assert_eq!(outcome_of("ttft=1s,tpot=1s,latency=1s", &tokens(Scenario::SERVER)), Ok(()));
+        assert!(outcome_of("latency=1s,tpot=1s", &plain).unwrap_err().starts_with("tpot: token runs alone"));
+        let offline = outcome_of("ttft=1s", &tokens(Scenario::OFFLINE)).unwrap_err();
         assert!(offline.starts_with("ttft: Offline measures whole answers"), "{offline}");
         let accuracy = plan(Scenario::SERVER, |settings| settings.mode = Mode::AccuracyOnly);
-        assert!(told("latency=1s", &accuracy).unwrap_err().contains("mode AccuracyOnly measures no latencies"));
+        assert!(outcome_of("latency=1s", &accuracy).unwrap_err().contains("mode AccuracyOnly measures no latencies"));
     }
 
     /// The queries of a run in virtual time within a limit, and the latency of its answers.
@@ -233,11 +234,11 @@ mod tests {
     fn failed_samples_are_not_within_and_the_rate_has_the_same_samples() {
         let server = plan(Scenario::SERVER, |settings| settings.server_target_qps = 1_000.0);
         let all = counted(&server, SimOptions::default(), "latency=1h");
-        assert!(all.queries >= 100 && all.kept == all.queries && all.share() == Some(1.0), "{all:?}");
+        assert!(all.queries >= 100 && all.queries_within == all.queries && all.share() == Some(1.0), "{all:?}");
         let none = counted(&server, SimOptions::default(), "latency=1ns");
-        assert_eq!((none.queries, none.kept, none.queries_per_s), (all.queries, 0, Some(0.0)));
+        assert_eq!((none.queries, none.queries_within, none.queries_per_s), (all.queries, 0, Some(0.0)));
         let half = counted(&server, SimOptions { failing: 0.5, ..SimOptions::default() }, "latency=1h");
-        assert!(half.kept > 0 && half.kept < half.queries, "{half:?}");
+        assert!(half.queries_within > 0 && half.queries_within < half.queries, "{half:?}");
     }
 
     #[test]
@@ -247,7 +248,7 @@ mod tests {
         let counted = counted(&multi, failing, "latency=1h");
         assert!(counted.queries >= 100, "{counted:?}");
         // Of eight samples one at least fails in five queries of six.
-        assert!(counted.kept > 0 && counted.kept < counted.queries / 2, "{counted:?}");
+        assert!(counted.queries_within > 0 && counted.queries_within < counted.queries / 2, "{counted:?}");
     }
 
     #[test]

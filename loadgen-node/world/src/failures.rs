@@ -76,9 +76,10 @@ mod tests {
             failures.add(&Failure::Refused(text.to_owned()));
         }
         failures.add(&Failure::RunEnded);
-        let read = failures.read();
-        let told: Vec<_> = read.iter().map(|failed| (failed.reason, failed.first.as_str(), failed.samples)).collect();
+        let reasons = failures.read();
+        let rows: Vec<_> =
+            reasons.iter().map(|failed| (failed.reason, failed.first.as_str(), failed.samples)).collect();
         let refused = ("refused", "refused by the node: out of memory", 2);
-        assert_eq!(told, [refused, ("run_ended", "the run ended first", 1)]);
+        assert_eq!(rows, [refused, ("run_ended", "the run ended first", 1)]);
     }
 }

@@ -5,7 +5,7 @@
 //! - [`mix`]: tenants of one run, each in a world of its own;
 //! - [`inbox`]: arrivals, from the threads of the QDL to the engine's;
 //! - [`pace`]: waiting, and which thread does the network's work;
-//! - [`counts`], [`failures`], [`tally`], [`odd`]: what is counted, for displays and for the result;
+//! - [`counts`], [`failures`], [`tally`], [`odd_answers`]: what is counted, for displays and for the result;
 //! - [`stage_rows`]: node and stages of each sample, for a file;
 //! - [`stall`]: when one end stood still; [`threads`]: what the threads had of the processors.
 //!
@@ -16,7 +16,7 @@ pub mod failures;
 pub mod inbox;
 pub mod mix;
 pub mod net_world;
-pub mod odd;
+pub mod odd_answers;
 pub mod pace;
 pub mod stage_rows;
 pub mod stall;
@@ -25,7 +25,7 @@ pub mod threads;
 
 use loadgen::plan::Plan;
 use loadgen::run::{Observer, RunOptions, RunOutcome};
-use loadgen::v05::led;
+use loadgen::v05::adapter;
 use loadgen::v05::test::{TestInput, TestOutcome};
 use mix::MixedWorld;
 use net_world::NetWorld;
@@ -45,7 +45,7 @@ pub fn run_mixed(
     loadgen::run::run(plan, world, observer, options)
 }
 
-/// Runs a test of round v0.5 on the calling thread, as [`led::run`] does, and judges it by the rules of that round.
+/// Runs a test of round v0.5 on the calling thread, as [`adapter::run`] does, and judges it by the rules of that round.
 pub fn run_v0_5(
     input: &TestInput,
     plan: &Plan,
@@ -53,5 +53,5 @@ pub fn run_v0_5(
     observer: &mut dyn Observer,
     options: &RunOptions,
 ) -> (RunOutcome, TestOutcome) {
-    led::run(input, plan, options, world, observer)
+    adapter::run(input, plan, options, world, observer)
 }

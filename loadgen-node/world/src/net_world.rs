@@ -175,7 +175,7 @@ impl NetWorld {
     }
 
     /// Waits once, for at most [`LOOK_AROUND`].
-    fn rest(&self, until: Option<Instant>, wake_on_arrival: bool) {
+    fn wait_once(&self, until: Option<Instant>, wake_on_arrival: bool) {
         let Pacing { spin, linger, .. } = self.pacing;
         if self.is_inline() && until.is_none() {
             // The QDL returns from time to time even when nothing arrives.
@@ -195,17 +195,17 @@ impl NetWorld {
 
 /// Loads a set of samples. The display shows how far it is; the log says how long it took.
 fn load(dataset: &mut Dataset, set: &[SampleIndex], counts: &Counts) -> Result<(), DatasetError> {
-    let begun = Instant::now();
-    let told = |done: usize, of: usize| {
+    let start = Instant::now();
+    let progress = |done: usize, of: usize| {
         counts.loaded.store(done as u64, Relaxed);
         counts.loading.store(of as u64, Relaxed);
     };
-    let ended = dataset.load_with(set.iter().map(|index| index.0 as usize), &told);
+    let ended = dataset.load_with(set.iter().map(|index| index.0 as usize), &progress);
     counts.loading.store(0, Relaxed);
     let Loaded { samples, encoded_bytes, .. } = dataset.loaded();
     tracing::info!(
         samples,
-        took_ms = begun.elapsed().as_millis() as u64,
+        took_ms = start.elapsed().as_millis() as u64,
         bytes = encoded_bytes,
         resident_bytes = counts::resident_bytes(),
         "samples loaded"
@@ -215,7 +215,7 @@ fn load(dataset: &mut Dataset, set: &[SampleIndex], counts: &Counts) -> Result<(
 
 /// Does what takes long. Where this thread does the network's work, another one does the other: streams are open, and a
 /// node gives up on a peer that sends nothing. Where none can be started, the nodes have to wait.
-fn beside<T: Send>(run: &Run, inline: bool, work: impl FnOnce() -> T + Send) -> T {
+fn off_thread<T: Send>(run: &Run, inline: bool, work: impl FnOnce() -> T + Send) -> T {
     if !inline {
         return work();
     }
@@ -247,7 +247,7 @@ impl World for NetWorld {
 
     fn load(&mut self, set: &[SampleIndex]) -> Result<(), String> {
         let (inline, dataset, counts) = (self.is_inline(), &mut self.dataset, &*self.counts);
-        beside(&self.run, inline, || {
+        off_thread(&self.run, inline, || {
             let loaded = catch_unwind(AssertUnwindSafe(|| load(dataset, set, counts)));
             loaded
                 .map_or_else(|_| Err("loading the samples panicked".to_owned()), |it| it.map_err(|why| why.to_string()))
@@ -259,7 +259,7 @@ impl World for NetWorld {
     }
 
     fn meanwhile<T: Send>(&mut self, work: impl FnOnce() -> T + Send) -> T {
-        beside(&self.run, self.is_inline(), work)
+        off_thread(&self.run, self.is_inline(), work)
     }
 
     fn room(&mut self) -> usize {
@@ -290,7 +290,7 @@ impl World for NetWorld {
         self.clock.read(self.time(Instant::now()));
         if self.is_inline() && until.is_some_and(|until| until <= Instant::now()) {
             // The query is late already. The network is served all the same, or answers would never be read.
-            self.rest(until, wake_on_arrival);
+            self.wait_once(until, wake_on_arrival);
         }
         self.collect(arrivals);
         loop {
@@ -298,7 +298,7 @@ impl World for NetWorld {
             if arrived || until.is_some_and(|until| until <= Instant::now()) {
                 return self.wake();
             }
-            self.rest(until, wake_on_arrival);
+            self.wait_once(until, wake_on_arrival);
             self.collect(arrivals);
             self.clock.read(self.time(Instant::now()));
             let wake = self.wake();

@@ -70,8 +70,8 @@ pub struct Circumstances {
 
 impl Pacing {
     /// Decides by the caller's wishes, the machine and the scenario.
-    pub fn decide(wanted: PacingSpec, at: Circumstances) -> Pacing {
-        let PacingSpec { io_threads, spin, busy_poll } = wanted;
+    pub fn decide(spec: PacingSpec, at: Circumstances) -> Pacing {
+        let PacingSpec { io_threads, spin, busy_poll } = spec;
         // One query at a time needs no second thread. Where cores are few, a second thread costs more than it gains.
         let one_by_one = at.shape.is_one_by_one();
         let alone = one_by_one || busy_poll || at.cores < CORES_TO_SPARE;

@@ -65,9 +65,9 @@ pub struct StageRow {
 
 impl StageRow {
     fn words(self) -> [u64; WORDS] {
-        let StageRow { position, node, stages: [first, rest @ ..] } = self;
+        let StageRow { position, node, stages: [first, others @ ..] } = self;
         let four = |stages: &[Short]| stages.iter().rev().fold(0, |word, stage| word << 16 | u64::from(stage.0));
-        [u64::from(position) | u64::from(node) << 32 | u64::from(first.0) << 48, four(&rest[..4]), four(&rest[4..])]
+        [u64::from(position) | u64::from(node) << 32 | u64::from(first.0) << 48, four(&others[..4]), four(&others[4..])]
     }
 
     fn of_words([first, second, third]: [u64; WORDS]) -> StageRow {

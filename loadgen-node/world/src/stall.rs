@@ -87,8 +87,8 @@ impl OwnClock {
 
 /// Returns the time for which this machine has been suspended since it was started; zero where the system does not say.
 fn suspended() -> Duration {
-    let read = |clock: ClockId| Some(Duration::from_nanos(u64::try_from(clock.now().ok()?.num_nanoseconds()).ok()?));
-    let (with, without) = (read(ClockId::CLOCK_BOOTTIME), read(ClockId::CLOCK_MONOTONIC));
+    let time_of = |clock: ClockId| Some(Duration::from_nanos(u64::try_from(clock.now().ok()?.num_nanoseconds()).ok()?));
+    let (with, without) = (time_of(ClockId::CLOCK_BOOTTIME), time_of(ClockId::CLOCK_MONOTONIC));
     with.zip(without).map(|(with, without)| with.saturating_sub(without)).unwrap_or_default()
 }
 
@@ -119,8 +119,8 @@ mod tests {
         assert_eq!(clock.stalls, [], "two clocks are not read at the same moment");
         clock.slept(TimeNs(200 * MS), before + Duration::from_secs(8));
         let slept = (8_000 * MS - 3_000, LOADGEN);
-        let found = clock.into_stalls();
-        assert_eq!(found.iter().map(|stall| (stall.duration_ns, stall.end.as_str())).collect::<Vec<_>>(), [slept]);
-        assert_eq!(found[0].start_ns, 100 * MS);
+        let stalls = clock.into_stalls();
+        assert_eq!(stalls.iter().map(|stall| (stall.duration_ns, stall.end.as_str())).collect::<Vec<_>>(), [slept]);
+        assert_eq!(stalls[0].start_ns, 100 * MS);
     }
 }

@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 use loadgen::world::TimeNs;
 use qdl::{Failure, NodeIndex, Stages};
 
-use crate::odd::Odd;
+use crate::odd_answers::Odd;
 
 /// Names of the stages of a round trip: the time outside the SUT first, then the SUT's own stages, then this end's.
 pub const STAGES: [&str; 9] =
@@ -24,7 +24,7 @@ pub struct Tally {
     /// Of the phases before it.
     ended: Vec<PhaseSplit>,
     /// The phase whose durations are asked for; none: the one that goes on.
-    shown: Option<usize>,
+    phase: Option<usize>,
     failures: BTreeMap<String, u64>,
     refused: u64,
     /// When the first node was lost; none where the run lost none.
@@ -86,7 +86,7 @@ impl Tally {
     /// From now on the durations of this phase are told, counted from 0. One without an answer has none.
     pub fn show_phase(&mut self, number: usize) {
         self.begin_phase(number);
-        self.shown = Some(number).filter(|number| *number < self.ended.len());
+        self.phase = Some(number).filter(|number| *number < self.ended.len());
     }
 
     /// Counts an answer.
@@ -120,7 +120,7 @@ impl Tally {
 
     /// Returns the durations of the answers of all nodes together.
     pub fn all_nodes(&self) -> Split {
-        match self.shown {
+        match self.phase {
             Some(number) => self.ended[number].all,
             None => self.of_phase().all,
         }
@@ -129,7 +129,7 @@ impl Tally {
     /// Returns the durations of each node's answers, by its place. The entry is `None`, or missing, when the node
     /// answered nothing.
     pub fn by_node(&self) -> Vec<Option<Split>> {
-        match self.shown {
+        match self.phase {
             Some(number) => self.ended[number].nodes.clone(),
             None => self.of_phase().nodes,
         }
@@ -176,9 +176,10 @@ impl Answered {
             encode_ns,
             inflate_ns,
         } = *stages;
-        let known = [decode_ns, preprocess_ns, queue_ns, batch_ns, inference_ns, postprocess_ns, encode_ns, inflate_ns];
-        let outside_ns = round_trip_ns.map_or(0, |whole| whole.saturating_sub(total(&known)));
-        let [decode, preprocess, queue, batch, inference, postprocess, encode, inflate] = known;
+        let inside_ns =
+            [decode_ns, preprocess_ns, queue_ns, batch_ns, inference_ns, postprocess_ns, encode_ns, inflate_ns];
+        let outside_ns = round_trip_ns.map_or(0, |whole| whole.saturating_sub(total(&inside_ns)));
+        let [decode, preprocess, queue, batch, inference, postprocess, encode, inflate] = inside_ns;
         let stages_ns = [outside_ns, decode, preprocess, queue, batch, inference, postprocess, encode, inflate];
         Answered { node, round_trip_ns, stages_ns, latency_ns: None }
     }
@@ -251,11 +252,11 @@ impl Parts {
     #[inline]
     fn add_sample(&mut self, answer: &Answered) {
         let Answered { round_trip_ns, mut stages_ns, latency_ns, .. } = *answer;
-        let known = total(&stages_ns);
-        let latency_ns = latency_ns.or(round_trip_ns).unwrap_or(known);
+        let stages_sum_ns = total(&stages_ns);
+        let latency_ns = latency_ns.or(round_trip_ns).unwrap_or(stages_sum_ns);
         // Where it is not known when the sample was sent, nobody can say what of the rest was before that.
         if round_trip_ns.is_none() {
-            stages_ns[0] = stages_ns[0].saturating_add(latency_ns.saturating_sub(known));
+            stages_ns[0] = stages_ns[0].saturating_add(latency_ns.saturating_sub(stages_sum_ns));
         }
         let [power, range] = place(latency_ns);
         let sums = &mut self.0[power].get_or_insert_with(|| Box::new([Sums::default(); RANGES]))[range];
@@ -285,12 +286,12 @@ impl Parts {
     /// The range in which this quantile of the latencies is, by LoadGen's rule; with no samples one of none.
     fn at(&self, quantile: f64) -> Sums {
         let rank = (quantile * self.samples() as f64) as u64 + 1;
-        let mut seen = 0;
-        let found = self.all().find(|sums| {
-            seen += sums.samples;
-            seen >= rank
+        let mut samples_so_far = 0;
+        let range = self.all().find(|sums| {
+            samples_so_far += sums.samples;
+            samples_so_far >= rank
         });
-        found.copied().unwrap_or_default()
+        range.copied().unwrap_or_default()
     }
 }
 
@@ -340,10 +341,10 @@ mod tests {
         tally.answered(&answered(NODE, 1, 5, 100_005));
         let split = tally.all_nodes();
         assert_eq!(split.round_trip_ns[2], 90);
-        let found = parts(&split);
-        assert_eq!(found["inference"], [70, 1, 1], "not the longest of all, which another sample had");
-        assert_eq!(found[BEFORE_SENDING], [0, 100_000, 100_000]);
-        assert_eq!(found["outside_sut"], [20, 4, 4]);
+        let durations = parts(&split);
+        assert_eq!(durations["inference"], [70, 1, 1], "not the longest of all, which another sample had");
+        assert_eq!(durations[BEFORE_SENDING], [0, 100_000, 100_000]);
+        assert_eq!(durations["outside_sut"], [20, 4, 4]);
         assert_eq!(split.latency_ns, [90, 100_005, 100_005]);
     }
 
@@ -365,8 +366,8 @@ mod tests {
         let mut tally = Tally::default();
         let of = Answered::new(NODE, &Stages { queue_ns: 30, ..Stages::default() }, None);
         tally.answered(&Answered { latency_ns: Some(100), ..of });
-        let found = parts(&tally.all_nodes());
-        assert_eq!((found["outside_sut"][0], found["queue"][0], found[BEFORE_SENDING][0]), (70, 30, 0));
+        let durations = parts(&tally.all_nodes());
+        assert_eq!((durations["outside_sut"][0], durations["queue"][0], durations[BEFORE_SENDING][0]), (70, 30, 0));
         assert_eq!(Tally::default().all_nodes(), Split::default());
     }
 
@@ -392,8 +393,8 @@ mod tests {
         let p50: Vec<_> = tally.by_node().iter().map(|node| node.map(|node| node.round_trip_ns[0])).collect();
         assert_eq!(p50, [Some(100), None, Some(20)]);
         assert_eq!(tally.all_nodes().round_trip_ns, [20, 100, 100]);
-        let found = parts(&tally.all_nodes());
-        assert_eq!((found["outside_sut"][0], found["inference"][0]), (29, 1));
+        let durations = parts(&tally.all_nodes());
+        assert_eq!((durations["outside_sut"][0], durations["inference"][0]), (29, 1));
     }
 
     #[test]

@@ -61,7 +61,7 @@ mod tests {
         let (stop, stopped) = mpsc::channel::<()>();
         let named = std::thread::Builder::new().name(format!("{IO}7")).spawn(move || _ = stopped.recv()).unwrap();
         // It names itself, first of all.
-        let found = loop {
+        let times = loop {
             let mut threads = Threads::of_this_one();
             let times = threads.look().threads;
             if times.len() != 1 {
@@ -71,6 +71,6 @@ mod tests {
         drop(stop);
         named.join().unwrap();
         // A kernel that does not count says nothing of any.
-        assert!(found.is_empty() || found.len() == 2, "{found:?}");
+        assert!(times.is_empty() || times.len() == 2, "{times:?}");
     }
 }

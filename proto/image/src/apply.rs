@@ -27,8 +27,8 @@ impl Preprocess {
             _ => view.fill(self.layout, &self.table(|value| [value.round() as u8])),
         };
         let (dtype, dims) = self.output();
-        let told = |error: lon_proto::sample::SampleError| ImageError::Decode(error.to_string());
-        Tensor::new(dtype, &dims, Bytes::from(data)).map_err(told)
+        let failure = |error: lon_proto::sample::SampleError| ImageError::Decode(error.to_string());
+        Tensor::new(dtype, &dims, Bytes::from(data)).map_err(failure)
     }
 
     /// The most bytes of memory that [`Preprocess::apply`] takes for an image of this size, beside the image itself:

@@ -95,18 +95,18 @@ impl Orientation {
     /// The orientation that the header of a file states; upright where it states none.
     fn of_file(file: &[u8]) -> Orientation {
         let content = |body: &'_ [u8]| Orientation::of_segment(body.get(2..segment_bytes(body)?)?);
-        let found = segments(file).find_map(|(marker, body)| if marker == 0xe1 { content(body) } else { None });
-        found.unwrap_or_default()
+        let orientation = segments(file).find_map(|(marker, body)| if marker == 0xe1 { content(body) } else { None });
+        orientation.unwrap_or_default()
     }
 }
 
 /// The segments of a header up to the frame: the marker of each, and the file from its length on.
 fn segments(file: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
-    let mut rest = file.strip_prefix(&[0xff, 0xd8]);
+    let mut tail = file.strip_prefix(&[0xff, 0xd8]);
     let next = move || {
-        let after = rest?.strip_prefix(&[0xff])?;
+        let after = tail?.strip_prefix(&[0xff])?;
         let (&marker, body) = after.split_first()?;
-        rest = match marker {
+        tail = match marker {
             // A marker may follow any number of these, and these have no content.
             0xff => Some(after),
             0x01 | 0xd0..=0xd8 => Some(body),

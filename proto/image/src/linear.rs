@@ -32,12 +32,12 @@ pub(crate) fn resized(image: &Pixels, width: u32, height: u32) -> Vec<u8> {
     };
     let mut resized = Vec::with_capacity(3 * width as usize * height as usize);
     // The rows that were made last; the next ones are often the same.
-    let mut known: [Option<(usize, Vec<i32>)>; 2] = [None, None];
+    let mut cache: [Option<(usize, Vec<i32>)>; 2] = [None, None];
     for place in 0..height {
         let step = step(place, from_height, height);
         let rows = step.at.map(|row| {
-            let found = known.iter_mut().find(|known| known.as_ref().is_some_and(|(at, _)| *at == row));
-            found.and_then(Option::take).map_or_else(|| wide(row), |(_, values)| values)
+            let entry = cache.iter_mut().find(|entry| entry.as_ref().is_some_and(|(at, _)| *at == row));
+            entry.and_then(Option::take).map_or_else(|| wide(row), |(_, values)| values)
         });
         let is_one_row = step.at[0] == step.at[1];
         let second = if is_one_row { &rows[0] } else { &rows[1] };
@@ -47,7 +47,7 @@ pub(crate) fn resized(image: &Pixels, width: u32, height: u32) -> Vec<u8> {
         };
         resized.extend(rows[0].iter().zip(second).map(value));
         let [first, second] = rows;
-        known = [Some((step.at[0], first)), Some((step.at[1], second))];
+        cache = [Some((step.at[0], first)), Some((step.at[1], second))];
     }
     resized
 }
@@ -105,14 +105,14 @@ mod tests {
     fn pixels_are_those_of_opencv() {
         let image: Vec<u8> = (0..5 * 4 * 3u32).map(|at| ((at * at * 37 + at * 11) % 256) as u8).collect();
         let image = Pixels::new(5, 4, image).unwrap();
-        let wanted = [58, 138, 163, 141, 164, 133, 88, 183, 223, 121, 116, 101, 125, 64, 77, 122, 132, 174];
-        assert_eq!(resized(&image, 3, 2), wanted);
-        let wanted = [
+        let expected = [58, 138, 163, 141, 164, 133, 88, 183, 223, 121, 116, 101, 125, 64, 77, 122, 132, 174];
+        assert_eq!(resized(&image, 3, 2), expected);
+        let expected = [
             82, 105, 201, 39, 232, 244, 90, 127, 195, 47, 212, 238, 109, 184, 177, 68, 158, 222, 129, 228, 159, 91,
             115, 207, 153, 176, 146, 117, 151, 196, 177, 124, 132, 143, 187, 184, 129, 101, 123, 148, 177, 177, 72, 82,
             113, 150, 160, 170, 51, 75, 110, 150, 154, 167,
         ];
-        assert_eq!(resized(&image, 2, 9), wanted);
+        assert_eq!(resized(&image, 2, 9), expected);
         let even: Vec<u8> = image.rgb().chunks_exact(15).flat_map(|row| &row[..12]).copied().collect();
         let even = Pixels::new(4, 4, even).unwrap();
         assert_eq!(resized(&even, 2, 2), [77, 151, 171, 95, 165, 181, 119, 109, 109, 145, 131, 127]);

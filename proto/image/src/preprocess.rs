@@ -182,8 +182,8 @@ impl fmt::Display for Resize {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
     /// A part has no `=`, or its key is unknown.
-    #[error("'{0}' is not a step of preprocessing (known: {known}; presets, first: {presets})",
-        known = KEYS.join("=, ") + "=", presets = preset_names())]
+    #[error("'{0}' is not a step of preprocessing (known: {keys}; presets, first: {presets})",
+        keys = KEYS.join("=, ") + "=", presets = preset_names())]
     Unknown(String),
     /// A key is given twice.
     #[error("{0}= is given twice")]
@@ -192,14 +192,14 @@ pub enum SpecError {
     #[error("resize= and letterbox= cannot both be done")]
     TwoResizes,
     /// A value cannot be read.
-    #[error("{key}={value}: {wanted}")]
+    #[error("{key}={value}: {form}")]
     Value {
         /// The key before `=`.
         key: &'static str,
         /// The value behind `=`.
         value: String,
         /// The form that the value should have.
-        wanted: &'static str,
+        form: &'static str,
     },
     /// Neither crop nor resize fixes the size, so that images of every size would give tensors of every size.
     #[error("the size of the result is open: give crop=SIZE or resize=HEIGHTxWIDTH")]

@@ -27,7 +27,7 @@ impl FromStr for Preprocess {
     type Err = SpecError;
 
     fn from_str(text: &str) -> Result<Preprocess, SpecError> {
-        let (first, rest) = text.split_once(',').map_or((text, None), |(first, rest)| (first, Some(rest)));
+        let (first, tail) = text.split_once(',').map_or((text, None), |(first, tail)| (first, Some(tail)));
         let mut all = Preprocess {
             resize: None,
             filter: Filter::default(),
@@ -41,7 +41,7 @@ impl FromStr for Preprocess {
         match PRESETS.iter().find(|(name, _)| *name == first) {
             Some((_, spec)) => {
                 all.assign(spec)?;
-                rest.map_or(Ok(()), |rest| all.assign(rest))?;
+                tail.map_or(Ok(()), |tail| all.assign(tail))?;
             }
             None => all.assign(text)?,
         }
@@ -51,19 +51,19 @@ impl FromStr for Preprocess {
 
 impl Preprocess {
     fn assign(&mut self, text: &str) -> Result<(), SpecError> {
-        let mut seen = Vec::new();
+        let mut keys = Vec::new();
         for part in text.split(',') {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
-            let key = KEYS.into_iter().find(|known| *known == key && part.contains('='));
+            let key = KEYS.into_iter().find(|own| *own == key && part.contains('='));
             let key = key.ok_or_else(|| SpecError::Unknown(part.to_owned()))?;
-            if seen.contains(&key) {
+            if keys.contains(&key) {
                 return Err(SpecError::Twice(key));
             }
-            seen.push(key);
-            if seen.contains(&"resize") && seen.contains(&"letterbox") {
+            keys.push(key);
+            if keys.contains(&"resize") && keys.contains(&"letterbox") {
                 return Err(SpecError::TwoResizes);
             }
-            let bad = |wanted| SpecError::Value { key, value: value.to_owned(), wanted };
+            let bad = |form| SpecError::Value { key, value: value.to_owned(), form };
             self.set(key, value).map_err(bad)?;
         }
         Ok(())

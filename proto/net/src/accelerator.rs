@@ -47,7 +47,7 @@ fn accelerator(path: &Path, modules: &Path) -> Option<Accelerator> {
     let class = text("class")?;
     let driver = fs::read_link(path.join("driver")).ok();
     let driver = driver.and_then(|link| Some(link.file_name()?.to_string_lossy().into_owned())).unwrap_or_default();
-    if !CLASSES.iter().any(|known| class.starts_with(known)) || DISPLAYS.contains(&driver.as_str()) {
+    if !CLASSES.iter().any(|prefix| class.starts_with(prefix)) || DISPLAYS.contains(&driver.as_str()) {
         return None;
     }
     // A display without a driver shows the console and nothing else.
@@ -69,11 +69,11 @@ impl From<Accelerator> for v1::Accelerator {
 
 /// The device that a node described, its texts made fit to be shown.
 impl From<v1::Accelerator> for Accelerator {
-    fn from(told: v1::Accelerator) -> Accelerator {
+    fn from(message: v1::Accelerator) -> Accelerator {
         Accelerator {
-            device: printable(&told.device),
-            driver: printable(&told.driver),
-            driver_version: printable(&told.driver_version),
+            device: printable(&message.device),
+            driver: printable(&message.driver),
+            driver_version: printable(&message.driver_version),
         }
     }
 }

@@ -128,12 +128,12 @@ async fn secured(socket: Socket, tls: Option<Arc<ServerConfig>>) -> Result<NetSt
     socket.set_nodelay()?;
     let Some(tls) = tls else { return Ok(NetStream::plain(Counted::new(socket, Arc::default()))) };
     // The bytes are looked at before the handshake, whose own error would not say what came.
-    let mut seen = Greeting { bytes: [0; 8], len: 0 };
-    seen.len = socket.peek(&mut seen.bytes).await?;
-    match seen.bytes().first() {
+    let mut greeting = Greeting { bytes: [0; 8], len: 0 };
+    greeting.len = socket.peek(&mut greeting.bytes).await?;
+    match greeting.bytes().first() {
         None => return Err(AcceptError::HungUp),
         Some(&TLS_HANDSHAKE) => {}
-        Some(_) => return Err(AcceptError::PlainOnTls(seen)),
+        Some(_) => return Err(AcceptError::PlainOnTls(greeting)),
     }
     let socket = Counted::new(socket, Arc::default());
     Ok(NetStream::tls(TlsAcceptor::from(tls).accept(socket).await.map_err(AcceptError::Handshake)?))
@@ -189,7 +189,7 @@ mod tests {
     }
 
     /// A client that sends `bytes` and stays until the node has made up its mind.
-    async fn sent(server: Option<&ServerTls>, bytes: &[u8]) -> Result<Accepted, AcceptError> {
+    async fn outcome_of(server: Option<&ServerTls>, bytes: &[u8]) -> Result<Accepted, AcceptError> {
         let (accepted, _client) = meet(server, async |address| {
             let mut tcp = TcpStream::connect(address).await.unwrap();
             tcp.write_all(bytes).await.unwrap();
@@ -199,9 +199,9 @@ mod tests {
         accepted
     }
 
-    fn made() -> (ClientTls, ServerTls) {
-        let made = Throwaway::new(&["127.0.0.1"]).unwrap();
-        (made.client().unwrap(), made.server().unwrap())
+    fn tls_pair() -> (ClientTls, ServerTls) {
+        let certificates = Throwaway::new(&["127.0.0.1"]).unwrap();
+        (certificates.client().unwrap(), certificates.server().unwrap())
     }
 
     async fn dialled(address: &str, tls: Option<&ClientTls>, protocol: Protocol) -> io::Result<NetStream> {
@@ -211,9 +211,9 @@ mod tests {
     async fn one_way(from: &mut NetStream, to: &mut NetStream) {
         from.write_all(b"a message").await.unwrap();
         from.flush().await.unwrap();
-        let mut got = [0; 9];
-        to.read_exact(&mut got).await.unwrap();
-        assert_eq!(&got, b"a message");
+        let mut bytes = [0; 9];
+        to.read_exact(&mut bytes).await.unwrap();
+        assert_eq!(&bytes, b"a message");
     }
 
     async fn both_ways(near: &mut NetStream, far: &mut NetStream) {
@@ -223,7 +223,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_spoken_is_found_out_with_and_without_tls() {
-        let (client, server) = made();
+        let (client, server) = tls_pair();
         for (client, server) in [(None, None), (Some(&client), Some(&server))] {
             let (accepted, near) = meet(server, async |a| dialled(&a, client, Protocol::Tcp).await).await;
             let (Ok(Accepted::Tcp(mut far)), Ok(mut near)) = (accepted, near) else { panic!() };
@@ -250,15 +250,15 @@ mod tests {
     /// Nothing is sent to a client unasked: had it unread bytes, its close would be a reset.
     #[tokio::test]
     async fn what_a_client_that_only_writes_wrote_last_arrives() {
-        let (client, server) = made();
+        let (client, server) = tls_pair();
         let (accepted, near) = meet(Some(&server), async |a| dialled(&a, Some(&client), Protocol::Tcp).await).await;
         let (Ok(Accepted::Tcp(mut far)), Ok(mut near)) = (accepted, near) else { panic!() };
         near.write_all(&[7; 300_000]).await.unwrap();
         near.shutdown().await.unwrap();
         drop(near);
-        let mut got = Vec::new();
-        far.read_to_end(&mut got).await.unwrap();
-        assert_eq!(got, [7; 300_000]);
+        let mut content = Vec::new();
+        far.read_to_end(&mut content).await.unwrap();
+        assert_eq!(content, [7; 300_000]);
     }
 
     #[tokio::test]
@@ -278,11 +278,11 @@ mod tests {
 
     #[tokio::test]
     async fn strangers_are_told_apart() {
-        let error = sent(None, b"GET / HTTP/1.1\r\n\r\n").await.unwrap_err();
+        let error = outcome_of(None, b"GET / HTTP/1.1\r\n\r\n").await.unwrap_err();
         assert!(matches!(error, AcceptError::Stranger(_)) && !error.is_tls());
         assert!(error.to_string().contains(r#"it sent "GET / HT""#), "{error}");
         // Not one byte more is waited for than is needed to know.
-        let error = sent(None, b"\xFFx\n").await.unwrap_err();
+        let error = outcome_of(None, b"\xFFx\n").await.unwrap_err();
         assert!(error.to_string().contains(r#"it sent "\xffx\n""#), "{error}");
         let (hung_up, ()) = meet(None, async |address| drop(TcpStream::connect(address).await.unwrap())).await;
         assert!(matches!(hung_up, Err(AcceptError::HungUp)));
@@ -290,7 +290,7 @@ mod tests {
 
     #[tokio::test]
     async fn disagreement_about_tls_is_told() {
-        let (client, server) = made();
+        let (client, server) = tls_pair();
         let (accepted, dialled) = meet(None, async |a| dialled(&a, Some(&client), Protocol::Grpc).await).await;
         let error = accepted.unwrap_err();
         assert!(matches!(error, AcceptError::TlsOnPlain) && error.is_tls());
@@ -302,7 +302,7 @@ mod tests {
             (&MAGIC, "lon.v1 in plain text"),
             (b"GET / HTTP/1.1\r\n", "\"GET / HT\""),
         ] {
-            let error = sent(Some(&server), bytes).await.unwrap_err();
+            let error = outcome_of(Some(&server), bytes).await.unwrap_err();
             assert!(error.is_tls() && error.to_string().contains(what), "{error}");
         }
     }
@@ -310,7 +310,7 @@ mod tests {
     /// A node that answers a TLS client in plain text: the client says what that means.
     #[tokio::test]
     async fn a_client_recognises_a_node_without_tls() {
-        let (client, _) = made();
+        let (client, _) = tls_pair();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let node = async {
@@ -325,8 +325,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_verifies_the_node() {
-        let (client, _) = made();
-        let (_, other) = made();
+        let (client, _) = tls_pair();
+        let (_, other) = tls_pair();
         let (accepted, dialled) = meet(Some(&other), async |a| dialled(&a, Some(&client), Protocol::Tcp).await).await;
         let error = dialled.unwrap_err().to_string();
         assert!(error.contains("--tls-ca must be the CA"), "{error}");
@@ -342,16 +342,16 @@ mod tests {
     /// TLS 1.3: a client without certificate believes that it is connected, and learns otherwise when it reads.
     #[tokio::test]
     async fn a_node_verifies_its_clients_when_it_has_a_ca() {
-        let made = Throwaway::new(&["127.0.0.1"]).unwrap();
+        let certificates = Throwaway::new(&["127.0.0.1"]).unwrap();
         let stranger = Throwaway::new(&["127.0.0.1"]).unwrap();
-        let server = ServerTls::from_pem(&made.cert, &made.key, Some(&made.ca)).unwrap();
+        let server = ServerTls::from_pem(&certificates.cert, &certificates.key, Some(&certificates.ca)).unwrap();
         let pair = |from: &Throwaway| (from.client_cert.clone(), from.client_key.clone());
-        let own = (made.cert.clone(), made.key.clone());
+        let own = (certificates.cert.clone(), certificates.key.clone());
         for (pair, welcome) in
-            [(None, false), (Some(pair(&stranger)), false), (Some(own), false), (Some(pair(&made)), true)]
+            [(None, false), (Some(pair(&stranger)), false), (Some(own), false), (Some(pair(&certificates)), true)]
         {
             let pair = pair.as_ref().map(|(cert, key)| (cert.as_str(), key.as_str()));
-            let client = ClientTls::from_pem(&made.ca, pair).unwrap();
+            let client = ClientTls::from_pem(&certificates.ca, pair).unwrap();
             let (accepted, dialled) =
                 meet(Some(&server), async |a| dialled(&a, Some(&client), Protocol::Tcp).await).await;
             if welcome {
@@ -367,11 +367,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_silent_client_is_given_up() {
-        let (_, server) = made();
-        for (tls, said) in [(None, &b""[..]), (None, b"PRI "), (Some(&server), b""), (Some(&server), b"\x16\x03")] {
+        let (_, server) = tls_pair();
+        for (tls, greeting) in [(None, &b""[..]), (None, b"PRI "), (Some(&server), b""), (Some(&server), b"\x16\x03")] {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let mut near = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-            near.write_all(said).await.unwrap();
+            near.write_all(greeting).await.unwrap();
             let far = Socket::Tcp(listener.accept().await.unwrap().0);
             let accepted = accept_within(far, tls, Duration::from_millis(30)).await;
             assert!(matches!(accepted, Err(AcceptError::Silent(_))), "{accepted:?}");

@@ -78,13 +78,13 @@ mod tests {
 
     #[test]
     fn addresses_read_and_print() {
-        for (text, shown) in [
+        for (text, normal_form) in [
             ("10.0.0.1:9000", "10.0.0.1:9000"),
             ("sut-0.sut.default.svc", "sut-0.sut.default.svc:8000"),
             ("[::1]:8001", "[::1]:8001"),
             ("[fe80::1]", "[fe80::1]:8000"),
         ] {
-            assert_eq!(text.parse::<NodeAddress>().unwrap().to_string(), shown);
+            assert_eq!(text.parse::<NodeAddress>().unwrap().to_string(), normal_form);
         }
     }
 

@@ -82,15 +82,15 @@ mod tests {
     #[test]
     fn the_number_that_many_nodes_need_is_named() {
         assert_eq!(super::fits(1_000, 2, 2_048), Ok(()));
-        let told = super::fits(1_000, 2, 2_047).unwrap_err().to_string();
-        assert!(told.contains("1000 SUT nodes take 2048") && told.contains("may have 2047: raise"), "{told}");
-        assert!(told.ends_with("(ulimit -n 2048)"), "{told}");
+        let message = super::fits(1_000, 2, 2_047).unwrap_err().to_string();
+        assert!(message.contains("1000 SUT nodes take 2048") && message.contains("may have 2047: raise"), "{message}");
+        assert!(message.ends_with("(ulimit -n 2048)"), "{message}");
     }
 
     #[test]
     fn a_limit_under_which_nothing_works_is_refused_in_words() {
         assert_eq!(super::enough(48), Ok(48));
-        let told = super::enough(12).unwrap_err().to_string();
-        assert!(told.contains("12 open files") && told.contains("ulimit -n"), "{told}");
+        let message = super::enough(12).unwrap_err().to_string();
+        assert!(message.contains("12 open files") && message.contains("ulimit -n"), "{message}");
     }
 }

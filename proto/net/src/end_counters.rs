@@ -40,7 +40,7 @@ impl EndCounters {
         let interface = local.and_then(nic::routed);
         let cpu = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID);
         let cpu_ns = cpu.map_or(0, |time| time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64);
-        let troubles = Troubles::now(interface.as_ref().map(|found| found.name.as_str()));
+        let troubles = Troubles::now(interface.as_ref().map(|nic| nic.name.as_str()));
         let cores = std::thread::available_parallelism().map_or(0, NonZeroUsize::get) as u32;
         let waited_ns = ThreadTime::of_process().map(|time| time.waited.as_nanos() as u64);
         EndCounters { cpu_ns, waited_ns, retransmits, troubles, path, interface, cores }
@@ -58,8 +58,8 @@ impl From<EndCounters> for v1::ProbeCounters {
 
 /// The counters that a node told, its texts made fit to be shown.
 impl From<v1::ProbeCounters> for EndCounters {
-    fn from(told: v1::ProbeCounters) -> EndCounters {
-        let v1::ProbeCounters { cpu_ns, retransmits, troubles, path, nic, cores, waited_ns } = told;
+    fn from(message: v1::ProbeCounters) -> EndCounters {
+        let v1::ProbeCounters { cpu_ns, retransmits, troubles, path, nic, cores, waited_ns } = message;
         let troubles = troubles.into_iter().map(|counter| (printable(&counter.name), counter.count)).collect();
         let path = path.map(Path::from);
         EndCounters { cpu_ns, waited_ns, retransmits, troubles, path, interface: nic.map(Interface::from), cores }

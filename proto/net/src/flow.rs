@@ -27,7 +27,7 @@ pub trait Fill: Send + Unpin + 'static {
     fn poll_fill(&mut self, cx: &mut Context<'_>, out: &mut Outbound) -> Poll<Filled>;
 
     /// HTTP/2 took so long until it asked for more: its window was full, or the socket below it.
-    fn held(&mut self, _waited: Duration) {}
+    fn record_wait(&mut self, _waited: Duration) {}
 }
 
 impl Fill for Box<dyn Fill> {
@@ -35,8 +35,8 @@ impl Fill for Box<dyn Fill> {
         (**self).poll_fill(cx, out)
     }
 
-    fn held(&mut self, waited: Duration) {
-        (**self).held(waited);
+    fn record_wait(&mut self, waited: Duration) {
+        (**self).record_wait(waited);
     }
 }
 

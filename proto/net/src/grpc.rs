@@ -37,12 +37,12 @@ struct FillBody<F> {
     role: Role,
     ended: bool,
     /// Since when HTTP/2 has what it was given last. It asks for more at once where it may send more.
-    given: Option<Instant>,
+    chunk_at: Option<Instant>,
 }
 
 impl<F> FillBody<F> {
     fn new(fill: F, role: Role) -> FillBody<F> {
-        FillBody { fill, out: Outbound::default(), role, ended: false, given: None }
+        FillBody { fill, out: Outbound::default(), role, ended: false, chunk_at: None }
     }
 }
 
@@ -52,12 +52,12 @@ impl<F: Fill> http_body::Body for FillBody<F> {
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let this = &mut *self;
-        if let Some(given) = this.given.take() {
-            this.fill.held(clock::now().saturating_duration_since(given));
+        if let Some(chunk_at) = this.chunk_at.take() {
+            this.fill.record_wait(clock::now().saturating_duration_since(chunk_at));
         }
         loop {
             if let Some(chunk) = this.out.pop() {
-                this.given = (this.role == Role::Client).then(clock::now);
+                this.chunk_at = (this.role == Role::Client).then(clock::now);
                 return Poll::Ready(Some(Ok(Frame::data(chunk))));
             }
             if this.ended {

@@ -15,7 +15,7 @@ use crate::nic::{self, Interface};
 use crate::processor::{self, Processors};
 use crate::storage::{self, Storage};
 
-/// The key of a machine's ids, random and the same for all nodes of one caller. See [`Machine::told`].
+/// The key of a machine's ids, random and the same for all nodes of one caller. See [`Machine::host_for`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostNonce(pub [u8; HOST_NONCE_BYTES]);
 
@@ -70,7 +70,7 @@ impl Machine {
     /// The machine as it is told to whoever chose the nonce: for its ids there are HMAC-SHA256 keyed with the nonce, in
     /// hexadecimal. Whoever compares machines under one nonce sees which are the same, and nothing else: no id can be
     /// had back, nor found again under another nonce.
-    pub fn told(&self, nonce: &HostNonce) -> Host {
+    pub fn host_for(&self, nonce: &HostNonce) -> Host {
         let keyed = |what: &str, id: &str| match id.trim() {
             // systemd writes this text into images that are yet to become machines. It identifies no machine.
             "" | "uninitialized" => String::new(),
@@ -141,21 +141,21 @@ impl From<Host> for v1::Host {
 
 /// The machine that a node described, its texts made fit to be shown.
 impl From<v1::Host> for Host {
-    fn from(told: v1::Host) -> Host {
+    fn from(message: v1::Host) -> Host {
         Host {
-            hostname: printable(&told.hostname),
-            machine_id: printable(&told.machine_id),
-            boot_id: printable(&told.boot_id),
-            os: printable(&told.os),
-            kernel: printable(&told.kernel),
-            cpu: printable(&told.cpu),
-            cores: told.cores,
-            memory_bytes: told.memory_bytes,
-            nics: told.nics.into_iter().map(Interface::from).collect(),
-            accelerators: told.accelerators.into_iter().map(Accelerator::from).collect(),
-            numa_nodes: told.numa_nodes,
-            processors: told.processors.map(Processors::from).unwrap_or_default(),
-            storage: told.storage.map(Storage::from).unwrap_or_default(),
+            hostname: printable(&message.hostname),
+            machine_id: printable(&message.machine_id),
+            boot_id: printable(&message.boot_id),
+            os: printable(&message.os),
+            kernel: printable(&message.kernel),
+            cpu: printable(&message.cpu),
+            cores: message.cores,
+            memory_bytes: message.memory_bytes,
+            nics: message.nics.into_iter().map(Interface::from).collect(),
+            accelerators: message.accelerators.into_iter().map(Accelerator::from).collect(),
+            numa_nodes: message.numa_nodes,
+            processors: message.processors.map(Processors::from).unwrap_or_default(),
+            storage: message.storage.map(Storage::from).unwrap_or_default(),
         }
     }
 }
@@ -199,9 +199,9 @@ mod tests {
     #[test]
     fn this_machine_has_a_kernel_cores_and_memory() {
         let nonce = HostNonce([1; HOST_NONCE_BYTES]);
-        let host = Machine::here().told(&nonce);
+        let host = Machine::here().host_for(&nonce);
         assert!(!host.kernel.is_empty() && host.cores > 0 && host.memory_bytes > 1 << 20, "{host:?}");
-        assert_eq!(host, Machine::here().told(&nonce));
+        assert_eq!(host, Machine::here().host_for(&nonce));
         assert_eq!(Host::from(v1::Host::from(host.clone())), host);
     }
 
@@ -213,15 +213,15 @@ mod tests {
         };
         let [one, other] = [HostNonce([1; HOST_NONCE_BYTES]), HostNonce([2; HOST_NONCE_BYTES])];
         let a = machine("m1", "b1\n");
-        assert_eq!(a.told(&one), machine("m1", "b1").told(&one));
-        assert_ne!(a.told(&one).machine_id, machine("m2", "b1").told(&one).machine_id);
-        assert_ne!(a.told(&one).boot_id, machine("m1", "b2").told(&one).boot_id);
-        assert_ne!(a.told(&one).machine_id, a.told(&other).machine_id);
+        assert_eq!(a.host_for(&one), machine("m1", "b1").host_for(&one));
+        assert_ne!(a.host_for(&one).machine_id, machine("m2", "b1").host_for(&one).machine_id);
+        assert_ne!(a.host_for(&one).boot_id, machine("m1", "b2").host_for(&one).boot_id);
+        assert_ne!(a.host_for(&one).machine_id, a.host_for(&other).machine_id);
         // An id of one kind says nothing of the other kind.
-        assert_ne!(machine("x", "x").told(&one).machine_id, machine("x", "x").told(&one).boot_id);
-        let told = format!("{:?} {a:?}", a.told(&one));
-        assert!(!told.contains("m1") && !told.contains("b1\\n"), "{told}");
-        let unknown = machine("uninitialized", "").told(&one);
+        assert_ne!(machine("x", "x").host_for(&one).machine_id, machine("x", "x").host_for(&one).boot_id);
+        let text = format!("{:?} {a:?}", a.host_for(&one));
+        assert!(!text.contains("m1") && !text.contains("b1\\n"), "{text}");
+        let unknown = machine("uninitialized", "").host_for(&one);
         assert_eq!((unknown.machine_id, unknown.boot_id), (String::new(), String::new()));
     }
 }

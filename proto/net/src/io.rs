@@ -100,8 +100,8 @@ impl Counted {
 
     /// Counts what a write has done, or that it waits.
     #[inline]
-    fn wrote(&mut self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        match &written {
+    fn wrote(&mut self, outcome: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        match &outcome {
             Poll::Pending => self.looked.blocks(),
             Poll::Ready(Ok(count)) => {
                 self.counters.written.fetch_add(*count as u64, Relaxed);
@@ -109,7 +109,7 @@ impl Counted {
             }
             Poll::Ready(Err(_)) => {}
         }
-        written
+        outcome
     }
 
     /// Asks the kernel when it is time. Before a write, not after it: what has just been written is no backlog.
@@ -153,8 +153,8 @@ impl AsyncRead for Counted {
 impl AsyncWrite for Counted {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         self.look_sometimes();
-        let written = Pin::new(&mut self.socket).poll_write(cx, buf);
-        self.wrote(written)
+        let outcome = Pin::new(&mut self.socket).poll_write(cx, buf);
+        self.wrote(outcome)
     }
 
     fn poll_write_vectored(
@@ -163,8 +163,8 @@ impl AsyncWrite for Counted {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         self.look_sometimes();
-        let written = Pin::new(&mut self.socket).poll_write_vectored(cx, slices);
-        self.wrote(written)
+        let outcome = Pin::new(&mut self.socket).poll_write_vectored(cx, slices);
+        self.wrote(outcome)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -355,10 +355,10 @@ mod tests {
     }
 
     async fn tls() -> (NetStream, NetStream) {
-        let made = Throwaway::new(&["localhost"]).unwrap();
+        let certificates = Throwaway::new(&["localhost"]).unwrap();
         let (near, far) = sockets().await;
-        let connector = TlsConnector::from(made.client().unwrap().config(Protocol::Tcp));
-        let acceptor = TlsAcceptor::from(made.server().unwrap().stream());
+        let connector = TlsConnector::from(certificates.client().unwrap().config(Protocol::Tcp));
+        let acceptor = TlsAcceptor::from(certificates.server().unwrap().stream());
         let (near, far) =
             tokio::join!(connector.connect(server_name("localhost").unwrap(), near), acceptor.accept(far));
         (NetStream::tls(near.unwrap()), NetStream::tls(far.unwrap()))
@@ -375,11 +375,11 @@ mod tests {
             }
             near.shutdown().await.unwrap();
         };
-        let mut got = Vec::new();
-        let ((), read) = tokio::join!(write, far.read_to_end(&mut got));
-        read.unwrap();
-        assert!(got.ends_with(&payload));
-        got
+        let mut content = Vec::new();
+        let ((), outcome) = tokio::join!(write, far.read_to_end(&mut content));
+        outcome.unwrap();
+        assert!(content.ends_with(&payload));
+        content
     }
 
     #[tokio::test]
@@ -427,8 +427,8 @@ mod tests {
         let (mut near, mut far) = plain().await;
         let block = vec![0; 1 << 20];
         let fill = |cx: &mut Context<'_>| {
-            while let Poll::Ready(written) = Pin::new(&mut near).poll_write(cx, &block) {
-                written.unwrap();
+            while let Poll::Ready(outcome) = Pin::new(&mut near).poll_write(cx, &block) {
+                outcome.unwrap();
             }
             Poll::Ready(())
         };
@@ -448,8 +448,8 @@ mod tests {
         let mut three = [0; 3];
         far.read_exact(&mut three).await.unwrap();
         assert_eq!(&three, b"bef");
-        let rest = transfer(&mut near, &mut far).await;
-        assert!(rest.starts_with(b"ore\x00\x01") && rest.len() == 300_003);
+        let content = transfer(&mut near, &mut far).await;
+        assert!(content.starts_with(b"ore\x00\x01") && content.len() == 300_003);
         assert_eq!(far.counters().read(), 300_000);
     }
 
@@ -464,9 +464,9 @@ mod tests {
 
     #[test]
     fn a_shortage_of_our_own_is_not_the_networks() {
-        let told = |code| own_shortage(&io::Error::from_raw_os_error(code));
-        assert!(told(libc::EMFILE).unwrap().contains("ulimit -n"));
-        assert!([libc::ENFILE, libc::ENOBUFS, libc::EADDRNOTAVAIL].into_iter().all(|code| told(code).is_some()));
-        assert_eq!(told(libc::ECONNREFUSED), None);
+        let shortage = |code| own_shortage(&io::Error::from_raw_os_error(code));
+        assert!(shortage(libc::EMFILE).unwrap().contains("ulimit -n"));
+        assert!([libc::ENFILE, libc::ENOBUFS, libc::EADDRNOTAVAIL].into_iter().all(|code| shortage(code).is_some()));
+        assert_eq!(shortage(libc::ECONNREFUSED), None);
     }
 }

@@ -121,11 +121,12 @@ impl Lookup {
         if let Ok(address) = host_and_port.parse() {
             return self.allowed(host_and_port, vec![address]);
         }
-        let (told, answer) = oneshot::channel();
-        self.ask(host_and_port, move |found| drop(told.send(found)))?;
+        let (sender, answer) = oneshot::channel();
+        self.ask(host_and_port, move |outcome| drop(sender.send(outcome)))?;
         // The thread has panicked where nothing is told.
-        let answer = tokio::time::timeout(self.patience, answer).await.map(|found| found.unwrap_or_else(|_| gone()));
-        self.found(host_and_port, answer.ok())
+        let answer =
+            tokio::time::timeout(self.patience, answer).await.map(|outcome| outcome.unwrap_or_else(|_| gone()));
+        self.addresses_of(host_and_port, answer.ok())
     }
 
     /// The same, for callers that wait.
@@ -136,14 +137,14 @@ impl Lookup {
         if let Ok(address) = host_and_port.parse() {
             return self.allowed(host_and_port, vec![address]);
         }
-        let (told, answer) = mpsc::channel();
-        self.ask(host_and_port, move |found| drop(told.send(found)))?;
+        let (sender, answer) = mpsc::channel();
+        self.ask(host_and_port, move |outcome| drop(sender.send(outcome)))?;
         let answer = match answer.recv_timeout(self.patience) {
-            Ok(found) => Some(found),
+            Ok(outcome) => Some(outcome),
             Err(mpsc::RecvTimeoutError::Timeout) => None,
             Err(mpsc::RecvTimeoutError::Disconnected) => Some(gone()),
         };
-        self.found(host_and_port, answer)
+        self.addresses_of(host_and_port, answer)
     }
 
     /// Asks on a thread of its own, which nobody waits for when the name service says nothing.
@@ -158,14 +159,18 @@ impl Lookup {
         let port = port.ok_or_else(|| none("it has no port".to_owned()))?;
         let service = Arc::clone(&self.service);
         let thread = std::thread::Builder::new().name("lookup".to_owned());
-        let asked = thread.spawn(move || tell(service.addresses(&host, port)));
+        let handle = thread.spawn(move || tell(service.addresses(&host, port)));
         let no_thread =
             |error: io::Error| LookupError::Thread { name: host_and_port.to_owned(), reason: error.to_string() };
-        asked.map(drop).map_err(no_thread)
+        handle.map(drop).map_err(no_thread)
     }
 
     /// Returns the addresses that the name service gave. `answer` is `None` when it said nothing.
-    fn found(&self, name: &str, answer: Option<io::Result<Vec<SocketAddr>>>) -> Result<Vec<SocketAddr>, LookupError> {
+    fn addresses_of(
+        &self,
+        name: &str,
+        answer: Option<io::Result<Vec<SocketAddr>>>,
+    ) -> Result<Vec<SocketAddr>, LookupError> {
         let no_address = |reason| Err(LookupError::NoAddress { name: name.to_owned(), reason });
         match answer {
             None => Err(LookupError::Silent { name: name.to_owned(), patience: self.patience }),
@@ -199,9 +204,9 @@ mod tests {
 
     /// Knows one name.
     #[derive(Debug)]
-    struct Known(Vec<SocketAddr>);
+    struct FixedNames(Vec<SocketAddr>);
 
-    impl NameService for Known {
+    impl NameService for FixedNames {
         fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
             match host {
                 "node" => Ok(self.0.iter().map(|address| SocketAddr::new(address.ip(), port)).collect()),
@@ -210,9 +215,9 @@ mod tests {
         }
     }
 
-    fn known(addresses: &[&str]) -> Lookup {
+    fn lookup_of(addresses: &[&str]) -> Lookup {
         let addresses = addresses.iter().map(|address| SocketAddr::new(address.parse().unwrap(), 0)).collect();
-        Lookup::of(Arc::new(Known(addresses)), Duration::from_secs(300))
+        Lookup::of(Arc::new(FixedNames(addresses)), Duration::from_secs(300))
     }
 
     /// Says nothing until the test is over.
@@ -229,24 +234,24 @@ mod tests {
 
     #[tokio::test]
     async fn both_ways_to_ask_find_the_same() {
-        let lookup = known(&["127.0.0.1", "192.0.2.7"]);
+        let lookup = lookup_of(&["127.0.0.1", "192.0.2.7"]);
         for name in ["node:7", "other:7", "node", "[::1]:7", "192.0.2.1:9"] {
             assert_eq!(lookup.find(name).await, lookup.find_now(name), "{name}");
         }
-        let found = ["127.0.0.1:7", "192.0.2.7:7"].map(|address| address.parse().unwrap());
-        assert_eq!(lookup.find("node:7").await.unwrap(), found);
-        let told = lookup.find("other:7").await.unwrap_err().to_string();
-        assert!(told.starts_with("other:7 has no address: "), "{told}");
-        assert!(known(&[]).find("node:7").await.unwrap_err().to_string().ends_with("none was found"));
+        let addresses = ["127.0.0.1:7", "192.0.2.7:7"].map(|address| address.parse().unwrap());
+        assert_eq!(lookup.find("node:7").await.unwrap(), addresses);
+        let message = lookup.find("other:7").await.unwrap_err().to_string();
+        assert!(message.starts_with("other:7 has no address: "), "{message}");
+        assert!(lookup_of(&[]).find("node:7").await.unwrap_err().to_string().ends_with("none was found"));
     }
 
     #[tokio::test]
     async fn one_address_elsewhere_is_enough_to_be_another_host() {
-        let here = known(&["127.0.0.1", "::1"]).stay_here();
+        let here = lookup_of(&["127.0.0.1", "::1"]).stay_here();
         assert_eq!(here.find("node:7").await.unwrap().len(), 2);
         let name = || "node:7".to_owned();
         let address = "192.0.2.7:7".parse().unwrap();
-        let elsewhere = known(&["127.0.0.1", "192.0.2.7"]).stay_here().find("node:7").await;
+        let elsewhere = lookup_of(&["127.0.0.1", "192.0.2.7"]).stay_here().find("node:7").await;
         assert_eq!(elsewhere, Err(LookupError::Elsewhere { name: name(), address }));
         let plain = Lookup::on_this_host().find("192.0.2.7:7").await;
         assert_eq!(plain.unwrap_err().to_string(), "192.0.2.7:7 is another host (192.0.2.7:7)");
@@ -255,9 +260,9 @@ mod tests {
     #[tokio::test]
     async fn a_name_service_that_says_nothing_is_named() {
         let lookup = Lookup::of(Arc::new(Mute), Duration::from_millis(10));
-        let told = "no answer from the name service within 10ms for node:7";
-        assert_eq!(lookup.find("node:7").await.unwrap_err().to_string(), told);
-        assert_eq!(lookup.find_now("node:7").unwrap_err().to_string(), told);
+        let message = "no answer from the name service within 10ms for node:7";
+        assert_eq!(lookup.find("node:7").await.unwrap_err().to_string(), message);
+        assert_eq!(lookup.find_now("node:7").unwrap_err().to_string(), message);
         assert_eq!(lookup.find("127.0.0.1:7").await.unwrap().len(), 1, "nobody is asked");
     }
 

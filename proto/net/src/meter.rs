@@ -62,10 +62,10 @@ impl FrameMeter {
             self.data_bytes += if self.in_data { skipped as u64 } else { 0 };
             bytes = &bytes[skipped..];
             self.look_for_end();
-            let wanted = (HEADER_BYTES - self.header_len).min(bytes.len());
-            self.header[self.header_len..self.header_len + wanted].copy_from_slice(&bytes[..wanted]);
-            self.header_len += wanted;
-            bytes = &bytes[wanted..];
+            let len = (HEADER_BYTES - self.header_len).min(bytes.len());
+            self.header[self.header_len..self.header_len + len].copy_from_slice(&bytes[..len]);
+            self.header_len += len;
+            bytes = &bytes[len..];
             if self.header_len == HEADER_BYTES {
                 let [a, b, c, kind, flags, stream @ ..] = self.header;
                 self.skip = u32::from_be_bytes([0, a, b, c]) as usize;
@@ -82,31 +82,31 @@ impl FrameMeter {
 #[derive(Debug)]
 pub struct MeteredIo<T, D> {
     io: T,
-    written: FrameMeter,
-    read: FrameMeter,
+    out_meter: FrameMeter,
+    in_meter: FrameMeter,
     departures: Arc<D>,
 }
 
 impl<T, D: Departures> MeteredIo<T, D> {
     /// Wraps a connection on which nothing was written yet.
     pub fn new(io: T, departures: Arc<D>) -> MeteredIo<T, D> {
-        MeteredIo { io, written: FrameMeter::new(PREFACE_BYTES), read: FrameMeter::new(0), departures }
+        MeteredIo { io, out_meter: FrameMeter::new(PREFACE_BYTES), in_meter: FrameMeter::new(0), departures }
     }
 
     fn wrote(&mut self, slices: &[IoSlice<'_>], mut count: usize, at: Instant) {
-        let before = self.written.data_bytes;
+        let before = self.out_meter.data_bytes;
         for slice in slices {
             let passed = count.min(slice.len());
-            self.written.pass(&slice[..passed]);
+            self.out_meter.pass(&slice[..passed]);
             count -= passed;
             if count == 0 {
                 break;
             }
         }
-        if self.written.data_bytes > before {
-            self.departures.departed(self.written.data_bytes, at);
+        if self.out_meter.data_bytes > before {
+            self.departures.departed(self.out_meter.data_bytes, at);
         }
-        for stream in self.written.ended.drain(..) {
+        for stream in self.out_meter.ended.drain(..) {
             self.departures.stream_departed(stream, at);
         }
     }
@@ -146,14 +146,14 @@ impl<T: AsyncWrite + Unpin, D: Departures> AsyncWrite for MeteredIo<T, D> {
 
 impl<T: AsyncRead + Unpin, D: Departures> AsyncRead for MeteredIo<T, D> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let (filled, data_bytes) = (buf.filled().len(), self.read.data_bytes);
-        let read = Pin::new(&mut self.io).poll_read(cx, buf);
-        self.read.pass(&buf.filled()[filled..]);
-        self.read.ended.clear();
-        if self.read.data_bytes > data_bytes {
+        let (filled, data_bytes) = (buf.filled().len(), self.in_meter.data_bytes);
+        let outcome = Pin::new(&mut self.io).poll_read(cx, buf);
+        self.in_meter.pass(&buf.filled()[filled..]);
+        self.in_meter.ended.clear();
+        if self.in_meter.data_bytes > data_bytes {
             self.departures.data_arrived();
         }
-        read
+        outcome
     }
 }
 
@@ -192,20 +192,20 @@ mod tests {
     #[tokio::test]
     async fn data_is_seen_before_its_frame_is_whole() {
         #[derive(Default)]
-        struct Seen(AtomicU64);
-        impl Departures for Seen {
+        struct ArrivalCount(AtomicU64);
+        impl Departures for ArrivalCount {
             fn departed(&self, _: u64, _: Instant) {}
             fn data_arrived(&self) {
                 self.0.fetch_add(1, Relaxed);
             }
         }
-        let seen = Arc::new(Seen::default());
+        let count = Arc::new(ArrivalCount::default());
         let (near, mut far) = tokio::io::duplex(1 << 10);
-        let mut near = MeteredIo::new(near, Arc::clone(&seen));
+        let mut near = MeteredIo::new(near, Arc::clone(&count));
         for (bytes, expected) in [(frame(4, 12), 0), (frame(DATA, 300)[..40].to_vec(), 1), (vec![0xEE; 9], 2)] {
             far.write_all(&bytes).await.unwrap();
             near.read_exact(&mut vec![0; bytes.len()]).await.unwrap();
-            assert_eq!(seen.0.load(Relaxed), expected);
+            assert_eq!(count.0.load(Relaxed), expected);
         }
     }
 

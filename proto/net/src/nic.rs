@@ -63,15 +63,15 @@ impl From<Interface> for v1::Nic {
 
 /// The interface that a node described, its texts made fit to be shown.
 impl From<v1::Nic> for Interface {
-    fn from(told: v1::Nic) -> Interface {
+    fn from(message: v1::Nic) -> Interface {
         Interface {
-            name: printable(&told.name),
-            driver: printable(&told.driver),
-            speed_mbit_s: Some(told.speed_mbit_s).filter(|&speed| speed > 0),
-            mtu_bytes: told.mtu_bytes,
-            link: printable(&told.link),
-            device: printable(&told.device),
-            firmware: printable(&told.firmware),
+            name: printable(&message.name),
+            driver: printable(&message.driver),
+            speed_mbit_s: Some(message.speed_mbit_s).filter(|&speed| speed > 0),
+            mtu_bytes: message.mtu_bytes,
+            link: printable(&message.link),
+            device: printable(&message.device),
+            firmware: printable(&message.firmware),
         }
     }
 }
@@ -113,9 +113,9 @@ pub fn traffic(name: &str) -> Option<Traffic> {
 
 fn all_under(root: &Path) -> Vec<Interface> {
     let Ok(entries) = fs::read_dir(root) else { return Vec::new() };
-    let mut found: Vec<Interface> = entries.flatten().filter_map(|entry| interface(&entry.path())).collect();
-    found.sort_by(|a, b| a.name.cmp(&b.name));
-    found
+    let mut interfaces: Vec<Interface> = entries.flatten().filter_map(|entry| interface(&entry.path())).collect();
+    interfaces.sort_by(|a, b| a.name.cmp(&b.name));
+    interfaces
 }
 
 /// Reads an interface from its directory. `None` when the path is no interface's directory: bonding keeps a file among

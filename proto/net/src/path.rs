@@ -24,8 +24,8 @@ impl From<Path> for v1::Path {
 
 /// The path as the other end reports it, with its text made fit to be shown.
 impl From<v1::Path> for Path {
-    fn from(told: v1::Path) -> Path {
-        let v1::Path { segment_bytes, mtu_bytes, congestion_control } = told;
+    fn from(message: v1::Path) -> Path {
+        let v1::Path { segment_bytes, mtu_bytes, congestion_control } = message;
         Path { segment_bytes, mtu_bytes, congestion_control: printable(&congestion_control) }
     }
 }

@@ -79,8 +79,8 @@ impl From<Processors> for v1::Processors {
 
 /// The processors that a node described, the text made fit to be shown.
 impl From<v1::Processors> for Processors {
-    fn from(told: v1::Processors) -> Processors {
-        let v1::Processors { sockets, cores_each, max_mhz, caches } = told;
+    fn from(message: v1::Processors) -> Processors {
+        let v1::Processors { sockets, cores_each, max_mhz, caches } = message;
         Processors { sockets, cores_each, max_mhz, caches: printable(&caches) }
     }
 }
@@ -114,9 +114,9 @@ mod tests {
             }
         }
         let caches = "L1d 48 KiB, L1i 64 KiB, L2 2048 KiB".to_owned();
-        let seen = Processors { sockets: 2, cores_each: 2, max_mhz: 3500, caches };
-        assert_eq!(under(sys.path()), seen);
-        assert_eq!(Processors::from(v1::Processors::from(seen.clone())), seen);
+        let processors = Processors { sockets: 2, cores_each: 2, max_mhz: 3500, caches };
+        assert_eq!(under(sys.path()), processors);
+        assert_eq!(Processors::from(v1::Processors::from(processors.clone())), processors);
         assert_eq!(under(&sys.path().join("missing")), Processors::default());
     }
 }

@@ -196,8 +196,8 @@ mod tests {
         assert_eq!(own, if is_granted { super::SCHED_RR } else { before });
         assert_eq!((started, after), (if is_granted { 0 } else { before }, 0));
         assert_eq!(Priority::Auto.decide(true), Ok(is_granted && !starts_aside));
-        let wanted = if is_granted { Ok(true) } else { Err(NotRealtime::Refused) };
-        assert_eq!(Priority::Realtime.decide(true), wanted);
+        let expected = if is_granted { Ok(true) } else { Err(NotRealtime::Refused) };
+        assert_eq!(Priority::Realtime.decide(true), expected);
     }
 
     /// As `chrt -i 0`, `chrt -b 0` and `nice` start programs.

@@ -58,8 +58,8 @@ impl From<Storage> for v1::Storage {
 
 /// The disks that a node described, the text made fit to be shown.
 impl From<v1::Storage> for Storage {
-    fn from(told: v1::Storage) -> Storage {
-        Storage { bytes: told.bytes, kinds: printable(&told.kinds) }
+    fn from(message: v1::Storage) -> Storage {
+        Storage { bytes: message.bytes, kinds: printable(&message.kinds) }
     }
 }
 
@@ -86,9 +86,9 @@ mod tests {
                 fs::create_dir(disk.join("device")).unwrap();
             }
         }
-        let seen = Storage { bytes: 2500 * 512, kinds: "HDD, NVMe SSD".to_owned() };
-        assert_eq!(under(sys.path()), seen);
-        assert_eq!(Storage::from(v1::Storage::from(seen.clone())), seen);
+        let storage = Storage { bytes: 2500 * 512, kinds: "HDD, NVMe SSD".to_owned() };
+        assert_eq!(under(sys.path()), storage);
+        assert_eq!(Storage::from(v1::Storage::from(storage.clone())), storage);
         assert_eq!(under(&sys.path().join("missing")), Storage::default());
     }
 }

@@ -69,12 +69,12 @@ impl Writer {
             let mut slices = [IoSlice::new(&[]); MAX_SLICES];
             let count = self.out.slices(&mut slices);
             let at = clock::now();
-            let written = ready!(Pin::new(&mut *io).poll_write_vectored(cx, &slices[..count]))?;
-            if written == 0 {
+            let len = ready!(Pin::new(&mut *io).poll_write_vectored(cx, &slices[..count]))?;
+            if len == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
-            self.out.advance(written);
-            *departed += written as u64;
+            self.out.advance(len);
+            *departed += len as u64;
             if let Some(departures) = departures {
                 departures.departed(*departed, at);
             }

@@ -61,19 +61,19 @@ impl ThreadTime {
 #[derive(Clone, Copy)]
 struct Reading {
     time: Option<ThreadTime>,
-    made: Instant,
+    at: Instant,
     cost: Duration,
 }
 
 impl Reading {
     fn make() -> Reading {
-        let begun = clock::now();
+        let start = clock::now();
         let time = ThreadTime::of_process();
-        Reading { time, made: clock::now(), cost: clock::since(begun) }
+        Reading { time, at: clock::now(), cost: clock::since(start) }
     }
 
     fn is_fresh(&self) -> bool {
-        clock::since(self.made) < self.cost * 10
+        clock::since(self.at) < self.cost * 10
     }
 }
 

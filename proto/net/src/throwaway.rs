@@ -131,10 +131,10 @@ mod tests {
 
     #[test]
     fn names_and_addresses_can_be_had() {
-        let made = Throwaway::new(&["localhost", "127.0.0.1", "::1"]).unwrap();
-        made.client().unwrap();
-        made.server().unwrap();
-        assert!(!format!("{made:?}").contains("PRIVATE"));
+        let certificates = Throwaway::new(&["localhost", "127.0.0.1", "::1"]).unwrap();
+        certificates.client().unwrap();
+        certificates.server().unwrap();
+        assert!(!format!("{certificates:?}").contains("PRIVATE"));
         assert!(Throwaway::new(&["näme"]).unwrap_err().to_string().contains("näme"));
     }
 

@@ -103,7 +103,7 @@ impl ClientTls {
     /// # Errors
     /// As [`ClientTls::new`].
     pub fn from_pem(ca: &str, pair: Option<(&str, &str)>) -> Result<ClientTls, TlsError> {
-        ClientTls::build(&Ca(Pem::given("ca", ca)), pair.map(given).as_ref())
+        ClientTls::build(&Ca(Pem::from_text("ca", ca)), pair.map(pair_of).as_ref())
     }
 
     fn build(ca: &Ca, pair: Option<&Pair>) -> Result<ClientTls, TlsError> {
@@ -162,7 +162,7 @@ impl ServerTls {
     /// # Errors
     /// As [`ServerTls::new`].
     pub fn from_pem(cert: &str, key: &str, ca: Option<&str>) -> Result<ServerTls, TlsError> {
-        ServerTls::build(&given((cert, key)), ca.map(|ca| Ca(Pem::given("ca", ca))).as_ref(), &[])
+        ServerTls::build(&pair_of((cert, key)), ca.map(|ca| Ca(Pem::from_text("ca", ca))).as_ref(), &[])
     }
 
     fn build(pair: &Pair, ca: Option<&Ca>, allowed: &[ClientName]) -> Result<ServerTls, TlsError> {
@@ -208,8 +208,8 @@ impl ServerTls {
     }
 }
 
-fn given((cert, key): (&str, &str)) -> Pair {
-    Pair { cert: Pem::given("cert", cert), key: Pem::given("key", key) }
+fn pair_of((cert, key): (&str, &str)) -> Pair {
+    Pair { cert: Pem::from_text("cert", cert), key: Pem::from_text("key", key) }
 }
 
 /// Host and port apart; brackets around an IPv6 address are left out of the host.
@@ -374,9 +374,9 @@ mod tests {
         let key = folder.path().join("p521.key");
         std::fs::write(&key, P521_KEY).unwrap();
         let files = TlsFiles { key: Some(key), allows_open_key: true, ..files };
-        let told = ServerTls::new(&files).unwrap_err().to_string();
-        assert!(told.contains("p521.key (--tls-key) cannot be used: its curve is P-521; keys of RSA"), "{told}");
-        assert_eq!(told, ClientTls::new(&files).unwrap_err().to_string());
+        let message = ServerTls::new(&files).unwrap_err().to_string();
+        assert!(message.contains("p521.key (--tls-key) cannot be used: its curve is P-521; keys of RSA"), "{message}");
+        assert_eq!(message, ClientTls::new(&files).unwrap_err().to_string());
     }
 
     /// A key that is used nowhere.

@@ -88,7 +88,7 @@ impl Token {
 
     /// The same for what a request of HTTP has in its header `Authorization`, if it has one.
     pub fn is_shown_by(&self, authorization: Option<&[u8]>) -> bool {
-        authorization.is_some_and(|shown| self.0.as_bytes().ct_eq(shown).into())
+        authorization.is_some_and(|text| self.0.as_bytes().ct_eq(text).into())
     }
 }
 

@@ -54,15 +54,15 @@ pub struct Troubles(BTreeMap<String, u64>);
 impl Troubles {
     /// Reads the kernel's counters, and those of the interface of this name.
     pub fn now(interface: Option<&str>) -> Troubles {
-        let mut found = Troubles::default();
+        let mut troubles = Troubles::default();
         for file in ["/proc/net/snmp", "/proc/net/netstat"] {
-            found.add_sections(&fs::read_to_string(file).unwrap_or_default());
+            troubles.add_sections(&fs::read_to_string(file).unwrap_or_default());
         }
-        found.add_softnet(&fs::read_to_string("/proc/net/softnet_stat").unwrap_or_default());
+        troubles.add_softnet(&fs::read_to_string("/proc/net/softnet_stat").unwrap_or_default());
         if let Some(name) = interface {
-            found.add_interface(&Path::new("/sys/class/net").join(name));
+            troubles.add_interface(&Path::new("/sys/class/net").join(name));
         }
-        found
+        troubles
     }
 
     /// Those that have grown since an earlier reading, each by how much.
@@ -99,9 +99,9 @@ impl Troubles {
             let (Some((section, names)), Some((_, values))) = (pair[0].split_once(':'), pair[1].split_once(':')) else {
                 continue;
             };
-            let Some((_, wanted)) = KERNEL.iter().find(|(known, _)| *known == section) else { continue };
+            let Some((_, counters)) = KERNEL.iter().find(|(own, _)| *own == section) else { continue };
             for (name, value) in names.split_whitespace().zip(values.split_whitespace()) {
-                if wanted.contains(&name) {
+                if counters.contains(&name) {
                     self.count(format!("{}.{name}", section.to_lowercase()), value.parse().unwrap_or(0));
                 }
             }
@@ -156,11 +156,11 @@ mod tests {
 
     #[test]
     fn only_trouble_is_counted() {
-        let mut found = Troubles::default();
-        found.add_sections(SNMP);
-        found.add_sections("TcpExt: SyncookiesSent TCPTimeouts\nTcpExt: 3 2\n");
-        found.add_softnet("0000ffff 00000010 00000001 0\n0000ffff 00000001 00000000 0\n");
-        let counters: Vec<(&str, u64)> = found.iter().collect();
+        let mut troubles = Troubles::default();
+        troubles.add_sections(SNMP);
+        troubles.add_sections("TcpExt: SyncookiesSent TCPTimeouts\nTcpExt: 3 2\n");
+        troubles.add_softnet("0000ffff 00000010 00000001 0\n0000ffff 00000001 00000000 0\n");
+        let counters: Vec<(&str, u64)> = troubles.iter().collect();
         let expected = [("softnet.dropped", 17), ("softnet.time_squeeze", 1), ("tcp.RetransSegs", 7)];
         assert_eq!(counters, [&expected[..], &[("tcpext.TCPTimeouts", 2)]].concat());
     }
@@ -176,9 +176,9 @@ mod tests {
         write("statistics/rx_dropped", "5\n");
         write("statistics/rx_bytes", "5000\n");
         write("queues/tx-0/tx_timeout", "1\n");
-        let mut found = Troubles::default();
-        found.add_interface(folder.path());
-        assert_eq!(found.iter().collect::<Vec<_>>(), [("nic.rx_dropped", 5), ("nic.tx-0.tx_timeout", 1)]);
+        let mut troubles = Troubles::default();
+        troubles.add_interface(folder.path());
+        assert_eq!(troubles.iter().collect::<Vec<_>>(), [("nic.rx_dropped", 5), ("nic.tx-0.tx_timeout", 1)]);
     }
 
     #[test]

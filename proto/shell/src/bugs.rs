@@ -56,9 +56,9 @@ pub fn watch_panics() {
 /// What the panic said.
 pub fn contained<T>(body: impl FnOnce() -> T) -> Result<T, String> {
     let before = IS_CONTAINED.replace(true);
-    let made = catch_unwind(AssertUnwindSafe(body));
+    let outcome = catch_unwind(AssertUnwindSafe(body));
     IS_CONTAINED.set(before);
-    made.map_err(|payload| said(payload.as_ref()).to_owned())
+    outcome.map_err(|payload| payload_text(payload.as_ref()).to_owned())
 }
 
 /// Returns the text of the first panic since [`watch`]; `None` as long as there was none.
@@ -66,7 +66,7 @@ pub fn first() -> Option<&'static str> {
     FIRST.get().map(String::as_str)
 }
 
-fn notice(told: &mut impl Write, program: &str, info: &PanicHookInfo<'_>) {
+fn notice(sink: &mut impl Write, program: &str, info: &PanicHookInfo<'_>) {
     let thread = std::thread::current();
     let text = text(thread.name().unwrap_or("without a name"), info.payload(), info.location());
     let backtrace = Backtrace::capture();
@@ -77,7 +77,7 @@ fn notice(told: &mut impl Write, program: &str, info: &PanicHookInfo<'_>) {
     // One write has the whole line, so that lines of other threads stay apart from it. An error of the write is
     // ignored: there is no other place to report it.
     let line = format!("{program}: {}: {text}{more}\n", what(&text));
-    let _ = told.write_all(line.as_bytes());
+    let _ = sink.write_all(line.as_bytes());
     FIRST.get_or_init(|| text);
 }
 
@@ -88,14 +88,14 @@ fn what(text: &str) -> &'static str {
 
 /// Returns the description of a panic on one line.
 fn text(thread: &str, payload: &dyn Any, location: Option<&Location<'_>>) -> String {
-    let said = said(payload).replace(char::is_control, " ");
+    let reason = payload_text(payload).replace(char::is_control, " ");
     let place = location.map_or_else(String::new, |location| format!(" at {location}"));
-    format!("thread {thread} panicked{place}: {said}")
+    format!("thread {thread} panicked{place}: {reason}")
 }
 
-fn said(payload: &dyn Any) -> &str {
-    let said = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-    said.unwrap_or("it does not say why")
+fn payload_text(payload: &dyn Any) -> &str {
+    let text = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("it does not say why")
 }
 
 #[cfg(test)]
@@ -120,8 +120,8 @@ mod tests {
         let thread = std::thread::Builder::new().name("worker-7".to_owned());
         let panics = thread.spawn(|| assert_eq!([1].len(), 2, "two\nlines")).unwrap();
         assert!(panics.join().is_err());
-        let said = first().unwrap();
-        assert!(said.starts_with("thread worker-7 panicked at ") && said.contains("bugs.rs:"), "{said}");
-        assert!(said.contains("two lines") && said.lines().count() == 1, "{said}");
+        let message = first().unwrap();
+        assert!(message.starts_with("thread worker-7 panicked at ") && message.contains("bugs.rs:"), "{message}");
+        assert!(message.contains("two lines") && message.lines().count() == 1, "{message}");
     }
 }

@@ -130,16 +130,16 @@ fn selection(text: String) -> Result<Targets, LogError> {
 const MOST_KEPT: usize = 10_000;
 
 /// Lines that wait to be written; none as long as they are written at once.
-static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
+static BUFFER: Mutex<Option<LineBuffer>> = Mutex::new(None);
 
 #[derive(Default)]
-struct Kept {
+struct LineBuffer {
     lines: VecDeque<String>,
     lost: u64,
 }
 
-fn kept() -> MutexGuard<'static, Option<Kept>> {
-    KEPT.lock().unwrap_or_else(PoisonError::into_inner)
+fn buffer() -> MutexGuard<'static, Option<LineBuffer>> {
+    BUFFER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The log is kept, and not written, as long as this lives: for a program that has the terminal to itself. Then all of
@@ -148,23 +148,23 @@ pub struct Diverted(());
 
 /// Keeps the log from now on.
 pub fn divert() -> Diverted {
-    kept().get_or_insert_default();
+    buffer().get_or_insert_default();
     Diverted(())
 }
 
 impl Diverted {
     /// The last lines that were kept, `most` at most.
     pub fn tail(&self, most: usize) -> Vec<String> {
-        let kept = kept();
-        let lines = kept.iter().flat_map(|kept| &kept.lines);
-        let count = kept.as_ref().map_or(0, |kept| kept.lines.len());
+        let buffer = buffer();
+        let lines = buffer.iter().flat_map(|buffer| &buffer.lines);
+        let count = buffer.as_ref().map_or(0, |buffer| buffer.lines.len());
         lines.skip(count.saturating_sub(most)).cloned().collect()
     }
 }
 
 impl Drop for Diverted {
     fn drop(&mut self) {
-        let Some(Kept { lines, lost }) = kept().take() else { return };
+        let Some(LineBuffer { lines, lost }) = buffer().take() else { return };
         let mut out = io::stderr().lock();
         if lost > 0 {
             let _ = writeln!(out, "{lost} earlier lines of the log are lost: {MOST_KEPT} are kept");
@@ -176,10 +176,10 @@ impl Drop for Diverted {
 }
 
 /// The lines since the log began to write each line once; `None` as long as it writes every line.
-static SAID: Mutex<Option<HashSet<String>>> = Mutex::new(None);
+static LINE_SET: Mutex<Option<HashSet<String>>> = Mutex::new(None);
 
-fn said() -> MutexGuard<'static, Option<HashSet<String>>> {
-    SAID.lock().unwrap_or_else(PoisonError::into_inner)
+fn line_set() -> MutexGuard<'static, Option<HashSet<String>>> {
+    LINE_SET.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A line that says the same as one before is left out as long as this lives: for a program that looks at several
@@ -188,24 +188,24 @@ pub struct Once(());
 
 /// Writes each line once from now on.
 pub fn once() -> Once {
-    said().get_or_insert_default();
+    line_set().get_or_insert_default();
     Once(())
 }
 
 impl Drop for Once {
     fn drop(&mut self) {
-        *said() = None;
+        *line_set() = None;
     }
 }
 
 /// Returns true when a line is to be left out.
 fn is_repeated(line: &[u8]) -> bool {
-    let mut said = said();
-    let Some(said) = said.as_mut() else { return false };
+    let mut line_set = line_set();
+    let Some(lines) = line_set.as_mut() else { return false };
     let line = String::from_utf8_lossy(line);
     // Without the time: a line of text begins with it, a JSON object has it before the level.
-    let words = line.split_once("\"level\"").or_else(|| line.split_once(' ')).map_or(&*line, |(_, words)| words);
-    !said.insert(words.to_owned())
+    let content = line.split_once("\"level\"").or_else(|| line.split_once(' ')).map_or(&*line, |(_, content)| content);
+    !lines.insert(content.to_owned())
 }
 
 /// Where the log goes: each event is one write.
@@ -213,9 +213,9 @@ struct Out;
 
 impl Write for Out {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match kept().as_mut() {
+        match buffer().as_mut() {
             _ if is_repeated(bytes) => {}
-            Some(kept) => kept.add(bytes),
+            Some(buffer) => buffer.add(bytes),
             None => return io::stderr().write(bytes),
         }
         Ok(bytes.len())
@@ -226,7 +226,7 @@ impl Write for Out {
     }
 }
 
-impl Kept {
+impl LineBuffer {
     fn add(&mut self, bytes: &[u8]) {
         self.lines.extend(String::from_utf8_lossy(bytes).lines().map(str::to_owned));
         let over = self.lines.len().saturating_sub(MOST_KEPT);
@@ -256,8 +256,8 @@ mod tests {
         assert!(!usual.would_enable("tract_core::optim", &Level::INFO));
         assert!(!selection("off").unwrap().would_enable("qdl", &Level::ERROR));
         for bad in ["qdl=loud", "a=b=c"] {
-            let told = selection(bad).unwrap_err().to_string();
-            assert!(told.contains(bad), "{told}");
+            let message = selection(bad).unwrap_err().to_string();
+            assert!(message.contains(bad), "{message}");
         }
     }
 
@@ -274,16 +274,16 @@ mod tests {
             ("lag_ms", "soon", None),
             ("far_s", "18446744073709551615", None),
         ] {
-            let made = fitting(name, number);
-            assert_eq!(made.as_ref().map(|(name, text)| (*name, text.as_str())), fits, "{name}");
+            let field = fitting(name, number);
+            assert_eq!(field.as_ref().map(|(name, text)| (*name, text.as_str())), fits, "{name}");
         }
     }
 
     #[test]
     fn lines_of_text_have_fields_as_people_read_them() {
         static LINES: Mutex<Vec<u8>> = Mutex::new(Vec::new());
-        struct Kept;
-        impl Write for Kept {
+        struct LineWriter;
+        impl Write for LineWriter {
             fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
                 LINES.lock().unwrap().extend(bytes);
                 Ok(bytes.len())
@@ -292,7 +292,7 @@ mod tests {
                 Ok(())
             }
         }
-        let lines = fmt::layer().with_writer(|| Kept).with_ansi(false).without_time().fmt_fields(fields());
+        let lines = fmt::layer().with_writer(|| LineWriter).with_ansi(false).without_time().fmt_fields(fields());
         tracing::subscriber::with_default(Registry::default().with(lines), || {
             let (none, file) = (None::<u64>, "x\u{1b}y");
             tracing::info!(run = "a b", log.line = 7, took_ms = 1_500, of = 3, none, %file, "it is \u{1b}over");
@@ -334,9 +334,9 @@ mod tests {
         for _ in 0..MOST_KEPT {
             Out.write_all(b"more\n").unwrap();
         }
-        assert_eq!(kept().as_ref().map(|kept| (kept.lines.len(), kept.lost)), Some((MOST_KEPT, 3)));
-        *kept() = None;
+        assert_eq!(buffer().as_ref().map(|buffer| (buffer.lines.len(), buffer.lost)), Some((MOST_KEPT, 3)));
+        *buffer() = None;
         drop(diverted);
-        assert!(kept().is_none());
+        assert!(buffer().is_none());
     }
 }

@@ -13,13 +13,13 @@ pub fn told(error: Error, command: &Command, args: &[OsString]) -> Error {
     if error.kind() == ErrorKind::InvalidUtf8 {
         return with_tips(error, not_text(command, args));
     }
-    let asked = asked(command, args);
+    let subcommand = command_of(command, args);
     let flags = [ContextKind::InvalidArg, ContextKind::PriorArg].map(|kind| named(&error, kind)).concat();
     let tips: Vec<StyledStr> = flags
         .iter()
         .filter(|flag| !is_typed(flag, args))
         .filter_map(|flag| {
-            let arg = asked.get_arguments().find(|arg| arg.get_long() == Some(flag))?;
+            let arg = subcommand.get_arguments().find(|arg| arg.get_long() == Some(flag))?;
             let variable = arg.get_env().filter(|variable| std::env::var_os(variable).is_some())?;
             Some(StyledStr::from(format!("{} in the environment stands for --{flag}", variable.display())))
         })
@@ -30,7 +30,7 @@ pub fn told(error: Error, command: &Command, args: &[OsString]) -> Error {
 /// Of the words of an error: the variables that stand for the flags which it names, or have values that it names, as a
 /// clause behind it. Flags that were typed are left out. Empty: there is none.
 pub fn behind(error: &str, command: &Command, args: &[OsString]) -> String {
-    let clauses = asked(command, args).get_arguments().filter_map(|arg| {
+    let clauses = command_of(command, args).get_arguments().filter_map(|arg| {
         let (flag, variable) = (arg.get_long()?, arg.get_env()?);
         let value = std::env::var_os(variable)?;
         let has_value = || value.to_str().is_some_and(|value| is_telling(value) && has_word(error, value));
@@ -41,8 +41,8 @@ pub fn behind(error: &str, command: &Command, args: &[OsString]) -> String {
 }
 
 /// The command that was asked for.
-fn asked<'a>(command: &'a Command, args: &[OsString]) -> &'a Command {
-    args.iter().fold(command, |asked, arg| asked.find_subcommand(arg).unwrap_or(asked))
+fn command_of<'a>(command: &'a Command, args: &[OsString]) -> &'a Command {
+    args.iter().fold(command, |subcommand, arg| subcommand.find_subcommand(arg).unwrap_or(subcommand))
 }
 
 fn with_tips(mut error: Error, tips: Vec<StyledStr>) -> Error {
@@ -55,7 +55,7 @@ fn with_tips(mut error: Error, tips: Vec<StyledStr>) -> Error {
 /// Arguments and variables that are no UTF-8.
 fn not_text(command: &Command, args: &[OsString]) -> Vec<StyledStr> {
     let typed = args.iter().filter(|arg| arg.to_str().is_none()).map(|arg| format!("not UTF-8: {}", arg.display()));
-    let variables = asked(command, args).get_arguments().filter_map(|arg| {
+    let variables = command_of(command, args).get_arguments().filter_map(|arg| {
         let value = std::env::var_os(arg.get_env()?).filter(|value| value.to_str().is_none())?;
         Some(format!("not UTF-8: {} in the environment, {}", arg.get_env()?.display(), value.display()))
     });
@@ -118,10 +118,10 @@ mod tests {
 
     #[test]
     fn a_value_of_a_variable_is_told_as_such() {
-        let told = error_of(&["program", "do", "it"]);
-        assert!(told.contains("tip: CARGO_PKG_NAME in the environment stands for --long"), "{told}");
-        let told = error_of(&["program", "do", "it", "--other=5"]);
-        assert!(told.contains("tip: CARGO_PKG_NAME in the environment stands for --long"), "{told}");
+        let message = error_of(&["program", "do", "it"]);
+        assert!(message.contains("tip: CARGO_PKG_NAME in the environment stands for --long"), "{message}");
+        let message = error_of(&["program", "do", "it", "--other=5"]);
+        assert!(message.contains("tip: CARGO_PKG_NAME in the environment stands for --long"), "{message}");
     }
 
     /// The variable says `lon-shell`.
@@ -132,9 +132,9 @@ mod tests {
         let of = |error: &str, args: &[&str]| {
             behind(error, &command, &args.iter().map(OsString::from).collect::<Vec<OsString>>())
         };
-        let told = "; CARGO_PKG_NAME in the environment stands for --long";
+        let clause = "; CARGO_PKG_NAME in the environment stands for --long";
         for error in ["--long x: no such file", "cannot read lon-shell/x", "lon-shell: unknown", "no 'lon-shell'"] {
-            assert_eq!(of(error, &["program", "do"]), told, "{error}");
+            assert_eq!(of(error, &["program", "do"]), clause, "{error}");
             assert_eq!(of(error, &["program", "do", "--long=y"]), "", "it was typed: {error}");
         }
         for other in ["--longer", "no--long", "lon-shells", "a lon-shell-x", "another"] {
@@ -148,15 +148,15 @@ mod tests {
         let command = Command::new("program").arg(Arg::new("data").long("data"));
         let args = [OsString::from("program"), OsString::from_vec(b"--data=a\xffb".to_vec())];
         let error = command.clone().try_get_matches_from(&args).unwrap_err();
-        let told = told(error, &command, &args).render().to_string();
-        assert!(told.contains("not UTF-8: --data=a\u{fffd}b"), "{told}");
+        let message = told(error, &command, &args).render().to_string();
+        assert!(message.contains("not UTF-8: --data=a\u{fffd}b"), "{message}");
     }
 
     #[test]
     fn a_value_that_was_typed_is_not() {
         for typed in [&["program", "do", "it", "--long", "x"][..], &["program", "do", "it", "--long=300"]] {
-            let told = error_of(typed);
-            assert!(told.contains("--long") && !told.contains("environment"), "{told}");
+            let message = error_of(typed);
+            assert!(message.contains("--long") && !message.contains("environment"), "{message}");
         }
     }
 }

@@ -62,12 +62,12 @@ impl Packer {
     }
 
     fn zstd(&mut self, level: i32, content: &[u8], body: &mut [u8]) -> Result<usize, String> {
-        let told = |error: std::io::Error| format!("zstd cannot compress {} bytes: {error}", content.len());
+        let failure = |error: std::io::Error| format!("zstd cannot compress {} bytes: {error}", content.len());
         let compressor = match &mut self.zstd {
             Some(compressor) => compressor,
-            none => none.insert(Compressor::new(level).map_err(told)?),
+            none => none.insert(Compressor::new(level).map_err(failure)?),
         };
-        compressor.compress_to_buffer(content, body).map_err(told)
+        compressor.compress_to_buffer(content, body).map_err(failure)
     }
 
     fn lz4(&mut self, content: &[u8], body: &mut [u8]) -> Result<usize, String> {
@@ -93,13 +93,13 @@ impl Unpacker {
                 trailing => Err(format!("{trailing} bytes follow a frame of nothing")),
             };
         }
-        let got = match codec.level() {
+        let size = match codec.level() {
             Some(_) => self.unzstd(body, len, out)?,
             None => unlz4(body, len, out)?,
         };
-        match got == len {
+        match size == len {
             true => Ok(()),
-            false => Err(format!("inflates to {got} bytes, the frame says {len}")),
+            false => Err(format!("inflates to {size} bytes, the frame says {len}")),
         }
     }
 
@@ -119,12 +119,12 @@ impl Unpacker {
         }
         plausible(len, body, (body.len() as u64 / ZSTD_MIN_BLOCK_BYTES).saturating_mul(ZSTD_BLOCK_BYTES))?;
         reserve(out, len)?;
-        let told = |error: std::io::Error| format!("damaged zstd frame: {error}");
+        let failure = |error: std::io::Error| format!("damaged zstd frame: {error}");
         let decompressor = match &mut self.zstd {
             Some(decompressor) => decompressor,
-            none => none.insert(Decompressor::new().map_err(told)?),
+            none => none.insert(Decompressor::new().map_err(failure)?),
         };
-        decompressor.decompress_to_buffer(body, out).map_err(told)
+        decompressor.decompress_to_buffer(body, out).map_err(failure)
     }
 }
 

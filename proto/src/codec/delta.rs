@@ -22,7 +22,7 @@ pub(super) fn undo(bytes: &mut [u8], stride: usize) {
 }
 
 fn undo_fixed<const STRIDE: usize>(bytes: &mut [u8]) {
-    let (pixels, rest) = bytes.as_chunks_mut::<STRIDE>();
+    let (pixels, tail) = bytes.as_chunks_mut::<STRIDE>();
     let mut sum = [0u8; STRIDE];
     for pixel in pixels {
         for (sum, byte) in sum.iter_mut().zip(pixel) {
@@ -30,7 +30,7 @@ fn undo_fixed<const STRIDE: usize>(bytes: &mut [u8]) {
             *byte = *sum;
         }
     }
-    for (sum, byte) in sum.iter().zip(rest) {
+    for (sum, byte) in sum.iter().zip(tail) {
         *byte = byte.wrapping_add(*sum);
     }
 }

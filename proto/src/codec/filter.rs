@@ -64,8 +64,8 @@ impl Filter {
     /// The bytes of which [`Filter::Shuffle`] made these.
     pub(super) fn undo_shuffle(filtered: &[u8], layout: Layout) -> Result<Vec<u8>, String> {
         let mut raw = Vec::new();
-        let told = |_| format!("no memory for {} bytes", filtered.len());
-        raw.try_reserve_exact(filtered.len()).map_err(told)?;
+        let failure = |_| format!("no memory for {} bytes", filtered.len());
+        raw.try_reserve_exact(filtered.len()).map_err(failure)?;
         raw.extend_from_slice(filtered);
         each_shuffled(filtered, layout, |range, size| {
             shuffle::undo(&filtered[range.clone()], &mut raw[range], size);

@@ -50,17 +50,17 @@ impl Header {
     /// Reads a frame: the header, and the body behind it.
     pub(super) fn read(frame: &[u8], has_filter: bool) -> Result<(Header, &[u8]), String> {
         let short = || format!("{} bytes, which is less than the header of a frame", frame.len());
-        let (raw_len, rest) = frame.split_first_chunk::<LEN_BYTES>().ok_or_else(short)?;
-        let (sum, mut body) = rest.split_first_chunk::<SUM_BYTES>().ok_or_else(short)?;
+        let (raw_len, tail) = frame.split_first_chunk::<LEN_BYTES>().ok_or_else(short)?;
+        let (sum, mut body) = tail.split_first_chunk::<SUM_BYTES>().ok_or_else(short)?;
         let mut layout = None;
         if has_filter {
-            let (&known, rest) = body.split_first().ok_or_else(short)?;
-            layout = Some(match known {
+            let (&code, tail) = body.split_first().ok_or_else(short)?;
+            layout = Some(match code {
                 SAMPLE => Layout::Sample,
                 element_bytes @ 1..=MAX_ELEMENT_BYTES => Layout::Elements { element_bytes },
-                _ => return Err(format!("filtered by elements of {known} bytes, which no encoder does")),
+                _ => return Err(format!("filtered by elements of {code} bytes, which no encoder does")),
             });
-            body = rest;
+            body = tail;
         }
         Ok((Header { raw_len: u64::from_le_bytes(*raw_len), sum: u32::from_le_bytes(*sum), layout }, body))
     }
@@ -68,8 +68,10 @@ impl Header {
     /// An error when these are not the bytes that were encoded.
     pub(super) fn check(&self, raw: &[u8]) -> Result<(), String> {
         match sum(raw) {
-            got if got == self.sum => Ok(()),
-            got => Err(format!("damaged: the inflated bytes have the sum {got:08x}, the frame says {:08x}", self.sum)),
+            actual if actual == self.sum => Ok(()),
+            actual => {
+                Err(format!("damaged: the inflated bytes have the sum {actual:08x}, the frame says {:08x}", self.sum))
+            }
         }
     }
 }

@@ -67,7 +67,7 @@ pub enum Layout {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CodecError {
     /// There is no codec of this name.
-    #[error("'{0}' is not a codec (known: {known}, original)", known = Codec::NAMES.join(", "))]
+    #[error("'{0}' is not a codec (known: {names}, original)", names = Codec::NAMES.join(", "))]
     Unknown(String),
     /// The codec has levels, but not this one.
     #[error(
@@ -176,9 +176,9 @@ fn with_level(codec: fn(ZstdLevel) -> Codec, level: Option<&str>) -> Result<Code
     let Some(text) = level else { return Ok(codec(ZstdLevel::default())) };
     // The standard library also reads "+3" and "03" as numbers.
     let number = text.parse().ok().filter(|number: &i32| number.to_string() == text);
-    let known = number.and_then(ZstdLevel::new);
+    let zstd_level = number.and_then(ZstdLevel::new);
     let name = codec(ZstdLevel::default()).name();
-    known.map(codec).ok_or_else(|| CodecError::Level { codec: name, level: text.to_owned() })
+    zstd_level.map(codec).ok_or_else(|| CodecError::Level { codec: name, level: text.to_owned() })
 }
 
 fn without_level(codec: Codec, level: Option<&str>) -> Result<Codec, CodecError> {

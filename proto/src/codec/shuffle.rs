@@ -60,7 +60,7 @@ fn shuffle_fixed<const SIZE: usize>(raw: &[u8], out: &mut [u8]) {
 }
 
 fn undo_fixed<const SIZE: usize>(shuffled: &[u8], out: &mut [u8]) {
-    let (elements, rest) = out.as_chunks_mut::<SIZE>();
+    let (elements, tail) = out.as_chunks_mut::<SIZE>();
     let count = elements.len();
     let (blocks, last) = elements.as_chunks_mut::<BLOCK>();
     let done = blocks.len() * BLOCK;
@@ -76,7 +76,7 @@ fn undo_fixed<const SIZE: usize>(shuffled: &[u8], out: &mut [u8]) {
     for (i, element) in (done..).zip(last) {
         element.iter_mut().enumerate().for_each(|(place, byte)| *byte = shuffled[place * count + i]);
     }
-    rest.copy_from_slice(&shuffled[count * SIZE..]);
+    tail.copy_from_slice(&shuffled[count * SIZE..]);
 }
 
 #[cfg(test)]

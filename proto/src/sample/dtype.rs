@@ -102,7 +102,7 @@ impl fmt::Display for DType {
 
 /// The error for a text that is not the name of a [`DType`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is not an element type (known: {known})", known = known_dtypes())]
+#[error("'{0}' is not an element type (known: {names})", names = known_dtypes())]
 pub struct UnknownDType(pub String);
 
 fn known_dtypes() -> String {
@@ -113,7 +113,7 @@ impl FromStr for DType {
     type Err = UnknownDType;
 
     fn from_str(text: &str) -> Result<DType, UnknownDType> {
-        let known = DType::ALL.iter().find(|dtype| dtype.name() == text);
-        known.copied().ok_or_else(|| UnknownDType(text.to_owned()))
+        let entry = DType::ALL.iter().find(|dtype| dtype.name() == text);
+        entry.copied().ok_or_else(|| UnknownDType(text.to_owned()))
     }
 }

@@ -49,15 +49,15 @@ impl TensorSpec {
     /// `u8[1,8,8]`) or has it as 1 (`u8[1,1,8,8]`); the rank tells which. An input without batch dimension is taken
     /// as it stands.
     pub fn sample_dims<'t>(&self, tensor: &'t Tensor) -> Option<&'t [u32]> {
-        let wanted = self.own_dims();
-        let given = match (self.has_batch_dim(), &**tensor.dims()) {
-            (true, [1, rest @ ..]) if rest.len() == wanted.len() => rest,
+        let own_dims = self.own_dims();
+        let dims = match (self.has_batch_dim(), &**tensor.dims()) {
+            (true, [1, tail @ ..]) if tail.len() == own_dims.len() => tail,
             (_, dims) => dims,
         };
-        let same = |(given, wanted): (&u32, &Option<u32>)| wanted.is_none_or(|wanted| wanted == *given);
+        let same = |(size, dim): (&u32, &Option<u32>)| dim.is_none_or(|dim| dim == *size);
         let is_of_type = self.dtypes().any(|dtype| dtype == tensor.dtype);
-        let fits = is_of_type && given.len() == wanted.len() && given.iter().zip(wanted).all(same);
-        fits.then_some(given)
+        let fits = is_of_type && dims.len() == own_dims.len() && dims.iter().zip(own_dims).all(same);
+        fits.then_some(dims)
     }
 }
 
@@ -96,8 +96,8 @@ impl Signature {
         if self.is_empty() || fit(self, tensors) {
             return Ok(());
         }
-        let got: Vec<String> = tensors.iter().map(Tensor::to_string).collect();
-        Err(Mismatch { expected: self.to_string(), got: got.join(", "), remedy: remedy(self, tensors) })
+        let actual: Vec<String> = tensors.iter().map(Tensor::to_string).collect();
+        Err(Mismatch { expected: self.to_string(), actual: actual.join(", "), remedy: remedy(self, tensors) })
     }
 
     /// The most bytes that a sample of these tensors has; `None` when there are none, or a size other than the batch is
@@ -175,12 +175,12 @@ impl fmt::Display for Signature {
 
 /// The error for a sample that a model does not take.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the sample is {got}, the model takes {expected}: {remedy}")]
+#[error("the sample is {actual}, the model takes {expected}: {remedy}")]
 pub struct Mismatch {
     /// The tensors that the model takes.
     pub expected: String,
     /// The tensors that the sample has.
-    pub got: String,
+    pub actual: String,
     /// A clause that says what to do.
     pub remedy: String,
 }

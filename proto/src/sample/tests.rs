@@ -63,8 +63,8 @@ fn nothing_is_copied_and_data_lies_aligned() {
 fn a_sample_cut_anywhere_is_refused() {
     for len in 0..GOLDEN.len() {
         let error = decode(Bytes::from_static(&GOLDEN[..len])).unwrap_err();
-        let SampleError::Truncated { needed, got, .. } = error else { panic!("{len}: {error}") };
-        assert!(got == len && needed > len as u64, "{error}");
+        let SampleError::Truncated { needed, len: actual, .. } = error else { panic!("{len}: {error}") };
+        assert!(actual == len && needed > len as u64, "{error}");
     }
     let part = |len: usize| match decode(Bytes::from_static(&GOLDEN[..len])) {
         Err(SampleError::Truncated { part, .. }) => part,

@@ -77,7 +77,7 @@ const LEAST_TIME: Duration = Duration::from_millis(200);
 /// Bytes over time, without the warm-up: from the first arrival after it to the last.
 #[derive(Debug)]
 pub(crate) struct Meter {
-    begun: Instant,
+    start: Instant,
     duration: Duration,
     arrivals: Vec<(Instant, u64)>,
 }
@@ -85,7 +85,7 @@ pub(crate) struct Meter {
 impl Meter {
     /// Of a measurement that begins now and is to take so long.
     pub(crate) fn new(now: Instant, duration: Duration) -> Meter {
-        Meter { begun: now, duration, arrivals: Vec::new() }
+        Meter { start: now, duration, arrivals: Vec::new() }
     }
 
     /// Counts bytes that have arrived.
@@ -95,11 +95,11 @@ impl Meter {
 
     /// Of what came until now, or until the time was over. None when too little came to say.
     pub(crate) fn bits_per_s(&self, now: Instant) -> Option<f64> {
-        let took = now.saturating_duration_since(self.begun).min(self.duration);
+        let took = now.saturating_duration_since(self.start).min(self.duration);
         if took < self.duration.min(LEAST_TIME) {
             return None;
         }
-        let warm_at = self.begun + took.mul_f64(WARM_UP);
+        let warm_at = self.start + took.mul_f64(WARM_UP);
         let mut warm = self.arrivals.iter().filter(|(at, _)| *at >= warm_at);
         // The bytes that arrived up to `first` were sent before it, so only later ones count.
         let &(first, _) = warm.next()?;

@@ -132,7 +132,7 @@ struct Ticket {
     node: usize,
     bytes: u64,
     is_trip: bool,
-    asked: Instant,
+    start: Instant,
 }
 
 impl Load {
@@ -157,8 +157,8 @@ impl Load {
     /// report them.
     pub fn ends(&self, node: NodeIndex) -> (EndCounters, Option<EndCounters>) {
         let (own, theirs) = self.run.ends(node);
-        let told = |reason: &String| tracing::debug!(node = node.0, reason, "no counters of a node");
-        (own, theirs.inspect_err(told).ok())
+        let note = |reason: &String| tracing::debug!(node = node.0, reason, "no counters of a node");
+        (own, theirs.inspect_err(note).ok())
     }
 
     /// Releases the nodes. Returns what each of them, and this end, have counted.
@@ -176,11 +176,11 @@ impl Load {
         let mut taken = Vec::new();
         let end = Instant::now() + time;
         while taken.len() < MOST_TRIPS && (taken.is_empty() || Instant::now() < end) {
-            let asked = Instant::now();
+            let start = Instant::now();
             let payload = payloads[taken.len() % payloads.len()].clone();
-            self.ask(node, lane, payload, asked);
+            self.ask(node, lane, payload, start);
             let reply = self.one_reply(node)?;
-            taken.push(reply.at.saturating_duration_since(asked).as_nanos() as u64);
+            taken.push(reply.at.saturating_duration_since(start).as_nanos() as u64);
         }
         Ok(Rtt::of(bytes, &mut taken))
     }
@@ -220,7 +220,7 @@ impl Load {
                 if !trip_under_way && now >= next_trip_at {
                     (trip_under_way, next_trip_at) = (true, now + TRIP_INTERVAL);
                     let id = self.ask(first, self.last_lane(first), trip_payload.clone(), now);
-                    tickets.insert(id, Ticket { node: 0, bytes: 0, is_trip: true, asked: now });
+                    tickets.insert(id, Ticket { node: 0, bytes: 0, is_trip: true, start: now });
                 }
             }
             for reply in self.wait()? {
@@ -228,7 +228,7 @@ impl Load {
                 let flow = &mut flows[ticket.node];
                 self.check(flow.node, &reply.outcome)?;
                 if ticket.is_trip {
-                    trips.push(reply.at.saturating_duration_since(ticket.asked).as_nanos() as u64);
+                    trips.push(reply.at.saturating_duration_since(ticket.start).as_nanos() as u64);
                     trip_under_way = false;
                     continue;
                 }
@@ -261,12 +261,12 @@ impl Load {
     ) {
         let chunk = flow.window.chunk();
         if flow.payloads.as_ref().is_none_or(|(made_for, _)| *made_for != chunk) {
-            let made = match direction {
+            let payloads = match direction {
                 Direction::Up => self.payloads(chunk, 8),
                 Direction::Down => self.payloads(ASKING_BYTES, chunk),
                 Direction::Both => self.payloads(chunk, chunk),
             };
-            flow.payloads = Some((chunk, made));
+            flow.payloads = Some((chunk, payloads));
         }
         let Some((_, payloads)) = flow.payloads.clone() else { return };
         while flow.on_the_way_bytes + chunk as u64 <= flow.window.bytes() {
@@ -274,7 +274,7 @@ impl Load {
             let id = self.ask(flow.node, lane, payloads[flow.next_lane % payloads.len()].clone(), now);
             flow.next_lane += 1;
             flow.on_the_way_bytes += chunk as u64;
-            tickets.insert(id, Ticket { node: number, bytes: chunk as u64, is_trip: false, asked: now });
+            tickets.insert(id, Ticket { node: number, bytes: chunk as u64, is_trip: false, start: now });
         }
     }
 

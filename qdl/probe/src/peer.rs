@@ -17,31 +17,36 @@ const TRIPS_SHARE: f64 = 0.25;
 /// Claims the only node of `config` for as long as it takes, and measures what `order` asks for. What was found is
 /// there also when it ends early. Blocks; ends early when `stop` turns true.
 pub fn measure_peer(config: Config, order: &PeerOrder, stop: &Arc<AtomicBool>) -> PeerFound {
-    let mut found = PeerFound::default();
-    if let Err(why) = measure(config, order, stop, &mut found) {
-        found.error = Some(why);
+    let mut measurement = PeerFound::default();
+    if let Err(why) = measure(config, order, stop, &mut measurement) {
+        measurement.error = Some(why);
     }
-    found
+    measurement
 }
 
-fn measure(config: Config, order: &PeerOrder, stop: &Arc<AtomicBool>, found: &mut PeerFound) -> Result<(), String> {
+fn measure(
+    config: Config,
+    order: &PeerOrder,
+    stop: &Arc<AtomicBool>,
+    measurement: &mut PeerFound,
+) -> Result<(), String> {
     let qdl = Qdl::connect(config).map_err(|error| error.to_string())?;
-    found.name = qdl.nodes().first().map(|node| node.name.clone()).unwrap_or_default();
+    measurement.name = qdl.nodes().first().map(|node| node.name.clone()).unwrap_or_default();
     let mut load = Load::claim(&qdl, order.connections, Arc::clone(stop)).map_err(|error| error.to_string())?;
-    let outcome = both_ways(&mut load, order, found);
+    let outcome = both_ways(&mut load, order, measurement);
     load.end();
     outcome
 }
 
-fn both_ways(load: &mut Load, order: &PeerOrder, found: &mut PeerFound) -> Result<(), String> {
+fn both_ways(load: &mut Load, order: &PeerOrder, measurement: &mut PeerFound) -> Result<(), String> {
     let node = NodeIndex(0);
     let trips =
         load.round_trips(node, TRIP_BYTES, order.time.mul_f64(TRIPS_SHARE)).map_err(|error| error.to_string())?;
     let rtt = Duration::from_nanos(trips.percentiles.p50_ns);
-    found.rtt = Some(rtt);
+    measurement.rtt = Some(rtt);
     for _ in 0..order.repeats.get() {
         for (direction, into) in
-            [(Direction::Up, &mut found.sent_bits_per_s), (Direction::Down, &mut found.received_bits_per_s)]
+            [(Direction::Up, &mut measurement.sent_bits_per_s), (Direction::Down, &mut measurement.received_bits_per_s)]
         {
             let spec = FloodSpec {
                 nodes: &[(node, rtt)],
@@ -50,11 +55,11 @@ fn both_ways(load: &mut Load, order: &PeerOrder, found: &mut PeerFound) -> Resul
                 time: order.time,
                 max_bytes: order.max_bytes,
             };
-            let begun = Instant::now();
+            let start = Instant::now();
             let flood = load.flood(&spec).map_err(|error| error.to_string())?;
             // Over a very slow way too little comes within the time to leave the warm-up out. What came until the last
             // answer is an answer, too: that such a way is slow is what has to be known.
-            let all = || flood.moved_bytes as f64 * 8.0 / begun.elapsed().as_secs_f64();
+            let all = || flood.moved_bytes as f64 * 8.0 / start.elapsed().as_secs_f64();
             into.push(flood.bits_per_s.unwrap_or_else(all));
         }
     }

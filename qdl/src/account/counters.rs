@@ -111,7 +111,7 @@ fn add(counter: &AtomicU64, more: u64) {
 
 impl LaneCounters {
     /// Adds what was sent.
-    pub(crate) fn sent(&self, burst: &Burst) {
+    pub(crate) fn add_burst(&self, burst: &Burst) {
         add(&self.message_bytes_out, burst.message_bytes);
         add(&self.payload_bytes_out, burst.payload_bytes);
         add(&self.tensor_bytes_out, burst.tensor_bytes);

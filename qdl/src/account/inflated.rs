@@ -27,12 +27,12 @@ impl Inflated {
     }
 
     /// One more answer waits.
-    pub(crate) fn queued(&self) {
+    pub(crate) fn enqueue(&self) {
         self.waiting.fetch_add(1, Relaxed);
     }
 
     /// One answer waits no longer, however that ended.
-    pub(crate) fn left(&self) {
+    pub(crate) fn dequeue(&self) {
         self.waiting.fetch_sub(1, Relaxed);
     }
 

@@ -177,12 +177,12 @@ fn sockets(report: &NodeReport, sut: &SutCounts) -> impl Iterator<Item = Pair> {
     let NodeReport { traffic, counts_resends, .. } = report;
     let skipped = (comparable(report) == Comparable::Ingress).then_some(Direction::Egress);
     let (is_quic, ours) = (*counts_resends, traffic.retransmits);
-    let ways = [
+    let rows = [
         (Direction::Ingress, traffic.socket_bytes_out, sut.socket_bytes_in, sut.message_bytes_in, ours),
         (Direction::Egress, traffic.socket_bytes_in, sut.socket_bytes_out, sut.message_bytes_out, sut.retransmits),
     ];
-    let ways = ways.into_iter().filter(move |(direction, ..)| Some(*direction) != skipped);
-    ways.filter_map(move |(direction, ours, theirs, messages, resent)| {
+    let rows = rows.into_iter().filter(move |(direction, ..)| Some(*direction) != skipped);
+    rows.filter_map(move |(direction, ours, theirs, messages, resent)| {
         let theirs = theirs?;
         let resent = if is_quic { resent.unwrap_or(0) } else { 0 };
         let is_too_far = ours.abs_diff(theirs) > socket_slack(ours, is_quic, resent);
@@ -253,7 +253,7 @@ mod tests {
         }
     }
 
-    fn found(change: impl FnOnce(&mut NodeReport, &mut SutCounts)) -> Vec<(Layer, Direction)> {
+    fn differences(change: impl FnOnce(&mut NodeReport, &mut SutCounts)) -> Vec<(Layer, Direction)> {
         let mut report = report();
         let mut sut = report.sut.clone().unwrap();
         change(&mut report, &mut sut);
@@ -263,23 +263,23 @@ mod tests {
 
     #[test]
     fn equal_books_have_no_difference() {
-        assert_eq!(found(|_, _| {}), []);
+        assert_eq!(differences(|_, _| {}), []);
     }
 
     #[test]
     fn one_byte_is_told_with_both_numbers_and_the_node() {
         use Direction::{Egress, Ingress};
-        assert_eq!(found(|_, sut| sut.message_bytes_in -= 1), [(Layer::Message, Ingress)]);
-        assert_eq!(found(|_, sut| sut.message_bytes_out += 1), [(Layer::Message, Egress)]);
-        assert_eq!(found(|_, sut| sut.tensor_bytes_in += 1), [(Layer::Tensor, Ingress)]);
-        assert_eq!(found(|report, _| report.counts.tensor_bytes_in += 1), [(Layer::Tensor, Egress)]);
-        assert_eq!(found(|_, sut| sut.payload_bytes_in -= 1), [(Layer::Payload, Ingress)]);
-        assert_eq!(found(|_, sut| sut.payload_bytes_out -= 1), [(Layer::Payload, Egress)]);
-        assert_eq!(found(|_, sut| sut.samples_received -= 1), [(Layer::Samples, Ingress)]);
-        assert_eq!(found(|_, sut| sut.samples_answered += 1), [(Layer::Samples, Egress)]);
-        assert_eq!(found(|report, _| report.counts.refused += 1), [(Layer::Failures, Egress)]);
-        assert_eq!(found(|_, sut| sut.heartbeats = 0), [(Layer::Heartbeats, Egress)]);
-        assert_eq!(found(|_, sut| sut.client_heartbeats = 1_000), [(Layer::Heartbeats, Ingress)]);
+        assert_eq!(differences(|_, sut| sut.message_bytes_in -= 1), [(Layer::Message, Ingress)]);
+        assert_eq!(differences(|_, sut| sut.message_bytes_out += 1), [(Layer::Message, Egress)]);
+        assert_eq!(differences(|_, sut| sut.tensor_bytes_in += 1), [(Layer::Tensor, Ingress)]);
+        assert_eq!(differences(|report, _| report.counts.tensor_bytes_in += 1), [(Layer::Tensor, Egress)]);
+        assert_eq!(differences(|_, sut| sut.payload_bytes_in -= 1), [(Layer::Payload, Ingress)]);
+        assert_eq!(differences(|_, sut| sut.payload_bytes_out -= 1), [(Layer::Payload, Egress)]);
+        assert_eq!(differences(|_, sut| sut.samples_received -= 1), [(Layer::Samples, Ingress)]);
+        assert_eq!(differences(|_, sut| sut.samples_answered += 1), [(Layer::Samples, Egress)]);
+        assert_eq!(differences(|report, _| report.counts.refused += 1), [(Layer::Failures, Egress)]);
+        assert_eq!(differences(|_, sut| sut.heartbeats = 0), [(Layer::Heartbeats, Egress)]);
+        assert_eq!(differences(|_, sut| sut.client_heartbeats = 1_000), [(Layer::Heartbeats, Ingress)]);
         let mut differs = report();
         differs.counts.message_bytes_out = 111;
         assert_eq!(
@@ -297,17 +297,17 @@ mod tests {
     #[test]
     fn sockets_may_differ_by_what_is_in_flight() {
         let ingress = [(Layer::Socket, Direction::Ingress)];
-        assert_eq!(found(|_, sut| sut.socket_bytes_in = Some(10_000_000 - SOCKET_SLACK_BYTES)), []);
-        assert_eq!(found(|_, sut| sut.socket_bytes_in = Some(10_000_000 - SOCKET_SLACK_BYTES - 1)), ingress);
-        assert_eq!(found(|_, sut| sut.socket_bytes_in = Some(10_000_000 + SOCKET_SLACK_BYTES + 1)), ingress);
-        assert_eq!(found(|_, sut| sut.socket_bytes_out = Some(0)), [(Layer::Socket, Direction::Egress)]);
-        assert_eq!(found(|_, sut| sut.socket_bytes_out = None), [], "it cannot count them, and says so");
+        assert_eq!(differences(|_, sut| sut.socket_bytes_in = Some(10_000_000 - SOCKET_SLACK_BYTES)), []);
+        assert_eq!(differences(|_, sut| sut.socket_bytes_in = Some(10_000_000 - SOCKET_SLACK_BYTES - 1)), ingress);
+        assert_eq!(differences(|_, sut| sut.socket_bytes_in = Some(10_000_000 + SOCKET_SLACK_BYTES + 1)), ingress);
+        assert_eq!(differences(|_, sut| sut.socket_bytes_out = Some(0)), [(Layer::Socket, Direction::Egress)]);
+        assert_eq!(differences(|_, sut| sut.socket_bytes_out = None), [], "it cannot count them, and says so");
     }
 
     #[test]
     fn messages_do_not_fit_into_fewer_bytes_on_the_socket() {
         let short = |messages: u64, socket: u64| {
-            found(|report, sut| {
+            differences(|report, sut| {
                 (report.counts.message_bytes_out, sut.message_bytes_in) = (messages, messages);
                 (report.traffic.socket_bytes_out, sut.socket_bytes_in) = (messages + 500, Some(socket));
             })
@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn quic_may_differ_by_what_was_lost_and_tcp_may_not() {
         let lossy = |counts_resends| {
-            found(|report, sut| {
+            differences(|report, sut| {
                 report.counts_resends = counts_resends;
                 report.traffic.retransmits = Some(1_000);
                 sut.socket_bytes_in = Some(8_500_000);
@@ -336,24 +336,24 @@ mod tests {
         let wrong = |sut: &mut SutCounts| {
             *sut = SutCounts { socket_bytes_in: none, socket_bytes_out: none, ..SutCounts::default() }
         };
-        assert_eq!(found(|_, sut| wrong(sut)).len(), 12);
+        assert_eq!(differences(|_, sut| wrong(sut)).len(), 12);
         let lost = |report: &mut NodeReport| report.lost = Some(NodeFailure::Ended("test".to_owned()));
-        assert_eq!(found(|report, sut| (lost(report), wrong(sut)).1), []);
-        assert_eq!(found(|report, _| report.sut = Err("gone".to_owned())), []);
-        assert_eq!(found(|report, sut| (report.counts.unanswered = 1, wrong(sut)).1), []);
+        assert_eq!(differences(|report, sut| (lost(report), wrong(sut)).1), []);
+        assert_eq!(differences(|report, _| report.sut = Err("gone".to_owned())), []);
+        assert_eq!(differences(|report, sut| (report.counts.unanswered = 1, wrong(sut)).1), []);
         let failed = |report: &mut NodeReport, sut: &mut SutCounts| {
             (report.counts.refused, sut.samples_failed, sut.tensor_bytes_in) = (1, 1, 300);
         };
-        assert_eq!(found(failed), []);
+        assert_eq!(differences(failed), []);
         let partly = |report: &mut NodeReport| (report.counts.not_inflated, report.counts.tensor_bytes_in) = (1, 30);
-        assert_eq!(found(|report, _| partly(report)), []);
+        assert_eq!(differences(|report, _| partly(report)), []);
     }
 
     #[test]
     fn what_was_still_on_its_way_is_no_difference() {
         let mut late = report();
         late.traffic.socket_bytes_in += 10 * SOCKET_SLACK_BYTES;
-        assert_eq!(reconcile(&late).iter().map(|found| found.layer).collect::<Vec<_>>(), [Layer::Socket]);
+        assert_eq!(reconcile(&late).iter().map(|difference| difference.layer).collect::<Vec<_>>(), [Layer::Socket]);
         (late.counts.message_bytes_in, late.counts.payload_bytes_in) = (33, 30);
         assert_eq!(reconcile(&late).len(), 3);
         late.counts.late = 1;

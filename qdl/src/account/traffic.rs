@@ -95,7 +95,7 @@ impl Sockets {
     /// A QUIC connection was closed; its last counters are kept.
     pub(crate) fn quic_closed(&self, connection: &Connection) {
         let mut open = self.quic();
-        if let Some(at) = open.iter().position(|known| known.stable_id() == connection.stable_id()) {
+        if let Some(at) = open.iter().position(|other| other.stable_id() == connection.stable_id()) {
             let QuicStatistics { bytes_read, bytes_written, packets_lost, .. } = statistics(&open.swap_remove(at));
             self.counters.add(bytes_read, bytes_written, packets_lost);
         }
@@ -103,8 +103,8 @@ impl Sockets {
 
     /// The run is over: QUIC connections that were never closed count as closed now.
     pub(crate) fn close(&self) {
-        let left: Vec<Connection> = self.quic().clone();
-        left.iter().for_each(|connection| self.quic_closed(connection));
+        let connections: Vec<Connection> = self.quic().clone();
+        connections.iter().for_each(|connection| self.quic_closed(connection));
     }
 
     /// Returns the path of a connection that is open, or `None` while it is not known yet.

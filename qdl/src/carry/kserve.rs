@@ -107,8 +107,8 @@ fn request_head(address: &NodeAddress, tls: bool) -> Result<Request<()>, NodeFai
 /// Reads the message that answers a call, of a server that said nothing of its model, and of one that said something.
 /// For the fuzz targets.
 pub(crate) fn fuzz_answer(message: &Bytes) {
-    let said = TensorMetadata { name: "y".to_owned(), datatype: "FP32".to_owned(), shape: vec![-1, 2] };
-    for promise in [Promise::default(), Promise::new(&[], &[said]).unwrap_or_default()] {
+    let metadata = TensorMetadata { name: "y".to_owned(), datatype: "FP32".to_owned(), shape: vec![-1, 2] };
+    for promise in [Promise::default(), Promise::new(&[], &[metadata]).unwrap_or_default()] {
         session::outcome(message.clone(), 1, &promise);
     }
 }

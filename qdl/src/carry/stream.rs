@@ -136,7 +136,7 @@ pub(super) async fn exchange(
     let outcome = tokio::select! {
         biased;
         outcome = &mut reading => outcome,
-        written = writing => match written {
+        outcome = writing => match outcome {
             Ok(()) => reading.await,
             // The node may have said why it no longer reads.
             Err(error) => tokio::time::timeout(LAST_WORDS, reading).await.unwrap_or_else(|_| Err(broken(error))),
@@ -167,9 +167,9 @@ async fn read(
         if let Accepted::End(how) = accepted {
             return if lane.is_closing() { Ok(()) } else { how.and(Err(without_reason())) };
         }
-        let read = poll_fn(|cx| source.poll_read(cx, &mut inbound)).await;
+        let more = poll_fn(|cx| source.poll_read(cx, &mut inbound)).await;
         now = clock::now();
-        match read {
+        match more {
             Ok(true) => {}
             Ok(false) | Err(_) if lane.is_closing() => return Ok(()),
             Ok(false) => return Err(without_reason()),
@@ -213,7 +213,7 @@ impl Fill for Outgoing {
             }
         }
         if self.dispatcher.flushing.load(SeqCst) {
-            self.dispatcher.sent.notify_one();
+            self.dispatcher.sent_signal.notify_one();
         }
         if self.lane.fill_heartbeat(out) {
             return Poll::Ready(Filled::Some);
@@ -221,8 +221,8 @@ impl Fill for Outgoing {
         Poll::Pending
     }
 
-    fn held(&mut self, waited: Duration) {
-        self.lane.held(waited);
+    fn record_wait(&mut self, waited: Duration) {
+        self.lane.record_wait(waited);
     }
 }
 
@@ -237,9 +237,9 @@ mod tests {
     use crate::types::NodeIndex;
 
     /// Gives what was put into it, then closes.
-    struct Said(Outbound);
+    struct MessageSource(Outbound);
 
-    impl Source for Said {
+    impl Source for MessageSource {
         fn poll_read(&mut self, _: &mut Context<'_>, into: &mut Inbound) -> Poll<Result<bool, Status>> {
             Poll::Ready(Ok(self.0.pop().map(|chunk| into.push(chunk)).is_some()))
         }
@@ -253,7 +253,7 @@ mod tests {
     async fn outcome(say: impl FnOnce(&mut Outbound)) -> Result<Inbound, NodeFailure> {
         let mut out = Outbound::default();
         say(&mut out);
-        accepted(&mut Said(out), &lane()).await
+        accepted(&mut MessageSource(out), &lane()).await
     }
 
     #[tokio::test]

@@ -11,12 +11,12 @@ use tonic::Status;
 
 use super::caller::Caller;
 use super::claims::Claim;
-use super::notes::{Notes, told};
+use super::dispatch_stream::{Answer, Count, DispatchStream};
+use super::notes::{Notes, status_text};
 use super::rules::{
     ANSWER_ONCE, ANSWER_OUTPUTS, ANSWER_PARTS, FLUSH, HEARTBEATS, SAMPLE_LARGE, SAMPLE_PARTS, STAGES, STREAM_AT_ONCE,
 };
 use super::samples;
-use super::talk::{Answer, Count, Talk};
 use crate::control::{AnswersChecked, NodeDescription};
 use crate::dispatch::AnswerRule;
 
@@ -43,7 +43,7 @@ const MAX_ANSWER_BYTES: u64 = 1 << 30;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Heard {
     pub(super) sent: Count,
-    pub(super) got: Count,
+    pub(super) received: Count,
     /// Samples that were answered with an error.
     pub(super) failed: u64,
     /// All samples were answered: the counters of both ends can be compared.
@@ -56,18 +56,18 @@ pub(super) async fn check(
     node: &NodeDescription,
     claim: &Claim,
     notes: &mut Notes,
-) -> (Heard, Option<Talk>) {
-    let mut talk = match caller.open(&claim.pass).await {
-        Ok(talk) => talk,
+) -> (Heard, Option<DispatchStream>) {
+    let mut stream = match caller.open(&claim.pass).await {
+        Ok(stream) => stream,
         Err(status) => {
-            notes.judge(&STREAM_AT_ONCE, Err(format!("no stream: {}", told(&status))));
+            notes.judge(&STREAM_AT_ONCE, Err(format!("no stream: {}", status_text(&status))));
             notes.stop("no stream could be opened");
             return (Heard::default(), None);
         }
     };
     notes.judge(&STREAM_AT_ONCE, Ok("before the first sample".to_owned()));
     let whole = match samples::small(&node.inputs) {
-        Ok(sample) => exchange(caller, node, claim, &mut talk, &sample, notes).await,
+        Ok(sample) => exchange(caller, node, claim, &mut stream, &sample, notes).await,
         Err(why) => {
             notes.stop(format!("no sample can be made: {why}"));
             Ok(())
@@ -77,13 +77,13 @@ pub(super) async fn check(
         notes.judge(&ANSWER_ONCE, Err(why.clone()));
         notes.stop(why.clone());
     }
-    for (rule, why) in std::mem::take(&mut talk.faults) {
+    for (rule, why) in std::mem::take(&mut stream.faults) {
         notes.judge(rule, Err(why));
     }
-    judge(node, &talk, notes);
-    let failed = talk.answers.iter().filter(|answer| answer.result.is_err()).count() as u64;
-    let is_whole = whole.is_ok() && talk.sent.samples > 0;
-    (Heard { sent: talk.sent, got: talk.got, failed, is_whole }, Some(talk))
+    judge(node, &stream, notes);
+    let failed = stream.answers.iter().filter(|answer| answer.result.is_err()).count() as u64;
+    let is_whole = whole.is_ok() && stream.sent.samples > 0;
+    (Heard { sent: stream.sent, received: stream.received, failed, is_whole }, Some(stream))
 }
 
 /// All that is sent.
@@ -94,16 +94,16 @@ async fn exchange(
     caller: &Caller,
     node: &NodeDescription,
     claim: &Claim,
-    talk: &mut Talk,
+    stream: &mut DispatchStream,
     sample: &Bytes,
     notes: &mut Notes,
 ) -> Result<(), String> {
     let fit = claim.bounds.max_bytes_in_flight / (sample.len() as u64).max(1);
     let burst = BURST.min(claim.bounds.max_samples_in_flight).min(fit).max(1);
-    (0..burst).for_each(|number| talk.ask(number * ID_STEP, sample));
-    talk.hear_all(ANSWER_TIME).await?;
+    (0..burst).for_each(|number| stream.ask(number * ID_STEP, sample));
+    stream.hear_all(ANSWER_TIME).await?;
     if burst > 1 {
-        let mixed = mixed(talk, sample, burst).await;
+        let mixed = mixed(stream, sample, burst).await;
         notes.judge(&SAMPLE_PARTS, mixed.clone());
         mixed?;
     } else {
@@ -115,15 +115,15 @@ async fn exchange(
             notes.not_seen(&SAMPLE_LARGE, format!("the node takes {} bytes", claim.bounds.max_sample_bytes));
         }
         Ok(large) => {
-            talk.ask((burst + 2) * ID_STEP, &large);
-            let heard = talk.hear_all(ANSWER_TIME).await;
-            let last = talk.answers.last().map(|answer| answer.result.clone());
+            stream.ask((burst + 2) * ID_STEP, &large);
+            let heard = stream.hear_all(ANSWER_TIME).await;
+            let last = stream.answers.last().map(|answer| answer.result.clone());
             notes.judge(&SAMPLE_LARGE, taken(heard.clone(), last, large.len()));
             heard?;
         }
     }
-    flush(caller, claim, talk, sample, notes).await?;
-    quiet(talk, notes).await
+    flush(caller, claim, stream, sample, notes).await?;
+    quiet(stream, notes).await
 }
 
 fn taken(
@@ -139,26 +139,26 @@ fn taken(
 }
 
 /// Two samples in two parts each, by turns.
-async fn mixed(talk: &mut Talk, sample: &Bytes, before: u64) -> Result<String, String> {
+async fn mixed(stream: &mut DispatchStream, sample: &Bytes, before: u64) -> Result<String, String> {
     let (ids, half) = ([before * ID_STEP, (before + 1) * ID_STEP], (sample.len() / 2).min(1 << 19));
     for number in 0..2u32 {
         for id in ids {
             // Samples of more than two parts would have parts that are too large.
-            let rest = sample.slice(half..);
+            let tail = sample.slice(half..);
             if number == 0 {
                 let data = sample.slice(..half);
-                talk.say(id, Part { number, last: false, total_len: sample.len() as u64, data });
-            } else if rest.len() <= lon_proto::limits::PART_BYTES {
-                talk.say(id, Part { number, last: true, total_len: 0, data: rest });
+                stream.say(id, Part { number, last: false, total_len: sample.len() as u64, data });
+            } else if tail.len() <= lon_proto::limits::PART_BYTES {
+                stream.say(id, Part { number, last: true, total_len: 0, data: tail });
             } else {
-                say_rest(talk, id, rest);
+                say_tail(stream, id, tail);
             }
         }
     }
-    talk.hear_all(ANSWER_TIME).await?;
-    let failed = talk.answers.iter().filter(|answer| ids.contains(&answer.id)).find_map(|a| a.result.as_ref().err());
+    stream.hear_all(ANSWER_TIME).await?;
+    let failed = stream.answers.iter().filter(|answer| ids.contains(&answer.id)).find_map(|a| a.result.as_ref().err());
     match failed {
-        Some(why) if !talk.answers.iter().any(|answer| !ids.contains(&answer.id) && answer.result.is_err()) => {
+        Some(why) if !stream.answers.iter().any(|answer| !ids.contains(&answer.id) && answer.result.is_err()) => {
             Err(format!("a sample in parts failed: {why}"))
         }
         _ => Ok("2 samples in parts, by turns".to_owned()),
@@ -166,9 +166,9 @@ async fn mixed(talk: &mut Talk, sample: &Bytes, before: u64) -> Result<String, S
 }
 
 /// The rest of a sample whose first part was sent.
-fn say_rest(talk: &mut Talk, id: u64, rest: Bytes) {
-    for part in lon_proto::assembly::Parts::new(rest) {
-        talk.say(id, Part { number: part.number + 1, total_len: 0, ..part });
+fn say_tail(stream: &mut DispatchStream, id: u64, tail: Bytes) {
+    for part in lon_proto::assembly::Parts::new(tail) {
+        stream.say(id, Part { number: part.number + 1, total_len: 0, ..part });
     }
 }
 
@@ -176,16 +176,16 @@ fn say_rest(talk: &mut Talk, id: u64, rest: Bytes) {
 async fn flush(
     caller: &Caller,
     claim: &Claim,
-    talk: &mut Talk,
+    stream: &mut DispatchStream,
     sample: &Bytes,
     notes: &mut Notes,
 ) -> Result<(), String> {
-    let (asking, pass, due) = (caller.clone(), claim.pass.clone(), talk.sent.samples + 1);
+    let (asking, pass, due) = (caller.clone(), claim.pass.clone(), stream.sent.samples + 1);
     let mut flushing = tokio::spawn(async move { asking.flush(&pass, due).await });
-    talk.hear_for(TOO_SOON).await?;
+    stream.hear_for(TOO_SOON).await?;
     let too_soon = flushing.is_finished();
-    talk.ask((BURST + 3) * ID_STEP, sample);
-    talk.hear_all(ANSWER_TIME).await?;
+    stream.ask((BURST + 3) * ID_STEP, sample);
+    stream.hear_all(ANSWER_TIME).await?;
     let outcome = match returned(&mut flushing).await {
         Ok(()) if too_soon => Err(format!("it returned before the last of {due} samples was sent")),
         Ok(()) => Ok(format!("after {due} samples")),
@@ -198,25 +198,25 @@ async fn flush(
 
 async fn returned(flushing: &mut JoinHandle<Result<(), Status>>) -> Result<(), String> {
     match tokio::time::timeout(ANSWER_TIME, flushing).await {
-        Ok(Ok(outcome)) => outcome.map_err(|status| format!("it failed with {}", told(&status))),
+        Ok(Ok(outcome)) => outcome.map_err(|status| format!("it failed with {}", status_text(&status))),
         Ok(Err(_)) => Err("it could not be waited for".to_owned()),
         Err(_) => Err(format!("it did not return within {ANSWER_TIME:?} after the last answer")),
     }
 }
 
 /// Nothing to say: heartbeats come, and no answer any more.
-async fn quiet(talk: &mut Talk, notes: &mut Notes) -> Result<(), String> {
-    let before = talk.heartbeats;
-    talk.hear_for(QUIET).await?;
-    let heard = talk.heartbeats - before;
+async fn quiet(stream: &mut DispatchStream, notes: &mut Notes) -> Result<(), String> {
+    let before = stream.heartbeats;
+    stream.hear_for(QUIET).await?;
+    let heard = stream.heartbeats - before;
     let says = format!("{heard} in {QUIET:?}, one is due every {HEARTBEAT_INTERVAL:?}");
     notes.judge(&HEARTBEATS, if heard >= LEAST_HEARTBEATS { Ok(says) } else { Err(says) });
     Ok(())
 }
 
 /// Judges the contents of the answers.
-fn judge(node: &NodeDescription, talk: &Talk, notes: &mut Notes) {
-    let answers = &talk.answers;
+fn judge(node: &NodeDescription, stream: &DispatchStream, notes: &mut Notes) {
+    let answers = &stream.answers;
     if answers.is_empty() {
         return;
     }

@@ -20,16 +20,16 @@ use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
 use tonic::{Response, Status};
 
-use super::talk::Talk;
+use super::dispatch_stream::DispatchStream;
 use crate::carry::{Endpoint, Transport};
-use crate::control::{Reach, Shown, connect, look_up};
+use crate::control::{Reach, TokenHeader, connect, look_up};
 use crate::error::ConnectError;
 
 /// The control connection to the node that is checked, and the way to its streams.
 #[derive(Clone)]
 pub(super) struct Caller {
     address: NodeAddress,
-    client: SutNodeClient<InterceptedService<Channel, Shown>>,
+    client: SutNodeClient<InterceptedService<Channel, TokenHeader>>,
     timeout: Duration,
     endpoint: Endpoint,
     transport: Transport,
@@ -46,10 +46,10 @@ impl Caller {
         us: &str,
     ) -> Result<Caller, ConnectError> {
         let now = clock::now();
-        let found = look_up(address, reach, now).await?;
-        let (channel, sockets) = connect(address, found, false, reach, now).await?;
+        let addresses = look_up(address, reach, now).await?;
+        let (channel, sockets) = connect(address, addresses, false, reach, now).await?;
         let at = sockets.ends().map(|ends| ends.remote).into_iter().collect();
-        let client = SutNodeClient::with_interceptor(channel, Shown(reach.token.clone()));
+        let client = SutNodeClient::with_interceptor(channel, TokenHeader(reach.token.clone()));
         let Reach { tls, network, .. } = reach.clone();
         Ok(Caller {
             client: client.max_decoding_message_size(limits::MAX_MESSAGE_BYTES),
@@ -115,8 +115,8 @@ impl Caller {
     }
 
     /// Opens a stream of the run.
-    pub(super) async fn open(&self, pass: &RunPass) -> Result<Talk, Status> {
-        let open = Talk::open(self.transport, self.endpoint.clone(), pass);
+    pub(super) async fn open(&self, pass: &RunPass) -> Result<DispatchStream, Status> {
+        let open = DispatchStream::open(self.transport, self.endpoint.clone(), pass);
         tokio::time::timeout(self.timeout, open).await.unwrap_or_else(|_| Err(self.late()))
     }
 

@@ -6,7 +6,7 @@ use lon_proto::v1::StartRunResponse;
 use tonic::{Code, Status};
 
 use super::caller::{Caller, random_bytes};
-use super::notes::{Notes, refused, told};
+use super::notes::{Notes, refused, status_text};
 use super::rules::{CLAIM_BUSY, CODEC_UNKNOWN, RUN_UNKNOWN, Rule, SECRET_WRONG, START_BOUNDS, START_SECRET};
 use super::tenants;
 use crate::control::NodeDescription;
@@ -44,7 +44,7 @@ pub(super) async fn check(
         Ok(claimed) => claimed,
         Err(status) if status.code() == Code::ResourceExhausted => return Err(caller.refused("StartRun", &status)),
         Err(status) => {
-            notes.judge(&START_BOUNDS, Err(format!("StartRun failed with {}", told(&status))));
+            notes.judge(&START_BOUNDS, Err(format!("StartRun failed with {}", status_text(&status))));
             notes.stop("the node cannot be claimed");
             return Ok(None);
         }
@@ -76,7 +76,7 @@ async fn unknown_codec(
             let _ = caller.end(&pass).await;
             Err(format!("'{NO_CODEC}' was accepted; Describe names {}", node.codecs.join(", ")))
         }
-        Err(status) => Ok(format!("'{NO_CODEC}': {}", told(&status))),
+        Err(status) => Ok(format!("'{NO_CODEC}': {}", status_text(&status))),
     }
 }
 
@@ -103,7 +103,7 @@ async fn strangers(caller: &Caller, pass: &RunPass, notes: &mut Notes) {
 pub(super) async fn stranger(caller: &Caller, pass: &RunPass, how: &str, rule: &'static Rule, notes: &mut Notes) {
     let opened = match caller.open(pass).await {
         // Over gRPC the headers may have been sent before the run was looked for.
-        Ok(mut talk) => talk.hear_end(caller.timeout()).await,
+        Ok(mut stream) => stream.hear_end(caller.timeout()).await,
         Err(status) => Err(status),
     };
     notes.judge(rule, refused(&format!("Dispatch {how}"), Code::NotFound, opened));

@@ -11,9 +11,9 @@ use tonic::{Code, Status};
 use super::answers::Heard;
 use super::caller::Caller;
 use super::claims::{Claim, stranger};
-use super::notes::{Notes, refused, told};
+use super::dispatch_stream::DispatchStream;
+use super::notes::{Notes, refused, status_text};
 use super::rules::{CLAIM_ENDS, COUNTERS, END_FREES, SOCKETS, START_SECRET};
-use super::talk::Talk;
 
 /// Pause between questions to a node whether it is free again.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -22,21 +22,27 @@ const PAUSE: Duration = Duration::from_millis(250);
 const GRACE: Duration = Duration::from_secs(3);
 
 /// Ends the run and then its stream, claims the node once more, and leaves it by closing the stream alone.
-pub(super) async fn check(caller: &Caller, claim: Claim, heard: Heard, talk: Option<Talk>, notes: &mut Notes) {
+pub(super) async fn check(
+    caller: &Caller,
+    claim: Claim,
+    heard: Heard,
+    stream: Option<DispatchStream>,
+    notes: &mut Notes,
+) {
     let pass = claim.pass;
     let ended = caller.end(&pass).await;
-    drop(talk);
+    drop(stream);
     match ended {
         Ok(counters) => compare(&counters, &heard, notes),
         Err(status) => {
-            notes.judge(&COUNTERS, Err(format!("EndRun failed with {}", told(&status))));
+            notes.judge(&COUNTERS, Err(format!("EndRun failed with {}", status_text(&status))));
             notes.stop("EndRun failed");
         }
     }
     let next = match caller.start_again().await {
         Ok((next, _)) => next,
         Err(status) => {
-            notes.judge(&END_FREES, Err(format!("the next StartRun failed with {}", told(&status))));
+            notes.judge(&END_FREES, Err(format!("the next StartRun failed with {}", status_text(&status))));
             notes.stop("the node could not be claimed again");
             return;
         }
@@ -61,8 +67,8 @@ pub(super) async fn check(caller: &Caller, claim: Claim, heard: Heard, talk: Opt
 
 /// Opens a stream and closes it; how long it takes until the node is free.
 async fn without_end(caller: &Caller, pass: &RunPass) -> Result<String, String> {
-    let talk = caller.open(pass).await.map_err(|status| format!("no stream: {}", told(&status)))?;
-    drop(talk);
+    let stream = caller.open(pass).await.map_err(|status| format!("no stream: {}", status_text(&status)))?;
+    drop(stream);
     let since = clock::now();
     loop {
         let outcome = caller.start_again().await;
@@ -80,11 +86,11 @@ async fn without_end(caller: &Caller, pass: &RunPass) -> Result<String, String> 
 }
 
 fn still_taken(took: Duration, status: &Status) -> String {
-    format!("{:.1} s later it still says {}", took.as_secs_f64(), told(status))
+    format!("{:.1} s later it still says {}", took.as_secs_f64(), status_text(status))
 }
 
 fn compare(counters: &EndRunResponse, heard: &Heard, notes: &mut Notes) {
-    let Heard { sent, got, failed, is_whole } = *heard;
+    let Heard { sent, received, failed, is_whole } = *heard;
     if !is_whole {
         notes.not_seen(&COUNTERS, "not all samples were answered");
         notes.not_seen(&SOCKETS, "not all samples were answered");
@@ -92,17 +98,17 @@ fn compare(counters: &EndRunResponse, heard: &Heard, notes: &mut Notes) {
     }
     let mut pairs = vec![
         ("samples_received", counters.samples_received, sent.samples),
-        ("samples_answered", counters.samples_answered, got.samples),
+        ("samples_answered", counters.samples_answered, received.samples),
         ("samples_failed", counters.samples_failed, failed),
         ("message_bytes_in", counters.message_bytes_in, sent.message_bytes),
-        ("message_bytes_out", counters.message_bytes_out, got.message_bytes),
+        ("message_bytes_out", counters.message_bytes_out, received.message_bytes),
         ("payload_bytes_in", counters.payload_bytes_in, sent.payload_bytes),
-        ("payload_bytes_out", counters.payload_bytes_out, got.payload_bytes),
+        ("payload_bytes_out", counters.payload_bytes_out, received.payload_bytes),
     ];
     if failed == 0 {
         // A sample that failed may never have become a tensor.
         pairs.push(("tensor_bytes_in", counters.tensor_bytes_in, sent.payload_bytes));
-        pairs.push(("tensor_bytes_out", counters.tensor_bytes_out, got.payload_bytes));
+        pairs.push(("tensor_bytes_out", counters.tensor_bytes_out, received.payload_bytes));
     }
     let wrong: Vec<String> = pairs
         .iter()
@@ -112,7 +118,7 @@ fn compare(counters: &EndRunResponse, heard: &Heard, notes: &mut Notes) {
     notes.judge(
         &COUNTERS,
         match wrong.is_empty() {
-            true => Ok(format!("{} bytes of messages in, {} out", sent.message_bytes, got.message_bytes)),
+            true => Ok(format!("{} bytes of messages in, {} out", sent.message_bytes, received.message_bytes)),
             false => Err(wrong.join("; ")),
         },
     );
@@ -122,7 +128,7 @@ fn compare(counters: &EndRunResponse, heard: &Heard, notes: &mut Notes) {
 fn sockets(counters: &EndRunResponse, heard: &Heard, notes: &mut Notes) {
     let pairs = [
         ("socket_bytes_in", counters.socket_bytes_in, heard.sent.message_bytes),
-        ("socket_bytes_out", counters.socket_bytes_out, heard.got.message_bytes),
+        ("socket_bytes_out", counters.socket_bytes_out, heard.received.message_bytes),
     ];
     for (name, theirs, messages) in pairs {
         notes.judge(
@@ -138,13 +144,13 @@ fn sockets(counters: &EndRunResponse, heard: &Heard, notes: &mut Notes) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::dispatch_stream::Count;
     use super::super::notes::Verdict;
-    use super::super::talk::Count;
     use super::*;
 
     fn verdicts(change: impl Fn(&mut EndRunResponse, &mut Heard)) -> (Verdict, Verdict) {
         let count = Count { samples: 2, message_bytes: 100, payload_bytes: 80 };
-        let mut heard = Heard { sent: count, got: count, failed: 0, is_whole: true };
+        let mut heard = Heard { sent: count, received: count, failed: 0, is_whole: true };
         let mut counters = EndRunResponse {
             samples_received: 2,
             samples_answered: 2,

@@ -10,7 +10,7 @@ use lon_proto::v1::DescribeResponse;
 use tonic::{Code, Status};
 
 use super::caller::Caller;
-use super::notes::{Notes, refused, told};
+use super::notes::{Notes, refused, status_text};
 use super::rules::{DESCRIBE_SAME, DESCRIBE_VERSION, NAME_FORM, NAME_NONCE, NAME_STABLE};
 
 /// Number of calls that ask for the name.
@@ -29,7 +29,7 @@ pub(super) async fn names(caller: &Caller, notes: &mut Notes) -> String {
                 notes.judge(&NAME_NONCE, same.then(|| format!("{NAME_CALLS} calls")).ok_or_else(wrong));
                 names.insert(answer.name);
             }
-            Err(status) => notes.judge(&NAME_NONCE, Err(format!("GetName failed with {}", told(&status)))),
+            Err(status) => notes.judge(&NAME_NONCE, Err(format!("GetName failed with {}", status_text(&status)))),
         }
     }
     let Some(name) = names.first() else { return String::new() };
@@ -48,12 +48,12 @@ pub(super) async fn names(caller: &Caller, notes: &mut Notes) -> String {
 /// The status of the first call.
 pub(super) async fn described(caller: &Caller, name: &str, notes: &mut Notes) -> Result<DescribeResponse, Status> {
     let first = caller.describe(WIRE_VERSION).await.inspect_err(|status| {
-        notes.judge(&DESCRIBE_SAME, Err(format!("Describe failed with {}", told(status))));
+        notes.judge(&DESCRIBE_SAME, Err(format!("Describe failed with {}", status_text(status))));
     })?;
     let same = match caller.describe(WIRE_VERSION).await {
         Ok(second) if lasting(&second) == lasting(&first) => Ok("2 calls".to_owned()),
         Ok(_) => Err("the second description is another".to_owned()),
-        Err(status) => Err(format!("the second Describe failed with {}", told(&status))),
+        Err(status) => Err(format!("the second Describe failed with {}", status_text(&status))),
     };
     let version = first.wire_version;
     let speaks = if version == WIRE_VERSION { same } else { Err(format!("it says wire version {version}")) };

@@ -1,18 +1,18 @@
 //! A SUT node of somebody's own, held against the wire contract: each rule is kept, broken, or could not be seen.
 //!
 //! - `rules`: the rules in their order; `notes`: what was found about each of them;
-//! - `caller`: control calls as they are; `talk`: a Dispatch stream message by message; `samples`: what is sent;
+//! - `caller`: control calls as they are; `dispatch_stream`: one stream, message by message; `samples`: what is sent;
 //! - `identity`, `claims`, `tenants`, `answers`, `ends`: the checks, a file for each group of rules.
 
 mod answers;
 mod caller;
 mod claims;
+mod dispatch_stream;
 mod ends;
 mod identity;
 mod notes;
 mod rules;
 mod samples;
-mod talk;
 mod tenants;
 
 use lon_net::host::HostNonce;
@@ -89,8 +89,8 @@ async fn all(config: &Config) -> Result<Conformance, ConnectError> {
         return Ok(Conformance { name, software, findings: notes.findings() });
     };
     if let Some(claim) = claims::check(&caller, &node, &models, &mut notes).await? {
-        let (heard, talk) = answers::check(&caller, &node, &claim, &mut notes).await;
-        ends::check(&caller, claim, heard, talk, &mut notes).await;
+        let (heard, stream) = answers::check(&caller, &node, &claim, &mut notes).await;
+        ends::check(&caller, claim, heard, stream, &mut notes).await;
     }
     Ok(Conformance { name, software, findings: notes.findings() })
 }

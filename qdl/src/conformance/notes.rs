@@ -41,7 +41,7 @@ pub struct Finding {
 /// Findings so far. A rule that was found broken stays broken.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
-    found: Vec<Finding>,
+    findings: Vec<Finding>,
     stopped: Option<String>,
 }
 
@@ -61,10 +61,10 @@ impl Notes {
 
     fn note(&mut self, rule: &'static Rule, verdict: Verdict, why: &str) {
         let why = printable(why);
-        match self.found.iter_mut().find(|finding| finding.rule == rule) {
+        match self.findings.iter_mut().find(|finding| finding.rule == rule) {
             Some(finding) if finding.verdict == Verdict::Broken => {}
             Some(finding) => (finding.verdict, finding.why) = (verdict, why),
-            None => self.found.push(Finding { rule, verdict, why }),
+            None => self.findings.push(Finding { rule, verdict, why }),
         }
     }
 
@@ -76,7 +76,7 @@ impl Notes {
     /// All rules in their order.
     pub(super) fn findings(self) -> Vec<Finding> {
         let why = self.stopped.unwrap_or_else(|| "nothing came to judge it by".to_owned());
-        let finding = |rule: &&'static Rule| match self.found.iter().find(|finding| finding.rule == *rule) {
+        let finding = |rule: &&'static Rule| match self.findings.iter().find(|finding| finding.rule == *rule) {
             Some(finding) => finding.clone(),
             None => Finding { rule, verdict: Verdict::NotSeen, why: printable(&why) },
         };
@@ -94,7 +94,7 @@ pub(super) fn refused<T>(what: &str, code: Code, outcome: Result<T, Status>) -> 
 }
 
 /// A status in one line.
-pub(super) fn told(status: &Status) -> String {
+pub(super) fn status_text(status: &Status) -> String {
     format!("{:?}: {}", status.code(), status.message())
 }
 
@@ -112,14 +112,14 @@ mod tests {
         notes.stop("it hung up");
         let findings = notes.findings();
         assert_eq!(findings.len(), RULES.len());
-        let found = |rule: &Rule| {
+        let finding_of = |rule: &Rule| {
             let finding = findings.iter().find(|finding| finding.rule == rule).unwrap();
             (finding.verdict, finding.why.as_str())
         };
-        assert_eq!(found(&FLUSH), (Verdict::Broken, "too soon"));
-        assert_eq!(found(&NAME_FORM).0, Verdict::Kept);
-        assert!(!found(&NAME_FORM).1.contains('\n'));
-        assert_eq!(found(&COUNTERS), (Verdict::NotSeen, "it hung up"));
+        assert_eq!(finding_of(&FLUSH), (Verdict::Broken, "too soon"));
+        assert_eq!(finding_of(&NAME_FORM).0, Verdict::Kept);
+        assert!(!finding_of(&NAME_FORM).1.contains('\n'));
+        assert_eq!(finding_of(&COUNTERS), (Verdict::NotSeen, "it hung up"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use lon_proto::v1::{StartRunResponse, TenantTerms};
 use tonic::{Code, Status};
 
 use super::caller::Caller;
-use super::notes::{Notes, refused, told};
+use super::notes::{Notes, refused, status_text};
 use super::rules::{MODEL_UNKNOWN, TENANTS};
 
 /// A model that no node has.
@@ -35,7 +35,7 @@ pub(super) async fn check(caller: &Caller, models: &[String], notes: &mut Notes)
 /// Two tenants of one model: each has terms, and both have to end.
 async fn two_tenants(caller: &Caller, model: &str) -> Result<String, String> {
     let claimed = caller.start_tenants(&[model, model]).await;
-    let (run_id, response) = claimed.map_err(|status| format!("two tenants of '{model}': {}", told(&status)))?;
+    let (run_id, response) = claimed.map_err(|status| format!("two tenants of '{model}': {}", status_text(&status)))?;
     let outcome = match terms(&response) {
         Ok([first, second]) => {
             ends(caller, &RunPass::new(run_id.clone(), first), &RunPass::new(run_id.clone(), second)).await
@@ -68,7 +68,8 @@ fn terms(response: &StartRunResponse) -> Result<[Bytes; 2], String> {
 
 /// Ends one tenant after the other: the node is free after the second alone.
 async fn ends(caller: &Caller, first: &RunPass, second: &RunPass) -> Result<String, String> {
-    let failed = |which: &str, status: &Status| format!("EndRun of the {which} tenant failed with {}", told(status));
+    let failed =
+        |which: &str, status: &Status| format!("EndRun of the {which} tenant failed with {}", status_text(status));
     caller.end(first).await.map_err(|status| failed("first", &status))?;
     let meanwhile = caller.start_again().await;
     if let Ok((other, _)) = &meanwhile {
@@ -76,7 +77,8 @@ async fn ends(caller: &Caller, first: &RunPass, second: &RunPass) -> Result<Stri
     }
     refused("StartRun beside a tenant that goes on", Code::ResourceExhausted, meanwhile)?;
     caller.end(second).await.map_err(|status| failed("second", &status))?;
-    let (free, _) = caller.start_again().await.map_err(|status| format!("not free after both: {}", told(&status)))?;
+    let (free, _) =
+        caller.start_again().await.map_err(|status| format!("not free after both: {}", status_text(&status)))?;
     let _ = caller.end(&free).await;
     Ok("2 tenants".to_owned())
 }

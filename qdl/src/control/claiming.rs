@@ -16,7 +16,7 @@ use super::peer::{Claim, Claimed, Peer};
 use crate::error::ConnectError;
 
 /// A node that is to be claimed.
-pub(crate) struct Wanted {
+pub(crate) struct ClaimTarget {
     pub(crate) peer: Arc<dyn Peer>,
     /// The name that it gave itself.
     pub(crate) name: String,
@@ -27,11 +27,11 @@ pub(crate) struct Wanted {
 ///
 /// # Errors
 /// The node that is busy when the time is up, or that cannot be claimed for another reason. No claim is left then.
-pub(crate) async fn claim_all(wanted: &[Wanted], deadline: Instant) -> Result<Vec<Vec<Claimed>>, ConnectError> {
-    let mut first = (0..wanted.len()).min_by_key(|&index| &wanted[index].name).ok_or(ConnectError::NoNodes)?;
+pub(crate) async fn claim_all(targets: &[ClaimTarget], deadline: Instant) -> Result<Vec<Vec<Claimed>>, ConnectError> {
+    let mut first = (0..targets.len()).min_by_key(|&index| &targets[index].name).ok_or(ConnectError::NoNodes)?;
     let mut said_so = false;
     loop {
-        match try_all(wanted, first).await {
+        match try_all(targets, first).await {
             Ok(claimed) => return Ok(claimed),
             Err(Failed { index: busy, error: error @ ConnectError::Busy { .. }, .. }) if clock::now() < deadline => {
                 if !std::mem::replace(&mut said_so, true) {
@@ -40,7 +40,7 @@ pub(crate) async fn claim_all(wanted: &[Wanted], deadline: Instant) -> Result<Ve
                 first = busy;
                 tokio::time::sleep(pause()).await;
             }
-            Err(Failed { error, more, .. }) => return Err(error.and_more(more, wanted.len())),
+            Err(Failed { error, more, .. }) => return Err(error.and_more(more, targets.len())),
         }
     }
 }
@@ -58,13 +58,13 @@ struct Failed {
 ///
 /// # Errors
 /// A node that failed, and how: one that is not merely busy, if there is one.
-async fn try_all(wanted: &[Wanted], first: usize) -> Result<Vec<Vec<Claimed>>, Failed> {
+async fn try_all(targets: &[ClaimTarget], first: usize) -> Result<Vec<Vec<Claimed>>, Failed> {
     let alone = |error| Failed { index: first, error, more: 0 };
-    let mut gate = Some(wanted[first].claim().await.map_err(alone)?);
-    let others = wanted.iter().enumerate().filter(|&(index, _)| index != first);
+    let mut gate = Some(targets[first].claim().await.map_err(alone)?);
+    let others = targets.iter().enumerate().filter(|&(index, _)| index != first);
     let mut others = many::all(others.map(|(_, node)| node.claim())).await.into_iter();
-    let (mut claimed, mut failed): (_, Option<Failed>) = (Vec::with_capacity(wanted.len()), None);
-    for (index, node) in wanted.iter().enumerate() {
+    let (mut claimed, mut failed): (_, Option<Failed>) = (Vec::with_capacity(targets.len()), None);
+    for (index, node) in targets.iter().enumerate() {
         let outcome = if index == first { gate.take().map(Ok) } else { others.next() };
         match outcome {
             Some(Ok(terms)) => claimed.push((node, terms)),
@@ -87,7 +87,7 @@ async fn try_all(wanted: &[Wanted], first: usize) -> Result<Vec<Vec<Claimed>>, F
     }
 }
 
-impl Wanted {
+impl ClaimTarget {
     async fn claim(&self) -> Result<Vec<Claimed>, ConnectError> {
         self.peer.claim(&self.claim).await
     }

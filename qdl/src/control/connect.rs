@@ -55,9 +55,9 @@ pub(crate) async fn look_up(
     }
     loop {
         match reach.lookup.find(&address.to_string()).await {
-            Ok(found) => return Ok(found),
-            Err(LookupError::Elsewhere { address: found, .. }) => {
-                return Err(ConnectError::AnotherHost { address: address.clone(), found });
+            Ok(addresses) => return Ok(addresses),
+            Err(LookupError::Elsewhere { address: place, .. }) => {
+                return Err(ConnectError::AnotherHost { address: address.clone(), found: place });
             }
             Err(error) if clock::now() >= deadline => {
                 return Err(ConnectError::Unreachable {
@@ -70,12 +70,12 @@ pub(crate) async fn look_up(
     }
 }
 
-/// Connects to `address` where it was `found`; tries again until `deadline` when the node is not there yet, wherever
+/// Connects to `address` at one of `addresses`; tries again until `deadline` when the node is not there yet, wherever
 /// its name leads then. A node that `was_there` and has closed its port does not come any more. The connection, and the
 /// sockets that it has.
 pub(crate) async fn connect(
     address: &NodeAddress,
-    mut found: Vec<SocketAddr>,
+    mut addresses: Vec<SocketAddr>,
     mut was_there: bool,
     reach: &Reach,
     deadline: Instant,
@@ -85,7 +85,8 @@ pub(crate) async fn connect(
     let waited = deadline.saturating_duration_since(clock::now());
     loop {
         let (tls, network, sockets) = (tls.clone(), network.clone(), Arc::<Sockets>::default());
-        let endpoint = Endpoint { address: address.clone(), at: found, tls, network, sockets: Arc::clone(&sockets) };
+        let endpoint =
+            Endpoint { address: address.clone(), at: addresses, tls, network, sockets: Arc::clone(&sockets) };
         let channel = endpoint.channel(reach.call_timeout);
         match tokio::time::timeout(reach.call_timeout, channel).await {
             Ok(Ok(channel)) => return Ok((channel, sockets)),
@@ -104,7 +105,7 @@ pub(crate) async fn connect(
             }
             Err(_) => tokio::time::sleep(RETRY_PAUSE).await,
         }
-        found = look_up(address, reach, deadline).await?;
+        addresses = look_up(address, reach, deadline).await?;
     }
 }
 

@@ -129,13 +129,13 @@ impl NodeDescription {
     /// # Errors
     /// The node has no such model, or knows no tenants.
     pub(crate) fn of_model(&self, model: &str) -> Result<NodeDescription, ConnectError> {
-        match self.models.iter().find(|known| known.name == model) {
-            Some(known) => Ok(self.clone().with(known.clone())),
+        match self.models.iter().find(|own| own.name == model) {
+            Some(description) => Ok(self.clone().with(description.clone())),
             None => Err(ConnectError::NoTenantModel {
                 name: self.name.clone(),
                 address: self.address.clone(),
                 model: model.to_owned(),
-                known: self.models.iter().map(|known| known.name.clone()).collect(),
+                models: self.models.iter().map(|own| own.name.clone()).collect(),
             }),
         }
     }

@@ -223,7 +223,7 @@ impl Server {
     /// The server says nothing of its machine. Only whether it is this one can be found out.
     fn host(&self) -> Host {
         match self.sockets.ends() {
-            Some(ends) if ends.are_here() => Machine::here().told(&self.nonce),
+            Some(ends) if ends.are_here() => Machine::here().host_for(&self.nonce),
             _ => Host::default(),
         }
     }

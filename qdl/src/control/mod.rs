@@ -19,12 +19,12 @@ mod peers;
 mod sut_node;
 mod thread;
 
-pub(crate) use claiming::{Wanted, claim_all};
+pub(crate) use claiming::{ClaimTarget, claim_all};
 pub(crate) use connect::{Reach, connect, look_up};
 pub use describe::{AnswersChecked, ModelDescription, NodeDescription};
 pub use name::SutName;
 pub use peer::NameTrip;
 pub(crate) use peer::{Claim, Claimed, Described, Peer, Purpose, RunCodecs, Tenant};
 pub use peers::{KserveServer, Peers};
-pub(crate) use sut_node::Shown;
+pub(crate) use sut_node::TokenHeader;
 pub(crate) use thread::Control;

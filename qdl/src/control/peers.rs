@@ -88,9 +88,9 @@ impl Peers {
     /// dialled before it is known of all that they may be.
     pub(crate) async fn reach_all(&self, reach: &Reach) -> Result<Vec<(Arc<dyn Peer>, String)>, ConnectError> {
         let deadline = clock::now() + reach.wait_ready;
-        let found = many::try_all(self.addresses.iter().map(|address| look_up(address, reach, deadline))).await?;
-        let found = found.into_iter().enumerate();
-        many::try_all(found.map(|(index, found)| self.reach(index, found, reach, deadline))).await
+        let lookups = many::try_all(self.addresses.iter().map(|address| look_up(address, reach, deadline))).await?;
+        let lookups = lookups.into_iter().enumerate();
+        many::try_all(lookups.map(|(index, addresses)| self.reach(index, addresses, reach, deadline))).await
     }
 
     /// Connects and asks for the name, again and again until `wait_ready` has passed when the node is not there yet. A
@@ -99,11 +99,11 @@ impl Peers {
     async fn reach(
         &self,
         index: usize,
-        found: Vec<SocketAddr>,
+        addresses: Vec<SocketAddr>,
         reach: &Reach,
         deadline: Instant,
     ) -> Result<(Arc<dyn Peer>, String), ConnectError> {
-        let mut peer = self.connect(index, found, false, reach, deadline).await?;
+        let mut peer = self.connect(index, addresses, false, reach, deadline).await?;
         loop {
             match peer.first_name().await {
                 Ok(name) => return Ok((peer, name)),
@@ -113,8 +113,8 @@ impl Peers {
                     tokio::time::sleep(RETRY_PAUSE).await;
                     // A connection on which nothing was answered is not used again.
                     if !matches!(error, ConnectError::NotReady { .. }) {
-                        let found = look_up(&self.addresses[index], reach, deadline).await?;
-                        peer = self.connect(index, found, true, reach, deadline).await?;
+                        let addresses = look_up(&self.addresses[index], reach, deadline).await?;
+                        peer = self.connect(index, addresses, true, reach, deadline).await?;
                     }
                 }
             }
@@ -124,13 +124,13 @@ impl Peers {
     async fn connect(
         &self,
         index: usize,
-        found: Vec<SocketAddr>,
+        addresses: Vec<SocketAddr>,
         was_there: bool,
         reach: &Reach,
         deadline: Instant,
     ) -> Result<Arc<dyn Peer>, ConnectError> {
         let address = &self.addresses[index];
-        let connection = connect(address, found, was_there, reach, deadline).await?;
+        let connection = connect(address, addresses, was_there, reach, deadline).await?;
         Ok(match &self.kind {
             Kind::SutNodes => Arc::new(SutNode::new(address, connection, reach)),
             Kind::Kserve { names, model } => Arc::new(Server::new(address, &names[index], model, connection, reach)),

@@ -35,7 +35,7 @@ use crate::peer_probe::{PeerFound, PeerOrder};
 #[derive(Debug)]
 pub(super) struct SutNode {
     address: NodeAddress,
-    client: SutNodeClient<InterceptedService<Channel, Shown>>,
+    client: SutNodeClient<InterceptedService<Channel, TokenHeader>>,
     /// The same without the token, where one is shown.
     stranger: Option<SutNodeClient<Channel>>,
     timeout: Duration,
@@ -46,9 +46,9 @@ pub(super) struct SutNode {
 
 /// Shows the token with every call, if there is one.
 #[derive(Clone, Debug)]
-pub(crate) struct Shown(pub(crate) Option<Token>);
+pub(crate) struct TokenHeader(pub(crate) Option<Token>);
 
-impl Interceptor for Shown {
+impl Interceptor for TokenHeader {
     fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
         if let Some(token) = &self.0 {
             token.show(request.metadata_mut());
@@ -62,7 +62,7 @@ impl SutNode {
     pub(super) fn new(address: &NodeAddress, (channel, sockets): (Channel, Arc<Sockets>), reach: &Reach) -> SutNode {
         let stranger = reach.token.is_some().then(|| SutNodeClient::new(channel.clone()));
         let stranger = stranger.map(|client| client.max_decoding_message_size(limits::MAX_MESSAGE_BYTES));
-        let client = SutNodeClient::with_interceptor(channel, Shown(reach.token.clone()));
+        let client = SutNodeClient::with_interceptor(channel, TokenHeader(reach.token.clone()));
         let client = client.max_decoding_message_size(limits::MAX_MESSAGE_BYTES);
         let (timeout, tls) = (reach.call_timeout, reach.tls.is_some());
         SutNode { address: address.clone(), client, stranger, timeout, tls, sockets, nonce: reach.nonce }
@@ -131,9 +131,10 @@ impl Peer for SutNode {
             Purpose::Tenants(_) => response.tenants,
             Purpose::Run(_) | Purpose::Probe => vec![sole_terms(response)],
         };
-        let (given, asked) = (terms.len(), claim.purpose.tenants());
-        if given != asked {
-            let reason = format!("it gives terms to {given} tenants of {asked}: it is of an earlier version");
+        let (term_count, tenant_count) = (terms.len(), claim.purpose.tenants());
+        if term_count != tenant_count {
+            let reason =
+                format!("it gives terms to {term_count} tenants of {tenant_count}: it is of an earlier version");
             return Err(ConnectError::Refused { address: self.address.clone(), call, reason });
         }
         terms.into_iter().map(|terms| self.claimed(claim, terms, call)).collect()
@@ -161,8 +162,8 @@ impl Peer for SutNode {
     /// With a patience of its own: the node answers when it has measured.
     async fn probe_peer(&self, pass: &RunPass, order: &PeerOrder) -> Result<PeerFound, String> {
         let mut client = self.client.clone();
-        let asked = client.probe_peer(pass.probe_peer(order.request()));
-        match tokio::time::timeout(order.patience(), asked).await {
+        let call = client.probe_peer(pass.probe_peer(order.request()));
+        match tokio::time::timeout(order.patience(), call).await {
             Ok(Ok(response)) => Ok(PeerFound::read(response.into_inner(), order)),
             Ok(Err(status)) if status.code() == Code::Unimplemented => {
                 Err("it does not know the call ProbePeer: update it".to_owned())

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 #[derive(Debug)]
 pub(crate) struct Budget {
     max_bytes: u64,
-    held: AtomicU64,
+    reserved_bytes: AtomicU64,
 }
 
 /// A part of a [`Budget`], given back when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct Reservation {
     budget: Arc<Budget>,
     bytes: u64,
 }
@@ -27,26 +27,26 @@ pub(crate) struct OverBudget {
 impl Budget {
     /// A budget of which nothing is held.
     pub(crate) fn new(max_bytes: u64) -> Arc<Budget> {
-        Arc::new(Budget { max_bytes, held: AtomicU64::new(0) })
+        Arc::new(Budget { max_bytes, reserved_bytes: AtomicU64::new(0) })
     }
 
     /// Nothing of the budget, to which bytes are added.
-    pub(crate) fn hold(self: &Arc<Budget>) -> Held {
-        Held { budget: Arc::clone(self), bytes: 0 }
+    pub(crate) fn hold(self: &Arc<Budget>) -> Reservation {
+        Reservation { budget: Arc::clone(self), bytes: 0 }
     }
 }
 
-impl Held {
+impl Reservation {
     /// Holds so many bytes more.
     ///
     /// # Errors
     /// There is not so much left; nothing has changed.
     pub(crate) fn add(&mut self, bytes: usize) -> Result<(), OverBudget> {
-        let Budget { max_bytes, held } = &*self.budget;
+        let Budget { max_bytes, reserved_bytes } = &*self.budget;
         let bytes = bytes as u64;
-        let before = held.fetch_add(bytes, Relaxed);
+        let before = reserved_bytes.fetch_add(bytes, Relaxed);
         if before.saturating_add(bytes) > *max_bytes {
-            held.fetch_sub(bytes, Relaxed);
+            reserved_bytes.fetch_sub(bytes, Relaxed);
             return Err(OverBudget { max_bytes: *max_bytes });
         }
         self.bytes += bytes;
@@ -54,9 +54,9 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for Reservation {
     fn drop(&mut self) {
-        self.budget.held.fetch_sub(self.bytes, Relaxed);
+        self.budget.reserved_bytes.fetch_sub(self.bytes, Relaxed);
     }
 }
 
@@ -75,6 +75,6 @@ mod tests {
         drop(one);
         assert_eq!((other.add(6), other.add(usize::MAX)), (Ok(()), Err(OverBudget { max_bytes: 10 })));
         drop(other);
-        assert_eq!(budget.held.load(Relaxed), 0);
+        assert_eq!(budget.reserved_bytes.load(Relaxed), 0);
     }
 }

@@ -44,7 +44,7 @@ pub(crate) struct Dispatcher {
     /// A flush waits until everything has been sent.
     pub(crate) flushing: AtomicBool,
     /// Signal from lanes that have nothing left to send.
-    pub(crate) sent: Notify,
+    pub(crate) sent_signal: Notify,
 }
 
 impl Dispatcher {
@@ -59,7 +59,7 @@ impl Dispatcher {
             turn: AtomicUsize::new(0),
             losses: AtomicUsize::new(0),
             flushing: AtomicBool::new(false),
-            sent: Notify::new(),
+            sent_signal: Notify::new(),
         }
     }
 
@@ -230,7 +230,7 @@ impl Dispatcher {
         }
         self.sink.replies(&mut replies);
         // A flush waits for lanes to have sent everything; these never will.
-        self.sent.notify_one();
+        self.sent_signal.notify_one();
     }
 
     /// Fails every sample that is left, because the run is over.
@@ -316,9 +316,9 @@ mod tests {
     use crate::types::SampleId;
 
     #[derive(Default)]
-    struct Kept(Mutex<Vec<Reply>>);
+    struct ReplySink(Mutex<Vec<Reply>>);
 
-    impl Sink for Kept {
+    impl Sink for ReplySink {
         fn replies(&self, replies: &mut Vec<Reply>) {
             self.0.lock().unwrap().append(replies);
         }
@@ -332,9 +332,9 @@ mod tests {
         Node::new(NodeIndex(index), format!("N{index}"), (1, 1), bounds, &expected, None)
     }
 
-    fn dispatcher(policy: Policy) -> (Dispatcher, Arc<Kept>) {
-        let kept = Arc::new(Kept::default());
-        (Dispatcher::new(policy, false, vec![node(0, 3, 2), node(1, 3, 2)], kept.clone()), kept)
+    fn dispatcher(policy: Policy) -> (Dispatcher, Arc<ReplySink>) {
+        let sink = Arc::new(ReplySink::default());
+        (Dispatcher::new(policy, false, vec![node(0, 3, 2), node(1, 3, 2)], sink.clone()), sink)
     }
 
     fn samples(count: u64) -> impl Iterator<Item = Sample> {
@@ -343,27 +343,27 @@ mod tests {
 
     #[test]
     fn samples_go_where_least_is_outstanding_and_fail_when_all_is_full() {
-        let (dispatcher, kept) = dispatcher(Policy::LeastOutstanding);
+        let (dispatcher, sink) = dispatcher(Policy::LeastOutstanding);
         dispatcher.issue(samples(4), clock::now());
         assert_eq!(dispatcher.lanes().map(Lane::outstanding).collect::<Vec<_>>(), [2, 2]);
         dispatcher.issue(samples(3), clock::now());
-        let failed = kept.0.lock().unwrap();
+        let failed = sink.0.lock().unwrap();
         assert_eq!(failed.len(), 1);
         assert!(matches!(failed[0].outcome, Outcome::Failed(Failure::Overload)));
     }
 
     #[test]
     fn what_is_sent_to_one_lane_goes_there_however_full_it_is() {
-        let (dispatcher, kept) = dispatcher(Policy::LeastOutstanding);
+        let (dispatcher, sink) = dispatcher(Policy::LeastOutstanding);
         for sample in samples(9) {
             dispatcher.issue_to(NodeIndex(1), 4, sample, clock::now());
         }
         assert_eq!(dispatcher.lanes().map(Lane::outstanding).collect::<Vec<_>>(), [0, 9]);
         dispatcher.lose(NodeIndex(1), &NodeFailure::Ended("test".into()));
-        kept.0.lock().unwrap().clear();
+        sink.0.lock().unwrap().clear();
         samples(1).for_each(|sample| dispatcher.issue_to(NodeIndex(1), 0, sample, clock::now()));
         samples(1).for_each(|sample| dispatcher.issue_to(NodeIndex(2), 0, sample, clock::now()));
-        let replies = kept.0.lock().unwrap();
+        let replies = sink.0.lock().unwrap();
         let failure = |reply: &Reply| match &reply.outcome {
             Outcome::Failed(failure) => failure.clone(),
             outcome => panic!("{outcome:?}"),
@@ -373,21 +373,21 @@ mod tests {
 
     #[test]
     fn a_lost_node_gets_nothing_and_its_samples_fail() {
-        let (dispatcher, kept) = dispatcher(Policy::LeastOutstanding);
+        let (dispatcher, sink) = dispatcher(Policy::LeastOutstanding);
         dispatcher.issue(samples(2), clock::now());
         dispatcher.lose(NodeIndex(0), &NodeFailure::Ended("test".into()));
-        assert_eq!(kept.0.lock().unwrap().len(), 1);
+        assert_eq!(sink.0.lock().unwrap().len(), 1);
         dispatcher.issue(samples(1), clock::now());
         assert_eq!(dispatcher.lanes().map(Lane::outstanding).collect::<Vec<_>>(), [0, 2]);
         dispatcher.lose(NodeIndex(1), &NodeFailure::Ended("test".into()));
         dispatcher.issue(samples(1), clock::now());
-        let replies = kept.0.lock().unwrap();
+        let replies = sink.0.lock().unwrap();
         assert!(matches!(replies.last().unwrap().outcome, Outcome::Failed(Failure::NoNode)));
     }
 
     #[test]
     fn nodes_pull_as_far_as_their_window_and_the_rest_waits() {
-        let (dispatcher, kept) = dispatcher(Policy::Pull);
+        let (dispatcher, sink) = dispatcher(Policy::Pull);
         dispatcher.issue(samples(5), clock::now());
         let lane = &dispatcher.nodes[0].lanes[0];
         assert!(dispatcher.refill(lane));
@@ -395,14 +395,14 @@ mod tests {
         assert_eq!(lane.outstanding(), 2);
         assert!(!dispatcher.all_sent());
         dispatcher.give_up();
-        assert_eq!(kept.0.lock().unwrap().len(), 5, "each sample ends once");
+        assert_eq!(sink.0.lock().unwrap().len(), 5, "each sample ends once");
     }
 
     #[test]
     fn small_sets_are_shared_evenly_and_all_are_taken() {
         for (count, shares) in [(1, [1, 0]), (10, [5, 5]), (16, [8, 8]), (43, [22, 21]), (200, [64, 64])] {
             let nodes = vec![node(0, 1000, 64), node(1, 1000, 64)];
-            let dispatcher = Dispatcher::new(Policy::Pull, false, nodes, Arc::new(Kept::default()));
+            let dispatcher = Dispatcher::new(Policy::Pull, false, nodes, Arc::new(ReplySink::default()));
             dispatcher.issue(samples(count), clock::now());
             for lane in dispatcher.lanes() {
                 while dispatcher.refill(lane) {}
@@ -411,7 +411,7 @@ mod tests {
         }
         // The samples that a lost node leaves are for the other one.
         let nodes = vec![node(0, 1000, 64), node(1, 1000, 64)];
-        let dispatcher = Dispatcher::new(Policy::Pull, false, nodes, Arc::new(Kept::default()));
+        let dispatcher = Dispatcher::new(Policy::Pull, false, nodes, Arc::new(ReplySink::default()));
         dispatcher.lose(NodeIndex(1), &NodeFailure::Ended("test".into()));
         dispatcher.issue(samples(16), clock::now());
         assert!(dispatcher.refill(&dispatcher.nodes[0].lanes[0]));

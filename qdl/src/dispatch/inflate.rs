@@ -132,7 +132,7 @@ impl Inflating {
     fn deliver(&self, batch: &mut Vec<Reply>, dispatcher: &Weak<Dispatcher>) {
         let mut freed: Vec<NodeIndex> = Vec::new();
         for reply in batch.iter() {
-            self.node(reply).inspect(|node| node.left());
+            self.node(reply).inspect(|node| node.dequeue());
             freed.extend(reply.node.filter(|node| !freed.contains(node)));
         }
         self.sink.replies(batch);
@@ -146,20 +146,20 @@ impl Inflating {
     fn close(&self) {
         let mut queue = self.queue();
         queue.closed = true;
-        let mut left: Vec<Reply> = queue.replies.drain(..).collect();
+        let mut replies: Vec<Reply> = queue.replies.drain(..).collect();
         drop(queue);
         self.filled.notify_all();
         let now = clock::now();
-        for reply in &mut left {
+        for reply in &mut replies {
             reply.at = now;
             reply.outcome = Outcome::Failed(Failure::RunEnded);
             if let Some(node) = self.node(reply) {
                 node.miss();
-                node.left();
+                node.dequeue();
             }
         }
-        if !left.is_empty() {
-            self.sink.replies(&mut left);
+        if !replies.is_empty() {
+            self.sink.replies(&mut replies);
         }
     }
 }
@@ -175,7 +175,7 @@ impl Sink for Inflating {
                     node.miss();
                     reply.outcome = Outcome::Failed(Failure::RunEnded);
                 }
-                Outcome::Done(_) => node.queued(),
+                Outcome::Done(_) => node.enqueue(),
                 Outcome::FirstToken(data) => node.add_tensor_bytes(data.len()),
                 Outcome::Failed(_) => {}
             }
@@ -276,9 +276,9 @@ mod tests {
     use crate::types::SampleId;
 
     #[derive(Default)]
-    struct Kept(Mutex<Vec<Reply>>);
+    struct ReplySink(Mutex<Vec<Reply>>);
 
-    impl Kept {
+    impl ReplySink {
         /// Returns the end of each sample, and checks that each ended once.
         fn ends(&self) -> BTreeMap<u64, Result<Bytes, Failure>> {
             let mut ends = BTreeMap::new();
@@ -294,7 +294,7 @@ mod tests {
         }
     }
 
-    impl Sink for Kept {
+    impl Sink for ReplySink {
         fn replies(&self, replies: &mut Vec<Reply>) {
             self.0.lock().unwrap().append(replies);
         }
@@ -310,10 +310,10 @@ mod tests {
         reply(id, Outcome::Done(Answer { data, n_tokens: 3, stages: Stages::default() }))
     }
 
-    fn inflating() -> (Arc<Inflating>, Arc<Kept>, Arc<Inflated>) {
-        let (kept, node) = (Arc::new(Kept::default()), Arc::<Inflated>::default());
+    fn inflating() -> (Arc<Inflating>, Arc<ReplySink>, Arc<Inflated>) {
+        let (sink, node) = (Arc::new(ReplySink::default()), Arc::<Inflated>::default());
         let rules = vec![Arc::new(AnswerRule::anything("n", 100))];
-        (Arc::new(Inflating::new(Arc::clone(&kept) as _, Codec::None, vec![Arc::clone(&node)], rules)), kept, node)
+        (Arc::new(Inflating::new(Arc::clone(&sink) as _, Codec::None, vec![Arc::clone(&node)], rules)), sink, node)
     }
 
     /// Twice the bytes; those of sample 7 cannot be inflated.
@@ -323,17 +323,17 @@ mod tests {
 
     #[test]
     fn answers_are_inflated_elsewhere_and_stamped_then_and_one_that_cannot_be_fails_alone() {
-        let (inflating, kept, node) = inflating();
+        let (inflating, sink, node) = inflating();
         let inflaters = Inflaters::spawn(&inflating, 2, &Weak::new(), || twice).unwrap();
         let arrived = clock::now();
         let mut replies: Vec<Reply> = (0..100).map(answer).collect();
         inflating.replies(&mut replies);
         assert!(replies.is_empty(), "all of them were taken");
-        while node.waiting() > 0 || kept.0.lock().unwrap().len() < 100 {
+        while node.waiting() > 0 || sink.0.lock().unwrap().len() < 100 {
             std::thread::yield_now();
         }
         drop(inflaters);
-        for (id, end) in kept.ends() {
+        for (id, end) in sink.ends() {
             match end {
                 Ok(data) => assert!(id != 7 && data.len() == 16 && data[..8] == id.to_le_bytes()),
                 Err(failure) => {
@@ -342,7 +342,7 @@ mod tests {
                 }
             }
         }
-        for reply in kept.0.lock().unwrap().iter() {
+        for reply in sink.0.lock().unwrap().iter() {
             assert!(reply.at >= arrived);
             let Outcome::Done(answer) = &reply.outcome else { continue };
             assert!(answer.stages.inflate_ns > 0 && answer.n_tokens == 3);
@@ -352,58 +352,58 @@ mod tests {
 
     #[test]
     fn what_is_not_as_it_was_said_fails_when_it_has_been_inflated() {
-        let (inflating, kept, node) = inflating();
+        let (inflating, sink, node) = inflating();
         let inflaters =
             Inflaters::spawn(&inflating, 1, &Weak::new(), || |_: Bytes| Ok::<_, String>(Bytes::from(vec![0; 101])));
         inflating.replies(&mut vec![answer(1)]);
-        while kept.0.lock().unwrap().is_empty() {
+        while sink.0.lock().unwrap().is_empty() {
             std::thread::yield_now();
         }
         drop(inflaters);
-        let Some(Err(Failure::Unusable(reason))) = kept.ends().remove(&1) else { panic!("{:?}", kept.ends()) };
+        let Some(Err(Failure::Unusable(reason))) = sink.ends().remove(&1) else { panic!("{:?}", sink.ends()) };
         assert!(reason.contains("101 bytes, 100 are allowed"), "{reason}");
         assert_eq!((node.tensor_bytes(), node.missed()), (101, 0), "the books agree all the same");
     }
 
     #[test]
     fn what_needs_no_inflating_does_not_wait() {
-        let (inflating, kept, node) = inflating();
+        let (inflating, sink, node) = inflating();
         let token = reply(1, Outcome::FirstToken(Bytes::from_static(b"tok")));
         let mut replies = vec![token, reply(2, Outcome::Failed(Failure::NodeLost)), answer(3)];
         // No thread is there.
         inflating.replies(&mut replies);
-        assert_eq!((kept.0.lock().unwrap().len(), node.waiting(), node.tensor_bytes()), (2, 1, 3));
+        assert_eq!((sink.0.lock().unwrap().len(), node.waiting(), node.tensor_bytes()), (2, 1, 3));
         inflating.close();
-        assert_eq!(kept.ends().get(&3), Some(&Err(Failure::RunEnded)));
+        assert_eq!(sink.ends().get(&3), Some(&Err(Failure::RunEnded)));
         inflating.replies(&mut vec![answer(4)]);
-        assert_eq!(kept.ends().get(&4), Some(&Err(Failure::RunEnded)), "after the end, too");
+        assert_eq!(sink.ends().get(&4), Some(&Err(Failure::RunEnded)), "after the end, too");
         assert_eq!((node.waiting(), node.missed()), (0, 2));
     }
 
     #[test]
     fn each_sample_ends_once_also_when_the_run_ends_meanwhile() {
-        let (inflating, kept, node) = inflating();
-        let (begun, has_begun) = mpsc::channel();
+        let (inflating, sink, node) = inflating();
+        let (start_sender, start_receiver) = mpsc::channel();
         let gate = Arc::new(Mutex::new(()));
         let closed = gate.lock().unwrap();
         let inflaters = Inflaters::spawn(&inflating, 1, &Weak::new(), || {
-            let (begun, gate) = (begun.clone(), Arc::clone(&gate));
+            let (start_sender, gate) = (start_sender.clone(), Arc::clone(&gate));
             move |data| {
-                begun.send(()).unwrap();
+                start_sender.send(()).unwrap();
                 drop(gate.lock().unwrap());
                 Ok(data)
             }
         });
         inflating.replies(&mut (0..3 * BATCH as u64).map(answer).collect());
-        has_begun.recv_timeout(Duration::from_secs(60)).unwrap();
+        start_receiver.recv_timeout(Duration::from_secs(60)).unwrap();
         let ending = std::thread::spawn(move || drop(inflaters));
-        while kept.0.lock().unwrap().is_empty() {
+        while sink.0.lock().unwrap().is_empty() {
             std::thread::yield_now();
         }
-        assert!(kept.ends().values().all(|end| *end == Err(Failure::RunEnded)), "what nobody has begun fails at once");
+        assert!(sink.ends().values().all(|end| *end == Err(Failure::RunEnded)), "what nobody has begun fails at once");
         drop(closed);
         ending.join().unwrap();
-        let ends = kept.ends();
+        let ends = sink.ends();
         assert_eq!((ends.len(), ends.values().filter(|end| end.is_ok()).count()), (3 * BATCH, BATCH));
         assert_eq!((node.waiting(), node.missed()), (0, 2 * BATCH as u64));
     }

@@ -104,7 +104,7 @@ impl Lane {
     }
 
     /// HTTP/2 took nothing more for so long.
-    pub(crate) fn held(&self, waited: Duration) {
+    pub(crate) fn record_wait(&self, waited: Duration) {
         self.held_ns.fetch_add(waited.as_nanos() as u64, Relaxed);
     }
 
@@ -185,7 +185,7 @@ impl Lane {
         let mut burst = Burst::default();
         while out.len() < FILL_BYTES && state.send_part(out, now, &mut burst) {}
         // Still under the lock: a thread that finds nothing left to send must find all of it counted.
-        self.counters.sent(&burst);
+        self.counters.add_burst(&burst);
         let some = out.total() > before;
         state.quiet_ticks = if some { 0 } else { state.quiet_ticks };
         some
@@ -198,7 +198,7 @@ impl Lane {
             let mut burst = Burst::default();
             burst.heartbeat(out.push_message(&heartbeat()));
             let _writing = self.state();
-            self.counters.sent(&burst);
+            self.counters.add_burst(&burst);
         }
         is_due
     }
@@ -242,7 +242,7 @@ impl Lane {
         burst.other(bytes_out);
         // The lock makes this the only thread that writes the counters.
         let _writing = self.state();
-        self.counters.sent(&burst);
+        self.counters.add_burst(&burst);
     }
 
     /// Counts a heartbeat that was received.
@@ -271,18 +271,18 @@ impl Lane {
             }
             outcome => outcome,
         };
-        self.left(bytes);
+        self.forget(bytes);
         Some(Reply { id, node: Some(self.node), sent_at, at: now, outcome })
     }
 
-    fn left(&self, bytes: u64) {
+    fn forget(&self, bytes: u64) {
         self.outstanding.fetch_sub(1, Relaxed);
         self.outstanding_bytes.fetch_sub(bytes, Relaxed);
     }
 
     /// Ends a sample that was never sent. To be called under the lock of the state.
     fn drop_unsent(&self, queued: &Queued, now: Instant, failure: Failure) -> Reply {
-        self.left(queued.sample.payload.len() as u64);
+        self.forget(queued.sample.payload.len() as u64);
         self.counters.gave_up();
         let (id, outcome) = (queued.sample.id, Outcome::Failed(failure));
         Reply { id, node: Some(self.node), sent_at: None, at: now, outcome }

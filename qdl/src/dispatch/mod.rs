@@ -20,7 +20,7 @@ mod slots;
 pub(crate) mod warm;
 mod window;
 
-pub(crate) use budget::Held;
+pub(crate) use budget::Reservation;
 pub(crate) use dispatcher::Dispatcher;
 pub use dispatcher::Policy;
 pub(crate) use expected::{AROUND_BYTES, Expected};

@@ -121,11 +121,11 @@ impl Node {
     /// on, is one stall.
     pub(crate) fn stalled(&self, since: Instant, length: Duration) {
         let mut stalls = self.stalls.lock().unwrap_or_else(PoisonError::into_inner);
-        match stalls.iter_mut().find(|known| since <= known.since + known.length && known.since <= since + length) {
-            Some(known) => {
-                let end = (known.since + known.length).max(since + length);
-                known.since = known.since.min(since);
-                known.length = end - known.since;
+        match stalls.iter_mut().find(|stall| since <= stall.since + stall.length && stall.since <= since + length) {
+            Some(stall) => {
+                let end = (stall.since + stall.length).max(since + length);
+                stall.since = stall.since.min(since);
+                stall.length = end - stall.since;
             }
             None => stalls.push(Stall { since, length }),
         }

@@ -116,7 +116,10 @@ impl AnswerRule {
         };
         if n_tokens > most.min(MAX_TOKENS) {
             let AnswerRule { node, .. } = self;
-            return Err(format!("node {node} counts {n_tokens} tokens in an answer of {bytes} bytes{}", self.said()));
+            return Err(format!(
+                "node {node} counts {n_tokens} tokens in an answer of {bytes} bytes{}",
+                self.outputs_clause()
+            ));
         }
         Ok(())
     }
@@ -130,7 +133,7 @@ impl AnswerRule {
             1 => "some were due".to_owned(),
             step => format!("{least_bytes} and a multiple of {step} were due"),
         };
-        format!("node {node} gave an answer of {bytes} bytes, {due}{}", self.said())
+        format!("node {node} gave an answer of {bytes} bytes, {due}{}", self.outputs_clause())
     }
 
     /// An answer does not begin with the first token that was sent before it; in words.
@@ -139,7 +142,7 @@ impl AnswerRule {
     }
 
     /// Returns the node's description of its outputs, as the end of a sentence.
-    fn said(&self) -> String {
+    fn outputs_clause(&self) -> String {
         match self.outputs.as_str() {
             "" => String::new(),
             outputs => format!("; it describes its outputs as {outputs}"),
@@ -205,8 +208,8 @@ mod tests {
         assert_eq!(sizes(&rule(&[("y", DType::F32, &[10])]), 400), [40]);
         assert_eq!(sizes(&rule(&[("y", DType::I64, &[-1])]), 400), [8]);
         assert_eq!(sizes(&rule(&[("a", DType::F32, &[-1, 2]), ("b", DType::U8, &[-1, 3])]), 400), [11]);
-        let told = rule(&[("y", DType::F32, &[-1, 10])]).check(0, 0).unwrap_err();
-        assert_eq!(told, "node n gave an answer of 0 bytes, 40 were due; it describes its outputs as y f32[N,10]");
+        let message = rule(&[("y", DType::F32, &[-1, 10])]).check(0, 0).unwrap_err();
+        assert_eq!(message, "node n gave an answer of 0 bytes, 40 were due; it describes its outputs as y f32[N,10]");
     }
 
     #[test]

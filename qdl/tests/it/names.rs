@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use crate::peer::Peer;
-use crate::peer::caller::{Kept, drivers, sample};
+use crate::peer::caller::{ReplySink, drivers, sample};
 use lon_net::lookup::{Lookup, NameService};
 use qdl::{Config, ConnectError, Peers, Policy, Qdl, RunConfig, Transport};
 
@@ -21,18 +21,18 @@ const LONG: Duration = Duration::from_secs(600);
 #[derive(Debug)]
 struct Moving {
     places: Vec<SocketAddr>,
-    asked: AtomicUsize,
+    lookup_count: AtomicUsize,
 }
 
 impl Moving {
     fn over(places: &[SocketAddr]) -> Arc<Moving> {
-        Arc::new(Moving { places: places.to_vec(), asked: AtomicUsize::new(0) })
+        Arc::new(Moving { places: places.to_vec(), lookup_count: AtomicUsize::new(0) })
     }
 }
 
 impl NameService for Moving {
     fn addresses(&self, _: &str, _: u16) -> io::Result<Vec<SocketAddr>> {
-        let place = self.asked.fetch_add(1, SeqCst).min(self.places.len() - 1);
+        let place = self.lookup_count.fetch_add(1, SeqCst).min(self.places.len() - 1);
         Ok(vec![self.places[place]])
     }
 }
@@ -63,12 +63,12 @@ fn a_name_is_looked_up_once_and_all_connections_go_there() {
         let qdl = Qdl::connect(config(Lookup::of(Arc::clone(&names) as _, LONG).stay_here())).unwrap();
         let ends = qdl.nodes()[0].ends.unwrap();
         assert_eq!((ends.remote, ends.are_here()), (peer.address, true));
-        let kept = Arc::new(Kept::default());
-        let run = qdl.start(&RunConfig::new(Policy::LeastOutstanding, driver), Arc::clone(&kept) as _).unwrap();
+        let sink = Arc::new(ReplySink::default());
+        let run = qdl.start(&RunConfig::new(Policy::LeastOutstanding, driver), Arc::clone(&sink) as _).unwrap();
         run.issue((0..10).map(|id| sample(id, 1)), Instant::now());
-        kept.wait(&run, 10);
+        sink.wait(&run, 10);
         run.end();
-        assert_eq!(names.asked.load(SeqCst), 1);
+        assert_eq!(names.lookup_count.load(SeqCst), 1);
     }
 }
 
@@ -81,12 +81,13 @@ fn a_name_that_leads_to_another_host_while_it_is_waited_for_is_not_dialled() {
     config.wait_ready = LONG;
     let refused = Qdl::connect(config).err().unwrap();
     assert!(matches!(refused, ConnectError::AnotherHost { found, .. } if found == elsewhere), "{refused}");
-    assert_eq!(names.asked.load(SeqCst), 3, "it was looked up at each try");
+    assert_eq!(names.lookup_count.load(SeqCst), 3, "it was looked up at each try");
 }
 
 #[test]
 fn a_name_service_that_says_nothing_is_named() {
-    let told = Qdl::connect(config(Lookup::of(Arc::new(Mute), Duration::from_millis(10)))).err().unwrap().to_string();
+    let message =
+        Qdl::connect(config(Lookup::of(Arc::new(Mute), Duration::from_millis(10)))).err().unwrap().to_string();
     let why = "no answer from the name service within 10ms for node.test:8000";
-    assert_eq!(told, format!("SUT node node.test:8000 cannot be reached: {why}"));
+    assert_eq!(message, format!("SUT node node.test:8000 cannot be reached: {why}"));
 }

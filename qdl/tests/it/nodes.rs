@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::peer::caller::{Kept, SAMPLE_BYTES, differences, drivers, sample};
+use crate::peer::caller::{ReplySink, SAMPLE_BYTES, differences, drivers, sample};
 use crate::peer::{CORRUPT, Peer};
 use lon_proto::codec::Codec;
 use qdl::{
@@ -27,16 +27,16 @@ fn connect(peer: &Peer) -> Qdl {
 fn whole_run(codec: Codec, driver: Driver, policy: Policy) {
     let peer = Peer::start(false);
     let qdl = connect(&peer);
-    let kept = Arc::new(Kept::default());
+    let sink = Arc::new(ReplySink::default());
     let config = RunConfig { response_codec: codec, ..RunConfig::new(policy, driver) };
-    let run = qdl.start(&config, Arc::clone(&kept) as _).unwrap();
+    let run = qdl.start(&config, Arc::clone(&sink) as _).unwrap();
     run.issue((0..SAMPLES).map(|id| sample(id, 1)), Instant::now());
-    kept.wait(&run, SAMPLES as usize);
+    sink.wait(&run, SAMPLES as usize);
     let live = run.traffic()[0];
     assert!(live.socket_bytes_out >= live.message_bytes_out && live.message_bytes_out > SAMPLES * SAMPLE_BYTES as u64);
     let report = run.end().remove(0);
     assert_eq!(peer.heard().starts[0].response_codec, codec.to_string());
-    for reply in kept.0.lock().unwrap().iter() {
+    for reply in sink.0.lock().unwrap().iter() {
         let Outcome::Done(answer) = &reply.outcome else { panic!("{codec}: {reply:?}") };
         assert_eq!(answer.data, sample(reply.id.0, 1).payload, "{codec}");
         assert_eq!(answer.stages.inflate_ns > 0, !codec.is_none(), "{codec}");
@@ -63,15 +63,15 @@ fn both_ends_count_the_same_with_every_codec_and_driver() {
 fn an_answer_that_cannot_be_inflated_fails_alone() {
     for name in Codec::NAMES {
         let peer = Peer::start(false);
-        let kept = Arc::new(Kept::default());
+        let sink = Arc::new(ReplySink::default());
         let response_codec: Codec = name.parse().unwrap();
         let config = RunConfig { response_codec, ..RunConfig::new(Policy::LeastOutstanding, Driver::Inline) };
-        let run = connect(&peer).start(&config, Arc::clone(&kept) as _).unwrap();
+        let run = connect(&peer).start(&config, Arc::clone(&sink) as _).unwrap();
         run.issue((0..10).map(|id| sample(id, if id == 4 { CORRUPT } else { 1 })), Instant::now());
-        kept.wait(&run, 10);
+        sink.wait(&run, 10);
         let report = run.end().remove(0);
         let is_wrong = |reply: &&Reply| matches!(&reply.outcome, Outcome::Failed(Failure::Inflate(_)));
-        let replies = kept.0.lock().unwrap();
+        let replies = sink.0.lock().unwrap();
         let wrong: Vec<_> = replies.iter().filter(is_wrong).map(|reply| reply.id.0).collect();
         let expected = if response_codec.is_none() { vec![] } else { vec![4] };
         assert_eq!((wrong, replies.len()), (expected.clone(), 10), "{name}");
@@ -85,15 +85,15 @@ fn a_probe_is_claimed_as_such_and_goes_where_it_is_told() {
     let qdl = connect(&peer);
     for driver in drivers() {
         peer.heard().samples.clear();
-        let kept = Arc::new(Kept::default());
+        let sink = Arc::new(ReplySink::default());
         let mut config = RunConfig::new(Policy::LeastOutstanding, driver);
         config.connections = NonZeroUsize::new(3).unwrap();
-        let run = qdl.probe(&config, Arc::clone(&kept) as _).unwrap();
+        let run = qdl.probe(&config, Arc::clone(&sink) as _).unwrap();
         assert_eq!((run.lanes(NodeIndex(0)), run.lanes(NodeIndex(1))), (3, 0));
         for id in 0..30 {
             run.issue_to(NodeIndex(0), 1, sample(id, 1), Instant::now());
         }
-        kept.wait(&run, 30);
+        sink.wait(&run, 30);
         drop(run);
         let mut by_stream = peer.heard().samples.clone();
         by_stream.sort_unstable();
@@ -107,7 +107,7 @@ fn a_probe_is_claimed_as_such_and_goes_where_it_is_told() {
 fn a_node_that_cannot_be_probed_is_named() {
     let peer = Peer::start(false);
     let config = RunConfig::new(Policy::LeastOutstanding, Driver::Inline);
-    let refused = connect(&peer).probe(&config, Arc::new(Kept::default())).err().unwrap();
+    let refused = connect(&peer).probe(&config, Arc::new(ReplySink::default())).err().unwrap();
     assert!(matches!(refused, ConnectError::CannotProbe { .. }));
     let text = refused.to_string();
     assert!(text.contains(&peer.address.to_string()) && text.contains("cannot be probed"), "{text}");

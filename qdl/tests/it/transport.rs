@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::peer::Peer;
-use crate::peer::caller::{Kept, differences, drivers, sample};
+use crate::peer::caller::{ReplySink, differences, drivers, sample};
 use crate::peer::framed::socket_path;
 use qdl::{
     Carry, Config, ConnectError, Driver, Endpoint, LaneTask, NodeIndex, Outcome, PeerKind, Peers, Policy, Qdl,
@@ -54,14 +54,14 @@ fn a_run_goes_over_a_transport_that_is_defined_outside_the_crate() {
     for driver in drivers() {
         let peer = Peer::start(false);
         let _socket = peer.listen_on_unix_socket();
-        let kept = Arc::new(Kept::default());
+        let sink = Arc::new(ReplySink::default());
         let config = RunConfig::new(Policy::Pull, driver);
-        let run = connect(&peer).start(&config, Arc::clone(&kept) as _).unwrap();
+        let run = connect(&peer).start(&config, Arc::clone(&sink) as _).unwrap();
         assert_eq!(run.lanes(NodeIndex(0)), 2, "as many as the transport says");
         run.issue((0..SAMPLES).map(|id| sample(id, 1)), Instant::now());
-        kept.wait(&run, SAMPLES as usize);
+        sink.wait(&run, SAMPLES as usize);
         let report = run.end().remove(0);
-        for reply in kept.0.lock().unwrap().iter() {
+        for reply in sink.0.lock().unwrap().iter() {
             let Outcome::Done(answer) = &reply.outcome else { panic!("{reply:?}") };
             assert_eq!(answer.data, sample(reply.id.0, 1).payload);
         }
@@ -77,7 +77,7 @@ fn a_run_goes_over_a_transport_that_is_defined_outside_the_crate() {
 fn a_stream_that_cannot_be_opened_names_its_node() {
     let peer = Peer::start(false);
     let config = RunConfig::new(Policy::LeastOutstanding, Driver::Inline);
-    let refused = connect(&peer).start(&config, Arc::new(Kept::default())).err().unwrap();
+    let refused = connect(&peer).start(&config, Arc::new(ReplySink::default())).err().unwrap();
     let text = refused.to_string();
     assert!(matches!(refused, ConnectError::Stream { .. }) && text.contains("N1"), "{text}");
 }

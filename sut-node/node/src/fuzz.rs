@@ -27,13 +27,13 @@ const ENOUGH_TURNS: usize = 1 << 20;
 
 /// Bytes of a connection, a few at a time.
 struct Pieces {
-    rest: Bytes,
+    bytes: Bytes,
     size: usize,
 }
 
 impl Source for Pieces {
     fn poll_read(&mut self, _cx: &mut Context<'_>, into: &mut Inbound) -> Poll<Result<bool, Status>> {
-        let piece = self.rest.split_to(self.size.min(self.rest.len()));
+        let piece = self.bytes.split_to(self.size.min(self.bytes.len()));
         let is_more = !piece.is_empty();
         into.push(piece);
         Poll::Ready(Ok(is_more))
@@ -47,8 +47,8 @@ impl Source for Pieces {
 pub fn dispatch(bytes: &[u8]) {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_time().build() else { return };
     let _entered = runtime.enter();
-    let Some((&size, rest)) = bytes.split_first() else { return };
-    let mut source = Pieces { rest: Bytes::copy_from_slice(rest), size: usize::from(size).max(1) };
+    let Some((&size, stream)) = bytes.split_first() else { return };
+    let mut source = Pieces { bytes: Bytes::copy_from_slice(stream), size: usize::from(size).max(1) };
     let mut inbound = Inbound::default();
     let mut cx = Context::from_waker(Waker::noop());
     {
@@ -87,6 +87,6 @@ pub fn dispatch(bytes: &[u8]) {
 /// An answer of a server behind `openai:`, as it comes on the connection: the first byte says how many come in one
 /// read.
 pub fn http_answer(bytes: &[u8]) {
-    let Some((&size, rest)) = bytes.split_first() else { return };
-    openai::fuzz_reply(rest.chunks(usize::from(size).max(1)));
+    let Some((&size, reply)) = bytes.split_first() else { return };
+    openai::fuzz_reply(reply.chunks(usize::from(size).max(1)));
 }

@@ -113,8 +113,8 @@ fn group_files(groups: &str) -> impl Iterator<Item = PathBuf> {
         };
         let is_memory = controllers.is_empty() || controllers.split(',').any(|name| name == "memory");
         let group = root.join(path.trim_start_matches('/'));
-        let around = group.ancestors().filter(|folder| folder.starts_with(root)).map(|folder| folder.join(file));
-        if is_memory { around.collect::<Vec<_>>() } else { Vec::new() }
+        let files = group.ancestors().filter(|folder| folder.starts_with(root)).map(|folder| folder.join(file));
+        if is_memory { files.collect::<Vec<_>>() } else { Vec::new() }
     })
 }
 
@@ -134,8 +134,8 @@ mod tests {
             assert_eq!(text.parse(), Ok(Memory { bytes }), "{text}");
         }
         for bad in ["", "63MiB", "8", "GiB", "-8GiB", "8 GiB", "1.5GiB", "99999999999TiB", "8XB"] {
-            let told = bad.parse::<Memory>().unwrap_err().to_string();
-            assert!(told.starts_with(&format!("'{bad}' is not")), "{told}");
+            let message = bad.parse::<Memory>().unwrap_err().to_string();
+            assert!(message.starts_with(&format!("'{bad}' is not")), "{message}");
         }
         assert!(Memory::of_host() >= Memory::LEAST, "{}", Memory::of_host());
     }

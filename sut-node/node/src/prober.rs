@@ -67,8 +67,8 @@ impl Prober {
         config.token = peers.token.clone();
         config.lookup = peers.lookup.clone();
         tracing::info!(address = %order.address, transport = order.transport.name(), "measuring another node");
-        let found = measured(config, order, busy, is_over).await?;
-        Ok(response(&found))
+        let measurement = measured(config, order, busy, is_over).await?;
+        Ok(response(&measurement))
     }
 
     /// The nodes that may be measured.
@@ -93,12 +93,12 @@ async fn measured(
     is_over: impl Fn() -> bool,
 ) -> Result<PeerFound, Status> {
     let stop = StopOnDrop(Arc::default());
-    let (told, (sender, mut receiver)) = (Arc::clone(&stop.0), oneshot::channel());
+    let (stop_flag, (sender, mut receiver)) = (Arc::clone(&stop.0), oneshot::channel());
     let body = move || {
-        let found = lon_probe::measure_peer(config, &order, &told);
+        let measurement = lon_probe::measure_peer(config, &order, &stop_flag);
         drop(busy);
         // The send fails when the caller does not wait for the result any more.
-        let _ = sender.send(found);
+        let _ = sender.send(measurement);
     };
     std::thread::Builder::new()
         .name("peer-probe".to_owned())
@@ -107,7 +107,7 @@ async fn measured(
     let until = tokio::time::Instant::now() + MAX_PEER_PROBE_TIME + LAST_ANSWERS;
     loop {
         match tokio::time::timeout(LOOK_INTERVAL, &mut receiver).await {
-            Ok(found) => return found.map_err(|_| Status::internal("the thread that measures is gone")),
+            Ok(measurement) => return measurement.map_err(|_| Status::internal("the thread that measures is gone")),
             Err(_) if tokio::time::Instant::now() > until => {
                 return Err(Status::deadline_exceeded("the other node takes too long to answer"));
             }
@@ -143,14 +143,14 @@ fn order(request: &ProbePeerRequest) -> Result<PeerOrder, String> {
     Ok(PeerOrder { address, transport, connections, time, max_bytes: request.max_bytes, repeats })
 }
 
-fn response(found: &PeerFound) -> ProbePeerResponse {
+fn response(measurement: &PeerFound) -> ProbePeerResponse {
     let bytes = |rates: &[f64]| rates.iter().map(|bits_per_s| (bits_per_s / 8.0) as u64).collect();
     ProbePeerResponse {
-        name: found.name.clone(),
-        rtt_ns: found.rtt.map(|rtt| u64::try_from(rtt.as_nanos()).unwrap_or(u64::MAX)),
-        sent_bytes_per_s: bytes(&found.sent_bits_per_s),
-        received_bytes_per_s: bytes(&found.received_bits_per_s),
-        error: printable_within(found.error.as_deref().unwrap_or_default(), MAX_ERROR_BYTES),
+        name: measurement.name.clone(),
+        rtt_ns: measurement.rtt.map(|rtt| u64::try_from(rtt.as_nanos()).unwrap_or(u64::MAX)),
+        sent_bytes_per_s: bytes(&measurement.sent_bits_per_s),
+        received_bytes_per_s: bytes(&measurement.received_bits_per_s),
+        error: printable_within(measurement.error.as_deref().unwrap_or_default(), MAX_ERROR_BYTES),
     }
 }
 
@@ -234,8 +234,8 @@ mod tests {
         assert!(refused(&busy).await.contains("is measuring another node"));
         drop(taken);
         // No program listens on the discard port: the node tries it, and reports the failure.
-        let found = busy.probe(&request(), || false).await.unwrap();
-        assert!(found.error.contains("127.0.0.1:9") && found.name.is_empty(), "{found:?}");
+        let answer = busy.probe(&request(), || false).await.unwrap();
+        assert!(answer.error.contains("127.0.0.1:9") && answer.name.is_empty(), "{answer:?}");
         assert!(Busy::take(&busy.is_busy).is_some(), "free again");
     }
 
@@ -258,15 +258,19 @@ mod tests {
             let error = order(&request).unwrap_err();
             assert!(error.contains(part), "{error}");
         }
-        let read = order(&request()).unwrap();
-        assert_eq!((read.time, read.repeats.get(), read.transport), (Duration::from_secs(2), 3, Transport::TCP));
+        let peer_order = order(&request()).unwrap();
+        assert_eq!(
+            (peer_order.time, peer_order.repeats.get(), peer_order.transport),
+            (Duration::from_secs(2), 3, Transport::TCP)
+        );
     }
 
     #[test]
     fn what_was_found_is_told_in_bytes() {
-        let found = PeerFound { sent_bits_per_s: vec![8e9], error: Some("lost".to_owned()), ..PeerFound::default() };
-        let told = response(&found);
-        assert_eq!((told.sent_bytes_per_s, told.received_bytes_per_s), (vec![1_000_000_000], vec![]));
-        assert_eq!((told.rtt_ns, told.error.as_str()), (None, "lost"));
+        let measurement =
+            PeerFound { sent_bits_per_s: vec![8e9], error: Some("lost".to_owned()), ..PeerFound::default() };
+        let answer = response(&measurement);
+        assert_eq!((answer.sent_bytes_per_s, answer.received_bytes_per_s), (vec![1_000_000_000], vec![]));
+        assert_eq!((answer.rtt_ns, answer.error.as_str()), (None, "lost"));
     }
 }

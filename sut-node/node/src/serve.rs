@@ -156,7 +156,7 @@ fn busy(config: &ServeConfig, models: &Models) -> usize {
 /// Once shutdown has begun, resolves when nothing is left to answer (false), or when `drain` is over (true). A
 /// connection that merely stands open is no reason to stay.
 async fn drained(stop: Stop, claim: &Claim, drain: Duration) -> bool {
-    stop.told().await;
+    stop.wait().await;
     let idle = async {
         while claim.is_at_work() {
             tokio::time::sleep(LOOK_INTERVAL).await;

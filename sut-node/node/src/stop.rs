@@ -8,14 +8,14 @@ use tokio::sync::Notify;
 
 /// Tells the node to stop. When it is dropped, the node is told as well.
 #[derive(Debug)]
-pub struct Stopper(Arc<Told>);
+pub struct Stopper(Arc<Signal>);
 
 /// Knows whether the node was told to stop. Clones share one answer.
 #[derive(Clone, Debug)]
-pub struct Stop(Arc<Told>);
+pub struct Stop(Arc<Signal>);
 
 #[derive(Debug, Default)]
-struct Told {
+struct Signal {
     is_told: AtomicBool,
     /// Wakes in the order in which it was asked, so that a simulation is the same each time. A `watch` channel does
     /// not.
@@ -24,8 +24,8 @@ struct Told {
 
 /// A new pair: the one that tells, and the one that is told.
 pub fn stop() -> (Stopper, Stop) {
-    let told = Arc::new(Told::default());
-    (Stopper(Arc::clone(&told)), Stop(told))
+    let signal = Arc::new(Signal::default());
+    (Stopper(Arc::clone(&signal)), Stop(signal))
 }
 
 impl Stopper {
@@ -49,12 +49,12 @@ impl Stop {
     }
 
     /// Resolves once the node is told to stop.
-    pub async fn told(self) {
-        let mut told = pin!(self.0.telling.notified());
+    pub async fn wait(self) {
+        let mut notice = pin!(self.0.telling.notified());
         // From here on a word is heard; one that came before is remembered.
-        told.as_mut().enable();
+        notice.as_mut().enable();
         if !self.is_told() {
-            told.await;
+            notice.await;
         }
     }
 }
@@ -68,17 +68,17 @@ mod tests {
     #[test]
     fn everybody_is_told_before_and_after_they_ask() {
         let (stopper, stop) = stop();
-        let mut waiting = Box::pin(stop.clone().told());
+        let mut waiting = Box::pin(stop.clone().wait());
         assert!(waiting.as_mut().now_or_never().is_none() && !stop.is_told());
         stopper.tell();
         assert!(waiting.now_or_never().is_some() && stop.is_told());
-        assert!(stop.told().now_or_never().is_some());
+        assert!(stop.wait().now_or_never().is_some());
     }
 
     #[test]
     fn a_stopper_that_is_gone_has_told() {
         let (stopper, stop) = stop();
         drop(stopper);
-        assert!(stop.told().now_or_never().is_some());
+        assert!(stop.wait().now_or_never().is_some());
     }
 }

@@ -15,8 +15,8 @@ use lon_sut::tensor::{DType, Dims, Tensor, TensorSpec};
 use super::engine::{BatchInput, Session, Sizes, trying};
 use super::footprint::Footprint;
 use super::form;
-use super::made_up::{self, MAX_BYTES};
 use super::model::{InputOrder, Model};
+use super::trial_samples::{self, MAX_BYTES};
 
 /// Memory limit of one run of a model with free sizes. Samples decide how much a run takes, so it is checked before the
 /// engine is asked.
@@ -116,14 +116,14 @@ impl OnnxWorker {
     /// # Errors
     /// The batch size that failed, and the reason.
     pub(super) fn warm_up(&mut self) -> Result<(), (usize, String)> {
-        let told = |(batch, fault): (usize, Fault)| (batch, fault.reason());
-        let Some(zeros) = self.filled(made_up::zero, None) else { return self.try_sizes() };
+        let failure = |(batch, fault): (usize, Fault)| (batch, fault.reason());
+        let Some(zeros) = self.filled(trial_samples::zero, None) else { return self.try_sizes() };
         let of_zeros = match trying(|| self.warm_with(&zeros)) {
             Err((1, Fault::Engine(reason))) => reason,
             Err((1, Fault::Form(of_zeros))) => return self.try_form_of_ones(of_zeros),
-            warm => return warm.map_err(told),
+            warm => return warm.map_err(failure),
         };
-        let Some(ones) = self.filled(made_up::one, None) else { return Ok(()) };
+        let Some(ones) = self.filled(trial_samples::one, None) else { return Ok(()) };
         match trying(|| self.warm_with(&ones)) {
             Err((1, Fault::Engine(of_ones))) => {
                 self.is_untried = true;
@@ -136,7 +136,7 @@ impl OnnxWorker {
             }
             warm => {
                 tracing::warn!(of_zeros, "an input of zeros has no answer, and one of ones was tried");
-                warm.map_err(told)
+                warm.map_err(failure)
             }
         }
     }
@@ -147,7 +147,7 @@ impl OnnxWorker {
     /// # Errors
     /// The batch size, and which output is another one than the file says.
     fn try_form_of_ones(&mut self, of_zeros: String) -> Result<(), (usize, String)> {
-        let ones = self.filled(made_up::one, None);
+        let ones = self.filled(trial_samples::one, None);
         let of_ones = ones.map(|ones| trying(|| self.warm_with(&ones)));
         match of_ones {
             None => Err((1, of_zeros)),
@@ -179,7 +179,7 @@ impl OnnxWorker {
     /// The batch size, and which output is another one.
     fn try_sizes(&mut self) -> Result<(), (usize, String)> {
         for size in SIZES_TO_TRY {
-            let Some(sample) = self.filled(made_up::zero, Some(size)) else { continue };
+            let Some(sample) = self.filled(trial_samples::zero, Some(size)) else { continue };
             if self.bound.as_ref().is_some_and(|bound| bound.check(&self.inputs(&[&sample])).is_err()) {
                 continue;
             }

@@ -87,9 +87,9 @@ impl Sizes {
 
 /// The session on which the model was tried, for the first worker.
 #[derive(Default)]
-pub(super) struct Kept(Mutex<Option<Box<dyn Session>>>);
+pub(super) struct SpareSession(Mutex<Option<Box<dyn Session>>>);
 
-impl Kept {
+impl SpareSession {
     pub(super) fn put(&self, session: Box<dyn Session>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(session);
     }
@@ -107,9 +107,9 @@ thread_local! {
 /// log.
 pub(super) fn trying<T>(body: impl FnOnce() -> T) -> T {
     let before = IS_TRYING.replace(true);
-    let made = body();
+    let outcome = body();
     IS_TRYING.set(before);
-    made
+    outcome
 }
 
 /// Returns true when this thread is [`trying`].

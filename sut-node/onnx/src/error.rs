@@ -19,12 +19,12 @@ pub enum OnnxError {
         reason: String,
     },
     /// `--batch-dim` names what does not count samples.
-    #[error("--batch-dim {said} does not fit {model}: {reason}")]
+    #[error("--batch-dim {batch_dim} does not fit {model}: {reason}")]
     BatchDim {
         /// The name of the model.
         model: String,
         /// Value of the flag.
-        said: String,
+        batch_dim: String,
         /// Why that is not so.
         reason: String,
     },

@@ -64,8 +64,8 @@ impl External {
         for name in &self.names {
             let path = PathBuf::from(&self.folder).join(name);
             let file = others::open(&path, Limit::DATA);
-            let read = file.and_then(|file| digest(file, sum));
-            let (bytes, own) = read.map_err(|cause| OnnxError::Read { path: path.clone(), cause })?;
+            let outcome = file.and_then(|file| digest(file, sum));
+            let (bytes, own) = outcome.map_err(|cause| OnnxError::Read { path: path.clone(), cause })?;
             sums.check(&path, name, own)?;
             total += bytes;
         }
@@ -103,7 +103,7 @@ struct UnreadFunction {
 
 /// Adds the files of a graph's weights to `names`.
 fn graph(graph: &GraphProto, names: &mut BTreeSet<String>) -> Result<(), String> {
-    graph.initializer.iter().try_for_each(|weight| beside(weight, names))?;
+    graph.initializer.iter().try_for_each(|weight| add_file(weight, names))?;
     graph.sparse_initializer.iter().try_for_each(|weight| sparse(weight, "the weights"))?;
     graph.node.iter().try_for_each(|one| node(one, names))
 }
@@ -147,7 +147,7 @@ fn here(value: &TensorProto, place: &str) -> Result<(), String> {
 }
 
 /// Adds the file that a weight is in to `names`.
-fn beside(weight: &TensorProto, names: &mut BTreeSet<String>) -> Result<(), String> {
+fn add_file(weight: &TensorProto, names: &mut BTreeSet<String>) -> Result<(), String> {
     let Some(location) = location(weight) else { return Ok(()) };
     let parts = || Path::new(location).components();
     if parts().next().is_none() || !parts().all(|part| matches!(part, Component::Normal(_))) {

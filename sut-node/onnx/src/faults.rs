@@ -114,22 +114,23 @@ fn graph(graph: &GraphProto) -> Result<(), String> {
 fn nodes(nodes: &[NodeProto]) -> Result<(), String> {
     let attributes = nodes.iter().flat_map(|node| &node.attribute);
     attributes.flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs)).try_for_each(graph)?;
-    let made = nodes.iter().flat_map(|node| node.output.iter().map(move |output| (output.as_str(), node))).collect();
+    let producers =
+        nodes.iter().flat_map(|node| node.output.iter().map(move |output| (output.as_str(), node))).collect();
     let mut quantises = nodes.iter().filter(|node| node.op_type == "QuantizeLinear");
-    match quantises.find_map(|node| softmax_before(node, &made)) {
+    match quantises.find_map(|node| softmax_before(node, &producers)) {
         Some(softmax) => Err(computed_wrongly(softmax, "which stands between DequantizeLinear and QuantizeLinear")),
         None => Ok(()),
     }
 }
 
 /// The softmax that stands between this `QuantizeLinear` and the nearest `DequantizeLinear` before it.
-fn softmax_before<'m>(quantise: &'m NodeProto, made: &HashMap<&'m str, &'m NodeProto>) -> Option<&'m NodeProto> {
-    let maker = |node: &NodeProto| made.get(node.input.first()?.as_str()).copied();
+fn softmax_before<'m>(quantise: &'m NodeProto, producers: &HashMap<&'m str, &'m NodeProto>) -> Option<&'m NodeProto> {
+    let maker = |node: &NodeProto| producers.get(node.input.first()?.as_str()).copied();
     let mut softmax = None;
     // A malformed model may go round in circles.
-    let mut seen = HashSet::new();
+    let mut visits = HashSet::new();
     let mut next = maker(quantise);
-    while let Some(node) = next.filter(|node| seen.insert(std::ptr::from_ref(*node))) {
+    while let Some(node) = next.filter(|node| visits.insert(std::ptr::from_ref(*node))) {
         match node.op_type.as_str() {
             "DequantizeLinear" => return softmax,
             "Softmax" | "LogSoftmax" => softmax = Some(node),

@@ -33,12 +33,12 @@ type Shapes = Vec<usize>;
 /// Memory that runs of one model take.
 pub(super) struct Footprint {
     /// The sizes of the model's inputs, of which some are symbols. None: tract cannot read the model.
-    known: Option<Known>,
+    plan: Option<RunPlan>,
     /// Bytes for the shapes that came before: shapes come again and again.
-    seen: Mutex<HashMap<Shapes, u64>>,
+    cache: Mutex<HashMap<Shapes, u64>>,
 }
 
-struct Known {
+struct RunPlan {
     inputs: Vec<Vec<TDim>>,
     steps: Vec<Step>,
 }
@@ -56,38 +56,38 @@ struct Step {
 impl Footprint {
     /// The footprint of a model of which nothing is known but its inputs.
     pub(super) fn unknown() -> Footprint {
-        Footprint { known: None, seen: Mutex::default() }
+        Footprint { plan: None, cache: Mutex::default() }
     }
 
     /// The footprint of a model whose nodes run in this order.
     pub(super) fn of(model: &Graph<TypedFact, Box<dyn TypedOp>>, order: &[usize]) -> Footprint {
-        let known = Known::of(model, order);
-        Footprint { known, seen: Mutex::default() }
+        let plan = RunPlan::of(model, order);
+        Footprint { plan, cache: Mutex::default() }
     }
 
     /// Returns true when sizes of tensors are known, not only those of the inputs.
     pub(super) fn is_known(&self) -> bool {
-        self.known.is_some()
+        self.plan.is_some()
     }
 
     /// The bytes of memory that a run with these inputs takes at most, as far as can be known.
     pub(super) fn bytes(&self, inputs: &[Input<'_>]) -> u64 {
         let shapes = inputs.iter().flat_map(|(_, dims)| std::iter::once(dims.len()).chain(dims.iter().copied()));
         let shapes: Shapes = shapes.collect();
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(&bytes) = seen.get(&shapes) {
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&bytes) = cache.get(&shapes) {
             return bytes;
         }
-        let bytes = match &self.known {
-            Some(known) => FACTOR * known.most(inputs),
+        let bytes = match &self.plan {
+            Some(plan) => FACTOR * plan.most(inputs),
             None => inputs.iter().copied().map(by_elements).sum(),
         };
         // Beyond 64 bits it becomes the largest number.
         let bytes = bytes as u64;
-        if seen.len() >= MAX_KNOWN {
-            seen.clear();
+        if cache.len() >= MAX_KNOWN {
+            cache.clear();
         }
-        seen.insert(shapes, bytes);
+        cache.insert(shapes, bytes);
         bytes
     }
 }
@@ -98,8 +98,8 @@ fn by_elements((dtype, dims): Input<'_>) -> f64 {
     elements * if is_id { BYTES_PER_ID } else { BYTES_PER_NUMBER }
 }
 
-impl Known {
-    fn of(model: &Graph<TypedFact, Box<dyn TypedOp>>, order: &[usize]) -> Option<Known> {
+impl RunPlan {
+    fn of(model: &Graph<TypedFact, Box<dyn TypedOp>>, order: &[usize]) -> Option<RunPlan> {
         let outlets = model.input_outlets().ok()?;
         let inputs = outlets.iter().map(|outlet| Some(model.outlet_fact(*outlet).ok()?.shape.to_tvec().to_vec()));
         let inputs = inputs.collect::<Option<Vec<_>>>()?;
@@ -121,17 +121,17 @@ impl Known {
         for (freed, step) in last_use {
             steps[step].frees.push(freed);
         }
-        Some(Known { inputs, steps })
+        Some(RunPlan { inputs, steps })
     }
 
     /// The most bytes of all tensors that are in memory at one time.
     fn most(&self, inputs: &[Input<'_>]) -> f64 {
         let mut sizes: HashMap<&Symbol, f64> = HashMap::new();
-        for (dims, (_, given)) in self.inputs.iter().zip(inputs) {
-            for (dim, &size) in dims.iter().zip(*given) {
+        for (dims, (_, input_dims)) in self.inputs.iter().zip(inputs) {
+            for (dim, &size) in dims.iter().zip(*input_dims) {
                 if let TDim::Sym(symbol) = dim {
-                    let known = sizes.entry(symbol).or_default();
-                    *known = known.max(size as f64);
+                    let largest = sizes.entry(symbol).or_default();
+                    *largest = largest.max(size as f64);
                 }
             }
         }
@@ -139,9 +139,9 @@ impl Known {
         let (mut now, mut most) = (0.0, 0.0_f64);
         for step in &self.steps {
             let taken = || step.takes.iter().map(|&taken| bytes[taken]).sum();
-            let made = step.outputs.iter().map(|size| value(size, &sizes).unwrap_or_else(taken).max(0.0)).sum();
-            bytes.push(made);
-            now += made;
+            let step_bytes = step.outputs.iter().map(|size| value(size, &sizes).unwrap_or_else(taken).max(0.0)).sum();
+            bytes.push(step_bytes);
+            now += step_bytes;
             most = most.max(now);
             now -= step.frees.iter().map(|&freed| bytes[freed]).sum::<f64>();
         }

@@ -28,12 +28,12 @@ pub(super) fn check(specs: &[TensorSpec], outputs: &[Output], batch: usize, shar
 
 fn fits(spec: &TensorSpec, dims: &[usize], batch: usize, shares_runs: bool) -> bool {
     let own = spec.own_dims();
-    let known = own.iter().flatten().fold(1usize, |product, &dim| product.saturating_mul(dim as usize));
+    let elements_each = own.iter().flatten().fold(1usize, |product, &dim| product.saturating_mul(dim as usize));
     let counts_rows = !shares_runs && spec.dims.first() == Some(&None);
     let elements = dims.iter().fold(1usize, |product, &dim| product.saturating_mul(dim));
     match own.contains(&None) || counts_rows {
-        true => elements == 0 || known > 0 && elements.is_multiple_of(known),
-        false => elements == known.saturating_mul(batch),
+        true => elements == 0 || elements_each > 0 && elements.is_multiple_of(elements_each),
+        false => elements == elements_each.saturating_mul(batch),
     }
 }
 
@@ -67,8 +67,8 @@ mod tests {
             (&[1, 5], &[4], 1, false),
             (&[-1, -1, 4], &[2, 9, 3], 2, true),
         ] {
-            let told = came(file, dims, batch, shares_runs).unwrap_err();
-            assert!(told.contains("'y u8[") && told.contains(&format!("{dims:?}")), "{told}");
+            let message = came(file, dims, batch, shares_runs).unwrap_err();
+            assert!(message.contains("'y u8[") && message.contains(&format!("{dims:?}")), "{message}");
         }
         assert!(came(&[-1, 5], &[7, 5], 1, true).unwrap_err().contains("--batch-dim none"));
         assert_eq!(

@@ -9,7 +9,7 @@
 //! - `ort`, `tract`: the two engines; `ep`, `values`, `weights`, `log_limit`: providers, tensors, shared weights and
 //!   log of ONNX Runtime;
 //! - `faults`: refuses models that tract would compute wrongly;
-//! - `sharing`: whether samples share runs; `proof`: that they may; `made_up`: the samples on which that is tried;
+//! - `sharing`: whether samples share runs; `proof`: that they may; `trial_samples`: what that is tried on;
 //! - `batch`: from samples to one batch to answers (the [`Worker`](lon_sut::backend::Worker)); `form`: whether outputs
 //!   are what the file says;
 //! - `decoder`: from samples to tokens, with a cache (the [`Streamer`](lon_sut::backend::Streamer)), for models that
@@ -35,7 +35,7 @@ use sha2::{Digest as _, Sha256};
 
 use self::batch::{AnswerRules, Bound, OnnxWorker};
 use self::decoder::{Decoder, Layout};
-use self::engine::{Engine, Kept};
+use self::engine::{Engine, SpareSession};
 use self::external::External;
 use self::footprint::Footprint;
 use self::model::{InputOrder, Model};
@@ -53,7 +53,6 @@ mod footprint;
 mod form;
 mod library;
 mod log_limit;
-mod made_up;
 mod model;
 mod nodes;
 mod ort;
@@ -62,6 +61,7 @@ mod proof;
 mod sharing;
 mod sums;
 mod tract;
+mod trial_samples;
 mod values;
 mod weights;
 
@@ -98,7 +98,7 @@ pub struct Onnx {
     shares_runs: bool,
     /// For a model that answers token by token: its tensors, and how it answers.
     decoder: Option<(Arc<Layout>, TokenOptions)>,
-    kept: Kept,
+    spare: SpareSession,
 }
 
 impl Onnx {
@@ -122,7 +122,7 @@ impl Onnx {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
         let bytes = others::bytes(path, MODEL_LIMIT);
         let bytes: Bytes = bytes.map_err(|cause| OnnxError::Read { path: path.to_owned(), cause })?.into();
-        let sums = Sums::beside(path)?;
+        let sums = Sums::of_model(path)?;
         sums.check(path, &name, sums::sha256(&bytes))?;
         Onnx::load(&name, &path.display().to_string(), File { bytes, path: Some(path), sums: &sums }, options)
     }
@@ -172,11 +172,11 @@ impl Onnx {
             reason,
         })?;
         let outputs = options.postprocess.outputs(&model.outputs)?;
-        let kept = Kept::default();
+        let spare = SpareSession::default();
         let (sharing, decoder) = match layout {
-            None => (Sharing::find(name, (&model, &proto), engine.as_ref(), options, &kept)?, None),
+            None => (Sharing::find(name, (&model, &proto), engine.as_ref(), options, &spare)?, None),
             Some(layout) => {
-                let sharing = Sharing::of_slots(name, &layout, engine.as_ref(), options, &kept);
+                let sharing = Sharing::of_slots(name, &layout, engine.as_ref(), options, &spare);
                 let layout = if sharing.shares_runs { layout } else { layout.one_by_one() };
                 (sharing, Some((Arc::new(layout), options.tokens)))
             }
@@ -197,7 +197,7 @@ impl Onnx {
         };
         let (rules, max_run_bytes, shares_runs) =
             (AnswerRules::of(options), options.max_run_bytes, sharing.shares_runs);
-        Ok(Onnx { info, model, engine, order, rules, max_run_bytes, shares_runs, decoder, kept })
+        Ok(Onnx { info, model, engine, order, rules, max_run_bytes, shares_runs, decoder, spare })
     }
 }
 
@@ -269,11 +269,11 @@ fn settings(options: &BackendOptions, decodes: bool) -> Vec<Setting> {
 /// The outputs of a model that takes samples one by one: a free leading dimension is no batch, it counts rows of the
 /// one sample.
 fn of_one_sample(outputs: &Signature) -> Signature {
-    let shown = |spec: &TensorSpec| match spec.dims.first() {
+    let spec_of = |spec: &TensorSpec| match spec.dims.first() {
         Some(None) => TensorSpec { dims: [&[Some(1)], &spec.dims[..]].concat(), ..spec.clone() },
         _ => spec.clone(),
     };
-    Signature::new(outputs.iter().map(shown).collect())
+    Signature::new(outputs.iter().map(spec_of).collect())
 }
 
 /// The usual number of tokens of a prompt.
@@ -333,7 +333,7 @@ impl Backend for Onnx {
             batch,
             reason: format!("{reason}{}", self.hint()),
         };
-        let session = self.kept.take().map_or_else(|| self.engine.session(), Ok);
+        let session = self.spare.take().map_or_else(|| self.engine.session(), Ok);
         let session = session.map_err(|reason| cannot_run(1, reason))?;
         if let Some((layout, tokens)) = &self.decoder {
             let mut decoder = Decoder::new(Arc::clone(layout), session, &self.info.engine, *tokens);

@@ -46,10 +46,10 @@ fn locate_in(engine: OnnxEngine, named: Option<OsString>, folder: Option<&Path>)
             Err(error) => Err(library.unusable(error.to_string())),
         };
     }
-    let beside = folder.and_then(newest_in).map(|path| Library { path, origin: "found beside the program" });
-    match (beside, engine) {
+    let neighbour = folder.and_then(newest_in).map(|path| Library { path, origin: "found beside the program" });
+    match (neighbour, engine) {
         (None, OnnxEngine::OnnxRuntime) => Err(OnnxError::NoLibrary),
-        (beside, _) => Ok(beside),
+        (neighbour, _) => Ok(neighbour),
     }
 }
 
@@ -85,9 +85,9 @@ pub(super) fn version(path: &Path) -> Option<String> {
 fn symbol_version(library: &[u8]) -> Option<String> {
     const MARK: &[u8] = b"\0VERS_";
     let at = library.windows(MARK.len()).position(|bytes| bytes == MARK)?;
-    let rest = &library[at + MARK.len()..];
-    let end = rest.iter().position(|&byte| byte == 0)?;
-    let version = std::str::from_utf8(&rest[..end]).ok()?;
+    let tail = &library[at + MARK.len()..];
+    let end = tail.iter().position(|&byte| byte == 0)?;
+    let version = std::str::from_utf8(&tail[..end]).ok()?;
     (end < 20 && version.starts_with(|c: char| c.is_ascii_digit())).then(|| version.to_owned())
 }
 
@@ -112,18 +112,18 @@ mod tests {
     fn beside_the_program_the_newest_is_taken() {
         let folder = tempfile::tempdir().unwrap();
         let put = |name: &str| fs::write(folder.path().join(name), b"").unwrap();
-        let found = || {
+        let file_name = || {
             let library = locate_in(OnnxEngine::Auto, None, Some(folder.path())).unwrap();
             library.map(|library| library.path.file_name().unwrap().to_str().unwrap().to_owned())
         };
         put("libonnxruntime_providers_shared.so");
         put("libonnxruntime.so.old");
-        assert_eq!(found(), None);
+        assert_eq!(file_name(), None);
         put("libonnxruntime.so.1.9.0");
         put("libonnxruntime.so.1.31.1");
-        assert_eq!(found().as_deref(), Some("libonnxruntime.so.1.31.1"));
+        assert_eq!(file_name().as_deref(), Some("libonnxruntime.so.1.31.1"));
         put("libonnxruntime.so");
-        assert_eq!(found().as_deref(), Some("libonnxruntime.so"));
+        assert_eq!(file_name().as_deref(), Some("libonnxruntime.so"));
     }
 
     #[test]

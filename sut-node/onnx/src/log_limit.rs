@@ -46,10 +46,10 @@ mod tests {
     #[test]
     fn a_span_has_so_many_lines_and_the_next_says_what_was_left_out() {
         let (mut limit, start) = (LogLimit::NEW, Instant::now());
-        let said: Vec<_> = (0..MOST + 5).map(|second| limit.admit(start + Duration::from_secs(second))).collect();
-        assert_eq!(said[0], Some(Admitted { left_out: 0, is_last: false }));
-        assert_eq!(said[MOST as usize - 1], Some(Admitted { left_out: 0, is_last: true }));
-        assert!(said[MOST as usize..].iter().all(Option::is_none));
+        let admissions: Vec<_> = (0..MOST + 5).map(|second| limit.admit(start + Duration::from_secs(second))).collect();
+        assert_eq!(admissions[0], Some(Admitted { left_out: 0, is_last: false }));
+        assert_eq!(admissions[MOST as usize - 1], Some(Admitted { left_out: 0, is_last: true }));
+        assert!(admissions[MOST as usize..].iter().all(Option::is_none));
         assert_eq!(limit.admit(start + SPAN), Some(Admitted { left_out: 5, is_last: false }));
         assert_eq!(limit.admit(start + SPAN), Some(Admitted { left_out: 0, is_last: false }));
     }

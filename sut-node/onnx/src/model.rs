@@ -41,11 +41,11 @@ impl Model {
         let inputs = graph.input.iter().filter(|input| !is_weight(input));
         let inputs = inputs.map(|input| port(End::Input, input, &proto, bytes));
         let chosen = choose(graph, &options.outputs)?;
-        let wanted = chosen.as_ref().map_or_else(|| (0..graph.output.len()).collect(), Vec::clone);
-        let outputs = wanted.into_iter().map(|place| port(End::Output, &graph.output[place], &proto, bytes));
+        let places = chosen.as_ref().map_or_else(|| (0..graph.output.len()).collect(), Vec::clone);
+        let outputs = places.into_iter().map(|place| port(End::Output, &graph.output[place], &proto, bytes));
         let (mut inputs, mut outputs) =
             (inputs.collect::<Result<Vec<_>, _>>()?, outputs.collect::<Result<Vec<_>, _>>()?);
-        options.dims.iter().try_for_each(|given| give(given, &mut inputs, &mut outputs))?;
+        options.dims.iter().try_for_each(|dim| give(dim, &mut inputs, &mut outputs))?;
         if inputs.is_empty() || outputs.is_empty() {
             return Err("it needs at least one input and one output".to_owned());
         }
@@ -66,9 +66,9 @@ impl Model {
     /// found, say).
     pub(super) fn odd_name(&self, name: Option<&str>) -> Option<String> {
         let named = || self.leading.iter().filter_map(|(spec, name)| Some((spec, name.as_deref()?)));
-        let wanted = name.or_else(|| named().map(|(_, name)| name).next())?;
-        let (spec, name) = named().find(|(_, name)| *name != wanted)?;
-        Some(format!("the leading dimension of '{spec}' is called {name}, not {wanted}"))
+        let batch_name = name.or_else(|| named().map(|(_, name)| name).next())?;
+        let (spec, name) = named().find(|(_, name)| *name != batch_name)?;
+        Some(format!("the leading dimension of '{spec}' is called {name}, not {batch_name}"))
     }
 
     /// The model of these tensors.
@@ -77,9 +77,9 @@ impl Model {
         Model { inputs, outputs, batching: Ok(()), leading: Vec::new(), symbols: Vec::new(), chosen: None }
     }
 
-    /// The largest batch when `asked` is what the user would like.
-    pub(super) fn max_batch(&self, asked: NonZeroUsize) -> NonZeroUsize {
-        if self.batching.is_ok() { asked } else { NonZeroUsize::MIN }
+    /// The largest batch when `limit` is what the user would like.
+    pub(super) fn max_batch(&self, limit: NonZeroUsize) -> NonZeroUsize {
+        if self.batching.is_ok() { limit } else { NonZeroUsize::MIN }
     }
 
     /// The words by which `--dims` gives every free size of the inputs but the batch: `x:2=SIZE,x:3=SIZE`. None: there
@@ -90,8 +90,8 @@ impl Model {
         let batch: BTreeSet<String> =
             batch.filter_map(|(spec, names)| free_names(spec, names).into_iter().next()).collect();
         let all: BTreeSet<String> = inputs.flat_map(|(spec, names)| free_names(spec, names)).collect();
-        let words: Vec<String> = all.difference(&batch).map(|name| format!("{name}=SIZE")).collect();
-        (!words.is_empty()).then(|| words.join(","))
+        let flags: Vec<String> = all.difference(&batch).map(|name| format!("{name}=SIZE")).collect();
+        (!flags.is_empty()).then(|| flags.join(","))
     }
 
     /// Returns true when sizes other than the batch depend on the sample.
@@ -158,12 +158,12 @@ fn choose(graph: &GraphProto, names: &[String]) -> Result<Option<Vec<usize>>, St
 ///
 /// # Errors
 /// No tensor has it.
-fn give(given: &GivenDim, inputs: &mut [Port], outputs: &mut [Port]) -> Result<(), String> {
+fn give(setting: &GivenDim, inputs: &mut [Port], outputs: &mut [Port]) -> Result<(), String> {
     let mut is_there = false;
     for Port { spec, symbols } in inputs.iter_mut().chain(outputs.iter_mut()) {
         for (axis, (dim, symbol)) in spec.dims.iter_mut().zip(symbols.iter_mut()).enumerate() {
-            if dim.is_none() && given.is(&spec.name, axis, symbol.as_deref()) {
-                (*dim, *symbol, is_there) = (Some(given.size), None, true);
+            if dim.is_none() && setting.is(&spec.name, axis, symbol.as_deref()) {
+                (*dim, *symbol, is_there) = (Some(setting.size), None, true);
             }
         }
     }
@@ -172,7 +172,7 @@ fn give(given: &GivenDim, inputs: &mut [Port], outputs: &mut [Port]) -> Result<(
     }
     let names: BTreeSet<String> = inputs.iter().flat_map(|port| free_names(&port.spec, &port.symbols)).collect();
     let free = if names.is_empty() { "none".to_owned() } else { Vec::from_iter(names).join(", ") };
-    Err(format!("it has no free dimension '{}' (--dims); the free dimensions of its inputs are: {free}", given.name))
+    Err(format!("it has no free dimension '{}' (--dims); the free dimensions of its inputs are: {free}", setting.name))
 }
 
 /// The names that `--dims` has for the free dimensions of an input: those in the file, and `TENSOR:AXIS` where the file

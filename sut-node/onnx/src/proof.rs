@@ -14,9 +14,9 @@ use tract_onnx::pb::ModelProto;
 
 use super::batch::Bound;
 use super::engine::{BatchOutput, Session, trying};
-use super::made_up::{MAX_BYTES, MadeUp, STYLES, Style};
 use super::model::Model;
 use super::nodes::nodes;
+use super::trial_samples::{MAX_BYTES, STYLES, Style, TrialSample};
 use lon_sut::pipeline::post::floats;
 use lon_sut::tensor::{DType, TensorSpec};
 
@@ -129,7 +129,7 @@ struct Prover<'m> {
 
 /// Samples of one shape, and what they are answered alone.
 struct Trial {
-    samples: Vec<MadeUp>,
+    samples: Vec<TrialSample>,
     alone: Vec<Vec<BatchOutput>>,
     /// The sizes of batches to run them in.
     batches: BTreeSet<usize>,
@@ -160,7 +160,7 @@ impl Prover<'_> {
 
     /// Runs samples of this size one by one.
     fn alone(&mut self, style: Style, size: usize) -> Result<Trial, String> {
-        let sample = |number| MadeUp::draw(&self.model.inputs, style, size, number);
+        let sample = |number| TrialSample::draw(&self.model.inputs, style, size, number);
         let samples =
             (0..SAMPLES).map(sample).collect::<Option<Vec<_>>>().ok_or("a sample of it is too large to try")?;
         let began = Instant::now();
@@ -176,8 +176,8 @@ impl Prover<'_> {
         Ok(Trial { samples, alone, batches })
     }
 
-    fn run(&mut self, samples: &[&MadeUp]) -> Result<Vec<BatchOutput>, String> {
-        let batch = MadeUp::batch(samples);
+    fn run(&mut self, samples: &[&TrialSample]) -> Result<Vec<BatchOutput>, String> {
+        let batch = TrialSample::batch(samples);
         match self.bound.map_or(Ok(()), |bound| bound.check(&batch)) {
             Ok(()) => {}
             Err(needed) => return Err(format!("it takes about {needed} bytes of memory")),
@@ -196,8 +196,8 @@ impl Prover<'_> {
     fn run_together(&mut self, trial: &Trial) -> Result<(), String> {
         for &size in &trial.batches {
             let numbers: Vec<usize> = (0..size).map(|at| at % SAMPLES).collect();
-            let samples: Vec<&MadeUp> = numbers.iter().map(|&number| &trial.samples[number]).collect();
-            let batch = MadeUp::batch(&samples);
+            let samples: Vec<&TrialSample> = numbers.iter().map(|&number| &trial.samples[number]).collect();
+            let batch = TrialSample::batch(&samples);
             let is_large = samples[0].bytes().saturating_mul(size) > MAX_BYTES;
             // Batches of real samples are cut into what fits.
             if size > 2 && (is_large || self.bound.is_some_and(|bound| bound.check(&batch).is_err())) {
@@ -217,8 +217,8 @@ impl Prover<'_> {
     /// Times the largest batch of a trial against a sample alone, the faster of two runs of each.
     fn slow_batch(&mut self, trial: &Trial) -> Option<SlowBatch> {
         let size = trial.batches.iter().copied().max().filter(|size| *size > 1)?;
-        let together: Vec<&MadeUp> = (0..size).map(|at| &trial.samples[at % SAMPLES]).collect();
-        let mut timed = |samples: &[&MadeUp]| {
+        let together: Vec<&TrialSample> = (0..size).map(|at| &trial.samples[at % SAMPLES]).collect();
+        let mut timed = |samples: &[&TrialSample]| {
             let began = Instant::now();
             self.run(samples).ok().map(|_| began.elapsed())
         };
@@ -238,9 +238,9 @@ impl Prover<'_> {
                 "one sample makes '{spec}' of shape {dims:?}: its leading dimension does not count samples"
             ));
         }
-        let rest = &together.dims[1.min(together.dims.len())..];
+        let own_dims = &together.dims[1.min(together.dims.len())..];
         let is_cut =
-            together.dims.first() == Some(&alone.len()) && alone.iter().all(|output| output.dims[1..] == *rest);
+            together.dims.first() == Some(&alone.len()) && alone.iter().all(|output| output.dims[1..] == *own_dims);
         if !is_cut {
             let (count, dims) = (alone.len(), &together.dims);
             return Err(format!(
@@ -251,10 +251,11 @@ impl Prover<'_> {
         let Some(share) = apart(together.dtype, &alone, &together.data, self.operators.tolerance) else {
             return Ok(());
         };
-        let beside = format!("'{spec}' of a sample depends on the samples beside it (by {share:.3} of what it spans)");
+        let dependence =
+            format!("'{spec}' of a sample depends on the samples beside it (by {share:.3} of what it spans)");
         Err(match &self.operators.scales_by_values {
-            Some(op) => format!("the scale of its quantisation ({op}) spans the batch: {beside}"),
-            None => beside,
+            Some(op) => format!("the scale of its quantisation ({op}) spans the batch: {dependence}"),
+            None => dependence,
         })
     }
 }
@@ -265,16 +266,16 @@ impl Prover<'_> {
 pub(super) fn apart(dtype: DType, alone: &[&[u8]], together: &[u8], tolerance: f64) -> Option<f64> {
     let size = dtype.size();
     let all = || alone.iter().flat_map(move |data| data.chunks_exact(size));
-    let Some(read) = floats(dtype) else {
+    let Some(float_of) = floats(dtype) else {
         // The largest of values that are almost equal may be another one. That is rare.
         let differ = all().zip(together.chunks_exact(size)).filter(|(one, other)| one != other).count();
         return Some(differ as f64 / all().count().max(1) as f64).filter(|share| *share > 0.01);
     };
-    let (least_span, mut rest, mut most) = (LEAST_SPAN * span(all().map(read)), together, 0.0_f64);
+    let (least_span, mut tail, mut most) = (LEAST_SPAN * span(all().map(float_of)), together, 0.0_f64);
     for data in alone {
-        let span = span(data.chunks_exact(size).map(read)).max(least_span);
-        let (part, after) = rest.split_at(data.len().min(rest.len()));
-        for (one, other) in data.chunks_exact(size).map(read).zip(part.chunks_exact(size).map(read)) {
+        let span = span(data.chunks_exact(size).map(float_of)).max(least_span);
+        let (part, after) = tail.split_at(data.len().min(tail.len()));
+        for (one, other) in data.chunks_exact(size).map(float_of).zip(part.chunks_exact(size).map(float_of)) {
             let distance = (one - other).abs() / span;
             let is_same = one == other || (one.is_nan() && other.is_nan());
             // A value that is no number is as far away as can be.
@@ -286,7 +287,7 @@ pub(super) fn apart(dtype: DType, alone: &[&[u8]], together: &[u8], tolerance: f
                 distance
             });
         }
-        rest = after;
+        tail = after;
     }
     Some(most).filter(|share| *share > tolerance)
 }

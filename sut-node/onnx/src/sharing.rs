@@ -6,7 +6,7 @@ use tract_onnx::pb::ModelProto;
 
 use super::batch::Bound;
 use super::decoder::{Decoder, Layout};
-use super::engine::{Engine, Kept};
+use super::engine::{Engine, SpareSession};
 use super::error::OnnxError;
 use super::model::Model;
 use super::proof::{self, Operators, SlowBatch, Unproven};
@@ -23,8 +23,8 @@ pub(super) struct Sharing {
 }
 
 impl Sharing {
-    fn of(shares_runs: bool, counts_rows: bool, told: Option<&str>) -> Sharing {
-        let settings = told.map(|told| Setting::of_speed("batches", told)).into_iter().collect();
+    fn of(shares_runs: bool, counts_rows: bool, verdict: Option<&str>) -> Sharing {
+        let settings = verdict.map(|verdict| Setting::of_speed("batches", verdict)).into_iter().collect();
         Sharing { shares_runs, counts_rows, settings }
     }
 
@@ -32,8 +32,8 @@ impl Sharing {
     ///
     /// # Errors
     /// The model does not allow it.
-    fn as_said(said: &BatchDim, model: &Model) -> Result<Sharing, String> {
-        let sharing = match said {
+    fn of_flag(batch_dim: &BatchDim, model: &Model) -> Result<Sharing, String> {
+        let sharing = match batch_dim {
             BatchDim::None => Sharing::of(false, true, None),
             BatchDim::Leading => model.batching.clone().map(|()| Sharing::of(true, false, None))?,
             BatchDim::Named(name) => match (model.batching.clone(), model.odd_name(Some(name))) {
@@ -41,16 +41,16 @@ impl Sharing {
                 (Ok(()), None) => Sharing::of(true, false, None),
             },
         };
-        Ok(Sharing { settings: vec![Setting::of_answers("batch_dim", said)], ..sharing })
+        Ok(Sharing { settings: vec![Setting::of_answers("batch_dim", batch_dim)], ..sharing })
     }
 
-    /// Returns the decision that a proof finds. A session that the proof has used goes into `kept`.
-    fn as_found(
+    /// Returns the decision that a proof finds. A session that the proof has used goes into `spare`.
+    fn of_proof(
         model: &Model,
         proto: &ModelProto,
         engine: &dyn Engine,
         options: &BackendOptions,
-        kept: &Kept,
+        spare: &SpareSession,
     ) -> Sharing {
         // A leading dimension that has a name of its own may count rows.
         let may_count_rows = model.batching.is_err() || model.odd_name(None).is_some();
@@ -64,7 +64,7 @@ impl Sharing {
         let Ok(mut session) = engine.session() else { return Sharing::of(false, may_count_rows, None) };
         let bound = model.has_free_dims().then(|| Bound::new(engine.footprint(), options.max_run_bytes));
         let proved = proof::prove(model, &Operators::of(proto), session.as_mut(), bound.as_ref());
-        kept.put(session);
+        spare.put(session);
         match proved {
             Ok(slow) => {
                 if let Some(SlowBatch { size, factor }) = slow {
@@ -104,19 +104,19 @@ impl Sharing {
         (model, proto): (&Model, &ModelProto),
         engine: &dyn Engine,
         options: &BackendOptions,
-        kept: &Kept,
+        spare: &SpareSession,
     ) -> Result<Sharing, OnnxError> {
-        let Some(said) = &options.batch_dim else {
-            let sharing = Sharing::as_found(model, proto, engine, options, kept);
+        let Some(batch_dim) = &options.batch_dim else {
+            let sharing = Sharing::of_proof(model, proto, engine, options, spare);
             match sharing.settings.first() {
-                Some(told) if !sharing.shares_runs => warn(name, &told.value),
+                Some(setting) if !sharing.shares_runs => warn(name, &setting.value),
                 _ => {}
             }
             return Ok(sharing);
         };
-        Sharing::as_said(said, model).map_err(|reason| OnnxError::BatchDim {
+        Sharing::of_flag(batch_dim, model).map_err(|reason| OnnxError::BatchDim {
             model: name.to_owned(),
-            said: said.to_string(),
+            batch_dim: batch_dim.to_string(),
             reason,
         })
     }
@@ -127,24 +127,24 @@ impl Sharing {
         layout: &Layout,
         engine: &dyn Engine,
         options: &BackendOptions,
-        kept: &Kept,
+        spare: &SpareSession,
     ) -> Sharing {
         if !layout.is_batched() || options.tokens.lanes() == 1 {
             return Sharing::of(layout.is_batched(), false, None);
         }
-        if let Some(said) = &options.batch_dim {
-            let settings = vec![Setting::of_answers("batch_dim", said)];
-            return Sharing { settings, ..Sharing::of(*said != BatchDim::None, false, None) };
+        if let Some(batch_dim) = &options.batch_dim {
+            let settings = vec![Setting::of_answers("batch_dim", batch_dim)];
+            return Sharing { settings, ..Sharing::of(*batch_dim != BatchDim::None, false, None) };
         }
         let Ok(session) = engine.session() else { return Sharing::of(false, false, None) };
         let mut decoder = Decoder::new(Arc::new(layout.clone()), session, engine.name(), options.tokens);
         let proved = decoder.prove();
-        kept.put(decoder.into_session());
+        spare.put(decoder.into_session());
         match proved {
             Ok(()) => Sharing::of(true, false, Some("proved")),
             Err(reason) => {
                 let sharing = Sharing::one_by_one(false, &reason, "; --batch-dim 0 has them share runs all the same");
-                sharing.settings.iter().for_each(|told| warn(name, &told.value));
+                sharing.settings.iter().for_each(|setting| warn(name, &setting.value));
                 sharing
             }
         }

@@ -23,7 +23,7 @@ impl Sums {
     ///
     /// # Errors
     /// There is one, and it cannot be read.
-    pub(super) fn beside(path: &Path) -> Result<Sums, OnnxError> {
+    pub(super) fn of_model(path: &Path) -> Result<Sums, OnnxError> {
         let path = path.with_file_name(SUMS_FILE);
         match others::text(&path, Limit::DOCUMENT) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Sums::default()),

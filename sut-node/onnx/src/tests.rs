@@ -28,12 +28,12 @@ macro_rules! for_both_engines {
     };
 }
 
-mod around;
 mod engines;
 mod external;
 mod faults;
 mod free_sizes;
 mod generated;
+mod inputs_and_outputs;
 mod ports;
 mod sharing;
 mod warm_up;
@@ -78,7 +78,8 @@ impl Digits {
         let mut worker = backend.worker().unwrap().batch().unwrap();
         let answers = self.samples.chunks(max_batch).flat_map(|batch| worker.infer(batch));
         let predictions: Vec<usize> = answers.map(|answer| largest(&answer.unwrap())).collect();
-        let right = predictions.iter().zip(&self.labels).filter(|(got, label)| **got as i64 == **label).count();
+        let right =
+            predictions.iter().zip(&self.labels).filter(|(prediction, label)| **prediction as i64 == **label).count();
         let accuracy = right as f64 / self.labels.len() as f64;
         println!("{} in batches of {max_batch}: accuracy {accuracy:.4}", backend.info().engine);
         assert!(accuracy > 0.97 && predictions.len() == self.labels.len());

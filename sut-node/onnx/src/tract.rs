@@ -98,13 +98,13 @@ fn slow(proto: &ModelProto) -> Option<&'static str> {
 /// tract can read the model, provided that all of it is in one file. To read the largest models for this alone would
 /// take more than the answer is worth.
 pub(super) fn footprint(model: &Model, proto: &ModelProto) -> Footprint {
-    let known = Shared::new(model, proto, None, NonZeroUsize::MIN).and_then(|shared| {
+    let outcome = Shared::new(model, proto, None, NonZeroUsize::MIN).and_then(|shared| {
         no_panic(|| {
             let typed = shared.sized(ANY_SIZE)?.into_typed()?;
             Ok(Footprint::of(&typed, &typed.eval_order()?))
         })
     });
-    known.unwrap_or_else(|reason| {
+    outcome.unwrap_or_else(|reason| {
         tracing::debug!(reason, "the sizes of this model's tensors are not known");
         Footprint::unknown()
     })
@@ -212,7 +212,7 @@ fn is_sum(text: &str) -> bool {
 fn no_panic<T>(body: impl FnOnce() -> TractResult<T>) -> Result<T, String> {
     match contained(body) {
         Ok(result) => result.map_err(|error| format!("{error:#}")),
-        Err(said) => Err(format!("tract panicked: {said}")),
+        Err(text) => Err(format!("tract panicked: {text}")),
     }
 }
 
@@ -239,11 +239,11 @@ impl Session for Runner {
 
 fn tensor(input: &BatchInput<'_>) -> TractResult<TValue> {
     let mut tensor = Tensor::zero_dt(datum_type(input.dtype)?, &input.dims)?;
-    let mut rest = tensor.as_bytes_mut();
+    let mut tail = tensor.as_bytes_mut();
     for part in &input.parts {
-        let (place, after) = rest.split_at_mut(part.len());
+        let (place, after) = tail.split_at_mut(part.len());
         place.copy_from_slice(part);
-        rest = after;
+        tail = after;
     }
     if input.dtype == DType::Bool {
         // Anything but 0 and 1 in a Rust bool is undefined behaviour.

@@ -41,7 +41,7 @@ fn samples_of(path: &Path, inputs: &Signature) -> anyhow::Result<Samples> {
     let payloads: Vec<_> = (0..count).map(|index| dataset.payload(index)).collect();
     let varies = payloads.windows(2).any(|pair| pair[0].len() != pair[1].len());
     let others = if varies { " and other sizes" } else { "" };
-    Ok(Samples::given(payloads, format!("{}{others} of {text}", dataset.first_sample()?.shapes()))?)
+    Ok(Samples::of_payloads(payloads, format!("{}{others} of {text}", dataset.first_sample()?.shapes()))?)
 }
 
 /// The failure of a backend that cannot be measured.

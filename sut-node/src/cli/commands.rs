@@ -36,11 +36,11 @@ pub(super) fn run_describe(args: DescribeArgs, backends: &Backends) -> Result<()
     };
     let description = describe::document(&node, backend.as_ref(), args.backend.pipeline.preprocess(&named.name()));
     let description = DescribeDocument { tried, ..description };
-    let shown = match args.text {
+    let output = match args.text {
         true => describe::text(&description),
         false => serde_json::to_string_pretty(&description).or_exit(Exit::Bug)? + "\n",
     };
-    write!(std::io::stdout(), "{shown}").or_exit(Exit::Bug)
+    write!(std::io::stdout(), "{output}").or_exit(Exit::Bug)
 }
 
 /// `sut-node bench`: measures the backend, prints the result, and writes it to a file if one was named.
@@ -81,8 +81,8 @@ pub(super) fn run_bench(args: &BenchArgs, backends: &Backends) -> Result<(), Fai
         measured: &measured,
     };
     let document = serde_json::to_string_pretty(&report.document()).or_exit(Exit::Bug)? + "\n";
-    let shown = if args.json { document.clone() } else { report.text() };
-    write!(std::io::stdout(), "{shown}").or_exit(Exit::Bug)?;
+    let output = if args.json { document.clone() } else { report.text() };
+    write!(std::io::stdout(), "{output}").or_exit(Exit::Bug)?;
     write_out(args.out.as_deref(), &document)
 }
 

@@ -23,7 +23,7 @@ impl<T> ForModel<T> {
     /// The error of `parse` for the whole text.
     pub(super) fn read<E>(text: &str, parse: impl Fn(&str) -> Result<T, E>) -> Result<ForModel<T>, E> {
         let named = |error| {
-            let parted = text.split_once('=').and_then(|(name, rest)| Some((name.parse().ok()?, parse(rest).ok()?)));
+            let parted = text.split_once('=').and_then(|(name, value)| Some((name.parse().ok()?, parse(value).ok()?)));
             parted.map(|(name, value)| ForModel { model: Some(name), value }).ok_or(error)
         };
         parse(text).map_or_else(named, |value| Ok(ForModel::every(value)))

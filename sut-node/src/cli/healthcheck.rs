@@ -113,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    fn asked(address: &str, tls: TlsFiles) -> Result<(), HealthError> {
+    fn check(address: &str, tls: TlsFiles) -> Result<(), HealthError> {
         let TlsFiles { ca: tls_ca, cert: tls_cert, key: tls_key, allows_open_key: allow_open_key_files } = tls;
         let timeout = Duration::from_secs(300);
         let address = address.to_owned();
@@ -147,10 +147,10 @@ mod tests {
     #[test]
     fn a_node_is_healthy_until_it_is_gone() {
         let node = node(None);
-        asked(&node.address, TlsFiles::default()).unwrap();
+        check(&node.address, TlsFiles::default()).unwrap();
         node.stop.send(()).unwrap();
         node.thread.join().unwrap();
-        let gone = asked(&node.address, TlsFiles::default()).unwrap_err();
+        let gone = check(&node.address, TlsFiles::default()).unwrap_err();
         assert!(matches!(gone, HealthError::Unreachable { .. }), "{gone}");
         assert!(gone.to_string().contains(&node.address), "{gone}");
     }
@@ -158,14 +158,14 @@ mod tests {
     #[test]
     fn a_node_with_tls_is_verified() {
         let folder = tempfile::tempdir().unwrap();
-        let made = Throwaway::new(&["127.0.0.1"]).unwrap();
-        let files = made.write(folder.path()).unwrap();
-        let node = node(Some(made.server().unwrap()));
-        asked(&node.address, files).unwrap();
-        let plain = asked(&node.address, TlsFiles::default()).unwrap_err();
+        let certificates = Throwaway::new(&["127.0.0.1"]).unwrap();
+        let files = certificates.write(folder.path()).unwrap();
+        let node = node(Some(certificates.server().unwrap()));
+        check(&node.address, files).unwrap();
+        let plain = check(&node.address, TlsFiles::default()).unwrap_err();
         assert!(plain.to_string().contains("perhaps it speaks TLS (--tls-ca)"), "{plain}");
         let (folder, other) = (tempfile::tempdir().unwrap(), Throwaway::new(&["127.0.0.1"]).unwrap());
-        let stranger = asked(&node.address, other.write(folder.path()).unwrap()).unwrap_err();
+        let stranger = check(&node.address, other.write(folder.path()).unwrap()).unwrap_err();
         assert!(matches!(stranger, HealthError::Unreachable { .. }), "{stranger}");
         node.stop.send(()).unwrap();
         node.thread.join().unwrap();
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn what_cannot_be_an_address_is_said_so() {
         for bad in ["", "a b:1", "no port:"] {
-            let error = asked(bad, TlsFiles::default()).unwrap_err();
+            let error = check(bad, TlsFiles::default()).unwrap_err();
             assert!(matches!(error, HealthError::Address(_)), "{bad}: {error}");
         }
     }

@@ -56,23 +56,23 @@ fn other_flags(args: &BackendArgs, compute: &ComputeArgs) -> String {
     let switches =
         [("--allow-empty", allow_empty), ("--insecure", insecure), ("--allow-open-key-files", allow_open_key_files)];
     let values = values.into_iter().flatten().map(|(flag, value)| format!(" {flag} {}", quoted(&value)));
-    let switches = switches.into_iter().filter(|(_, given)| **given).map(|(flag, _)| format!(" {flag}"));
+    let switches = switches.into_iter().filter(|(_, is_on)| **is_on).map(|(flag, _)| format!(" {flag}"));
     values.chain(switches).collect()
 }
 
 /// Flags with their values, as far as they were given.
-type Given = Vec<(&'static str, String)>;
+type FlagValues = Vec<(&'static str, String)>;
 
-fn given<const N: usize>(flags: [(&'static str, Option<String>); N]) -> Given {
+fn flag_values<const N: usize>(flags: [(&'static str, Option<String>); N]) -> FlagValues {
     flags.into_iter().filter_map(|(flag, value)| Some((flag, value?))).collect()
 }
 
-fn of_pipeline(args: &PipelineArgs, model: &ModelName) -> Given {
+fn of_pipeline(args: &PipelineArgs, model: &ModelName) -> FlagValues {
     let PipelineArgs { ep, inputs, outputs, allow_empty: _, batch_dim, dims, preprocess: _, postprocess: _ } = args;
     let list = |names: &[String]| (!names.is_empty()).then(|| names.join(","));
     let dims: Vec<String> = dims.iter().map(ToString::to_string).collect();
     let postprocess = Some(args.postprocess(model)).filter(|postprocess| *postprocess != Postprocess::None);
-    given([
+    flag_values([
         ("--ep", value_for(ep, model).map(|ep| ep.to_string())),
         ("--inputs", list(inputs)),
         ("--outputs", list(outputs)),
@@ -84,10 +84,10 @@ fn of_pipeline(args: &PipelineArgs, model: &ModelName) -> Given {
 }
 
 // The numbers below are the defaults of the flags (a test compares).
-fn of_tokens(args: &TokenArgs) -> Given {
+fn of_tokens(args: &TokenArgs) -> FlagValues {
     let TokenArgs { slots, max_tokens, min_tokens, beams, eos, max_context } = args;
     let unless = |value: usize, usual: usize| (value != usual).then(|| value.to_string());
-    given([
+    flag_values([
         ("--slots", unless(slots.get(), 8)),
         ("--max-tokens", unless(max_tokens.get(), 128)),
         ("--min-tokens", unless(*min_tokens, 0)),
@@ -97,19 +97,19 @@ fn of_tokens(args: &TokenArgs) -> Given {
     ])
 }
 
-fn of_openai(args: &OpenAiArgs) -> Given {
+fn of_openai(args: &OpenAiArgs) -> FlagValues {
     let OpenAiArgs { server_timeout, api_key_file, server_ca } = args;
     let file = |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
-    given([
+    flag_values([
         ("--server-timeout", (*server_timeout != Duration::from_secs(60)).then(|| format!("{server_timeout:?}"))),
         ("--api-key-file", file(api_key_file)),
         ("--server-ca", file(server_ca)),
     ])
 }
 
-fn of_compute(args: &ComputeArgs) -> Given {
+fn of_compute(args: &ComputeArgs) -> FlagValues {
     let ComputeArgs { max_batch: _, max_delay: _, workers: _, memory, decode_threads } = args;
-    given([
+    flag_values([
         ("--memory", memory.map(|memory| memory.to_string().replace(' ', ""))),
         ("--decode-threads", decode_threads.map(|threads| threads.to_string())),
     ])
@@ -148,8 +148,8 @@ mod tests {
     };
 
     fn line_of(flags: &[&str]) -> String {
-        let words = ["bench", "--backend", "null"].iter().chain(flags);
-        line(&SETUP, &Bench::try_parse_from(words).unwrap().args)
+        let args = ["bench", "--backend", "null"].iter().chain(flags);
+        line(&SETUP, &Bench::try_parse_from(args).unwrap().args)
     }
 
     #[test]
@@ -173,10 +173,10 @@ mod tests {
             "--memory 8GiB --decode-threads 2",
             "--postprocess argmax --allow-empty --insecure --allow-open-key-files",
         ] {
-            let words: Vec<&str> = flags.split(' ').collect();
-            let line = line_of(&words);
-            let shown = flags.replace("8GiB", "8192MiB");
-            assert!(line.contains(&format!(" {shown} --workers")), "{line}");
+            let flag_words: Vec<&str> = flags.split(' ').collect();
+            let line = line_of(&flag_words);
+            let flag_text = flags.replace("8GiB", "8192MiB");
+            assert!(line.contains(&format!(" {flag_text} --workers")), "{line}");
             Serve::try_parse_from(line.split(' ').skip(1)).unwrap();
         }
     }

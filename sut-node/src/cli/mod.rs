@@ -189,9 +189,9 @@ fn run(backends: &Backends) -> Exit {
         Ok(()) => Exit::Done,
         Err(failure) => {
             // Standard error may be closed. There is nobody to tell then.
-            let told = failure.one_line();
-            let variables = variables::behind(&told, &command(backends), &args);
-            let _ = writeln!(std::io::stderr(), "sut-node: {told}{variables}");
+            let message = failure.one_line();
+            let variables = variables::behind(&message, &command(backends), &args);
+            let _ = writeln!(std::io::stderr(), "sut-node: {message}{variables}");
             failure.exit
         }
     }

@@ -34,8 +34,8 @@ impl FromStr for NamedBackend {
     type Err = Infallible;
 
     fn from_str(text: &str) -> Result<NamedBackend, Infallible> {
-        let parted = text.split_once('=').and_then(|(name, rest)| Some((name.parse().ok()?, rest)));
-        let (name, text) = parted.map_or((None, text), |(name, rest)| (Some(name), rest));
+        let parted = text.split_once('=').and_then(|(name, spec)| Some((name.parse().ok()?, spec)));
+        let (name, text) = parted.map_or((None, text), |(name, spec)| (Some(name), spec));
         Ok(NamedBackend { name, text: text.to_owned() })
     }
 }
@@ -83,12 +83,12 @@ mod tests {
         for text in ["null", "onnx:a=b.onnx", "synthetic:constant=2ms", "openai:http://h:1/m=n", "=null", "a b=null"] {
             assert_eq!(backend(text), NamedBackend { name: None, text: text.to_owned() });
         }
-        for (text, name, rest) in [
+        for (text, name, spec) in [
             ("vision=onnx:a=b.onnx", "vision", "onnx:a=b.onnx"),
             ("v-1.5_x=synthetic:constant=2ms", "v-1.5_x", "synthetic:constant=2ms"),
             ("null=null", "null", "null"),
         ] {
-            assert_eq!((backend(text).name().as_ref(), &*backend(text).text), (name, rest));
+            assert_eq!((backend(text).name().as_ref(), &*backend(text).text), (name, spec));
         }
         assert_eq!(backend("null").name().as_ref(), "main");
     }

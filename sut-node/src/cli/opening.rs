@@ -55,7 +55,7 @@ fn check_for_many(args: &BackendArgs) -> Result<(), Failure> {
     }
     let PipelineArgs { inputs, outputs, allow_empty, batch_dim, dims, .. } = &args.pipeline;
     let servers = args.backend.iter().filter(|backend| backend.is_of_a_server()).count();
-    let given = [
+    let flags = [
         ("--inputs", !inputs.is_empty()),
         ("--outputs", !outputs.is_empty()),
         ("--allow-empty", *allow_empty),
@@ -63,7 +63,7 @@ fn check_for_many(args: &BackendArgs) -> Result<(), Failure> {
         ("--dims", !dims.is_empty()),
         ("--api-key-file", args.openai.api_key_file.is_some() && servers > 1),
     ];
-    match given.into_iter().find(|(_, given)| *given) {
+    match flags.into_iter().find(|(_, is_set)| *is_set) {
         Some((flag, _)) => {
             let why = anyhow!(
                 "{flag} is for one model, and there are several --backend: serve that model on a node alone, or export \
@@ -124,7 +124,7 @@ pub(super) fn load_on(
     let openai = OpenAiOptions { server_timeout, api_key_file, server_ca, allows_plain_text, allows_open_key };
     let PipelineArgs { ep, inputs, outputs, allow_empty, batch_dim, dims, .. } = &args.pipeline;
     let (ep, postprocess) = (value_for(ep, &name).copied(), args.pipeline.postprocess(&name));
-    for (flag, given) in [
+    for (flag, is_set) in [
         ("--ep", ep.is_some()),
         ("--postprocess", postprocess != Postprocess::None),
         ("--inputs", !inputs.is_empty()),
@@ -134,7 +134,7 @@ pub(super) fn load_on(
         ("--dims", !dims.is_empty()),
         ("--beams", beams.get() > 1),
     ] {
-        if given {
+        if is_set {
             backends.check_flag(flag, text).or_exit(Exit::Usage)?;
         }
     }

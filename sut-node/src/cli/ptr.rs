@@ -151,9 +151,9 @@ mod tests {
             message[..length].to_vec()
         });
         let name = ask(at, [172, 18, 0, 3].into()).unwrap();
-        let asked = serving.join().unwrap();
+        let query = serving.join().unwrap();
         assert!(name.starts_with("lab_sut_3."), "{name}");
-        assert_eq!(name_at(&asked, HEADER_BYTES).unwrap().0, "3.0.18.172.in-addr.arpa");
+        assert_eq!(name_at(&query, HEADER_BYTES).unwrap().0, "3.0.18.172.in-addr.arpa");
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub(super) fn run_serve(args: &ServeArgs, backends: &Backends) -> Result<(), Fai
     };
     let realtime = decide_priority(args, &models)?;
     nodes.iter_mut().for_each(|node| node.config.realtime = realtime);
-    let said = announcement(&nodes, &engines(&models));
+    let line = announcement(&nodes, &engines(&models));
     let models = Models::new(each_share(args, models)).or_exit(Exit::Usage)?;
     if let Err(error) = lon_net::slice::shorten() {
         tracing::debug!(%error, "the time slice stays as it is");
@@ -63,13 +63,13 @@ pub(super) fn run_serve(args: &ServeArgs, backends: &Backends) -> Result<(), Fai
     runtime.block_on(async {
         let mut term = signal(SignalKind::terminate()).or_exit(Exit::Bug)?;
         let mut int = signal(SignalKind::interrupt()).or_exit(Exit::Bug)?;
-        let (stopper, told) = stop();
+        let (stopper, shutdown) = stop();
         tokio::spawn(async move {
             let signal = tokio::select! { _ = term.recv() => "SIGTERM", _ = int.recv() => "SIGINT" };
             tracing::info!(signal, "shutting down, as a signal asks for: answering what was taken in");
             stopper.tell();
         });
-        let served = serve_all(nodes, &models, &told, &said).await;
+        let served = serve_all(nodes, &models, &shutdown, &line).await;
         served.map_err(|error| Failure::new(if is_of_usage(&error) { Exit::Usage } else { Exit::Bug }, error))
     })
 }
@@ -119,34 +119,34 @@ fn refuse_all(nodes: Vec<Node>, failure: &Failure) {
 /// Returns true when I/O threads get real-time priority. They must leave a core to others. With priority auto they do
 /// not get it when inference runs on them, or when this program was started to give way.
 fn decide_priority(args: &ServeArgs, models: &[Model]) -> Result<bool, Failure> {
-    let wanted = Priority::from(args.priority);
+    let priority = Priority::from(args.priority);
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     // All nodes of a process share their first one.
     let threads = 1 + (args.io_threads.get() - 1).saturating_mul(args.nodes.get());
     let infers = models.iter().map(|model| &model.backend);
     let infers = infers.into_iter().any(|it| it.execution() == Execution::Inline && it.cores_per_inference() > 0);
-    let spares_a_core = match wanted {
+    let spares_a_core = match priority {
         Priority::Realtime => !args.busy_poll || threads < cores,
         Priority::Auto | Priority::Normal => !infers && threads < cores,
     };
-    if wanted == Priority::Auto && lon_net::slice::gives_way() {
+    if priority == Priority::Auto && lon_net::slice::gives_way() {
         tracing::info!("started to give way (idle, batch or nice): no real-time priority");
     }
-    wanted.decide(spares_a_core).context("--priority realtime").or_exit(Exit::Usage)
+    priority.decide(spares_a_core).context("--priority realtime").or_exit(Exit::Usage)
 }
 
 /// Serves all nodes until told to stop, and says so on standard output once all of them do.
-async fn serve_all(nodes: Vec<Node>, models: &Models, told: &Stop, said: &str) -> Result<(), ServeError> {
+async fn serve_all(nodes: Vec<Node>, models: &Models, shutdown: &Stop, line: &str) -> Result<(), ServeError> {
     let missing = Cell::new(nodes.len());
     let ready = || {
         missing.set(missing.get() - 1);
         if missing.get() == 0 {
             // The one line on standard output: scripts wait for it and read the port from it.
-            let _ = writeln!(std::io::stdout(), "{said}");
+            let _ = writeln!(std::io::stdout(), "{line}");
         }
     };
     let serving =
-        nodes.into_iter().map(|node| serve(node.sockets, node.config, models.clone(), told.clone().told(), ready));
+        nodes.into_iter().map(|node| serve(node.sockets, node.config, models.clone(), shutdown.clone().wait(), ready));
     try_join_all(serving).await.map(drop)
 }
 

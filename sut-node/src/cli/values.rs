@@ -19,12 +19,12 @@ pub(super) fn some_tokens(text: &str) -> Result<usize, String> {
 
 /// A day at most, as whole seconds or as a duration with its unit.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
-    let wanted = || {
+    let refusal = || {
         format!("'{text}' is not a time: give whole seconds (10), or a number with a unit (500ms, 2min); a day at most")
     };
     let bare = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let time = if bare { text.parse().map(Duration::from_secs).ok() } else { parse_duration(text).ok() };
-    time.filter(|time| !time.is_zero() && *time <= Duration::from_secs(86_400)).ok_or_else(wanted)
+    time.filter(|time| !time.is_zero() && *time <= Duration::from_secs(86_400)).ok_or_else(refusal)
 }
 
 /// A duration that is not 0.

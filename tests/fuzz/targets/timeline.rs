@@ -24,19 +24,19 @@ fn judge(mut bytes: &[u8]) {
 
 /// The same parts, as far as they can be told apart, each with its own checksum.
 fn sealed(bytes: &[u8]) -> Option<Vec<u8>> {
-    let (begin, rest) = bytes.split_at_checked(12)?;
+    let (begin, tail) = bytes.split_at_checked(12)?;
     let length = u32::from_le_bytes(*begin.last_chunk()?) as usize;
-    let (header, mut rest) = rest.split_at_checked(length)?;
+    let (header, mut tail) = tail.split_at_checked(length)?;
     let fields: Value = serde_json::from_slice(header).ok()?;
     let samples = usize::try_from(fields["samples"].as_u64()?).ok()?;
     let widths: &[usize] = if fields["tokens"].as_bool()? { &[8, 8, 4] } else { &[8] };
     let mut sealed = bytes[..12 + length].to_vec();
     sealed.extend(Sha256::digest(&bytes[8..12 + length]));
     for width in widths {
-        let (column, after) = rest.get(32..)?.split_at_checked(samples.checked_mul(*width)?)?;
+        let (column, after) = tail.get(32..)?.split_at_checked(samples.checked_mul(*width)?)?;
         sealed.extend(column);
         sealed.extend(Sha256::digest(column));
-        rest = after;
+        tail = after;
     }
     Some(sealed)
 }

@@ -56,7 +56,7 @@ impl Page {
                 _ => {}
             }
         }
-        let before = self.anchors.iter().filter(|known| **known == anchor).count();
+        let before = self.anchors.iter().filter(|other| **other == anchor).count();
         self.anchors.push(if before == 0 { anchor } else { format!("{anchor}-{before}") });
     }
 
@@ -85,7 +85,7 @@ fn is_number(text: &str) -> bool {
 fn links(line: &str) -> Vec<String> {
     let outside: String = line.split('`').step_by(2).collect::<Vec<_>>().join("`");
     let after = outside.split("](").skip(1);
-    after.filter_map(|rest| rest.split_once(')')).map(|(link, _)| link.to_owned()).collect()
+    after.filter_map(|tail| tail.split_once(')')).map(|(link, _)| link.to_owned()).collect()
 }
 
 /// A text without its marks: code is one word, a link is its text.
@@ -98,12 +98,12 @@ fn plain(text: &str) -> String {
         }
     }
     let mut without = String::new();
-    let mut rest = plain.as_str();
-    while let Some((before, after)) = rest.split_once("](") {
+    let mut tail = plain.as_str();
+    while let Some((before, after)) = tail.split_once("](") {
         without.push_str(before);
-        rest = after.split_once(')').map_or("", |(_, rest)| rest);
+        tail = after.split_once(')').map_or("", |(_, tail)| tail);
     }
-    without.push_str(rest);
+    without.push_str(tail);
     without.replace(['[', '*'], "")
 }
 
@@ -113,9 +113,9 @@ pub(crate) fn names_of_pages(text: &str) -> Vec<String> {
     let named = text.match_indices("docs/").filter_map(|(at, _)| {
         let before = text[..at].chars().next_back();
         let name: String = text[at..].chars().take_while(|c| is_part(*c)).collect();
-        let (file, rest) = name.split_once(".md")?;
+        let (file, tail) = name.split_once(".md")?;
         let is_path = before.is_none_or(|c| !is_part(c));
-        let anchor = rest.strip_prefix('#').map(|anchor| anchor.trim_end_matches('.'));
+        let anchor = tail.strip_prefix('#').map(|anchor| anchor.trim_end_matches('.'));
         let page = anchor.map_or(format!("{file}.md"), |anchor| format!("{file}.md#{anchor}"));
         is_path.then_some(page)
     });
@@ -136,6 +136,6 @@ fn a_page_has_anchors_links_and_sentences() {
 
 #[test]
 fn names_of_pages_are_found() {
-    let found = names_of_pages("see docs/a/b.md, docs/c.md#d-e. and ../docs/no.md or docs/none");
-    assert_eq!(found, ["docs/a/b.md", "docs/c.md#d-e"]);
+    let names = names_of_pages("see docs/a/b.md, docs/c.md#d-e. and ../docs/no.md or docs/none");
+    assert_eq!(names, ["docs/a/b.md", "docs/c.md#d-e"]);
 }

@@ -74,6 +74,6 @@ fn the_smallest_benchmark_file_is_one() {
     let file = folder.path().join("mine.toml");
     std::fs::write(&file, SMALLEST).unwrap();
     let flags = ["conf", "--benchmark", file.to_str().unwrap(), "--scenario", "Server"];
-    let shown = LoadGen::run(&[&flags[..], &["--dataset", "synthetic:f32[3,4]x64"]].concat());
-    assert!(shown.code == Some(0) && shown.stdout.contains("x f32[N,3,4]"), "{shown:?}");
+    let finished = LoadGen::run(&[&flags[..], &["--dataset", "synthetic:f32[3,4]x64"]].concat());
+    assert!(finished.code == Some(0) && finished.stdout.contains("x f32[N,3,4]"), "{finished:?}");
 }

@@ -30,7 +30,7 @@ pub(super) fn commands() -> String {
         .to_owned();
     for program in PROGRAMS {
         for command in all_commands(program) {
-            let (name, text) = (words(program, &command), help(program, &command));
+            let (name, text) = (command_line(program, &command), help(program, &command));
             let _ = write!(page, "\n## {name}\n\n```text\n{}\n```\n", text.trim());
         }
     }
@@ -61,15 +61,15 @@ pub(super) fn exit_codes() -> String {
     let mut page = format!("`loadgen-node`:\n\n```text\n{codes}```\n\n`sut-node`:\n\n```text\n{node}\n```\n");
     page.push_str("\n## Commands\n\n| command | exit codes beside those above |\n|---|---|\n");
     for command in all_commands("loadgen-node") {
-        let said = paragraph(&help("loadgen-node", &command), "Exit code ");
-        if let Some(said) = said.filter(|_| !command.is_empty()) {
-            let _ = writeln!(page, "| `{}` | {} |", words("loadgen-node", &command), said.replace('\n', " "));
+        let section = paragraph(&help("loadgen-node", &command), "Exit code ");
+        if let Some(section) = section.filter(|_| !command.is_empty()) {
+            let _ = writeln!(page, "| `{}` | {} |", command_line("loadgen-node", &command), section.replace('\n', " "));
         }
     }
     page
 }
 
-fn words(program: &str, command: &[String]) -> String {
+fn command_line(program: &str, command: &[String]) -> String {
     [&[program.to_owned()], command].concat().join(" ")
 }
 

@@ -163,10 +163,10 @@ fn keys_become_dotted_paths() {
         "| `by_name` | object: object by name or null; may be absent |  |".to_owned(),
         format!("| `by_name.{{name}}.state` | {state}"),
     ];
-    let made = table(&schema);
+    let page = table(&schema);
     // Keys of an object have no order here.
     for row in &rows {
-        assert!(made.lines().any(|line| line == row), "no '{row}' in:\n{made}");
+        assert!(page.lines().any(|line| line == row), "no '{row}' in:\n{page}");
     }
-    assert_eq!(made.lines().count(), 6, "{made}");
+    assert_eq!(page.lines().count(), 6, "{page}");
 }

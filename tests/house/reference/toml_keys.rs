@@ -61,7 +61,7 @@ impl Types {
             let may_be_absent = shape.is_optional || serde.contains_key("default");
             let needed = if may_be_absent { "" } else { ", needed" };
             let values = shape.named.as_deref().map(|named| self.values(named)).unwrap_or_default();
-            let _ = writeln!(rows, "| `{path}` | {}{needed} | {}{values} |", shape.words, docs(&field.attrs));
+            let _ = writeln!(rows, "| `{path}` | {}{needed} | {}{values} |", shape.text, docs(&field.attrs));
             if let Some(named) = &shape.named {
                 self.rows(named, &format!("{path}{}", if shape.is_list { "[]" } else { "" }), rows);
             }
@@ -88,7 +88,7 @@ impl Types {
         let Type::Path(path) = of else { return Shape::of("text") };
         let last = path.path.segments.last().unwrap();
         let inner = match &last.arguments {
-            PathArguments::AngleBracketed(given) => given.args.iter().find_map(|argument| match argument {
+            PathArguments::AngleBracketed(arguments) => arguments.args.iter().find_map(|argument| match argument {
                 GenericArgument::Type(of) => Some(self.shape(of)),
                 _ => None,
             }),
@@ -97,7 +97,7 @@ impl Types {
         let name = last.ident.to_string();
         match (name.as_str(), inner) {
             ("Option", Some(inner)) => Shape { is_optional: true, ..inner },
-            ("Vec", Some(inner)) => Shape { words: format!("list of {}", inner.words), is_list: true, ..inner },
+            ("Vec", Some(inner)) => Shape { text: format!("list of {}", inner.text), is_list: true, ..inner },
             ("bool", _) => Shape::of("true or false"),
             ("f64" | "f32", _) => Shape::of("number"),
             ("u8" | "u16" | "u32" | "u64" | "usize" | "i32" | "i64", _) => Shape::of("whole number"),
@@ -118,7 +118,7 @@ impl Types {
 
 /// The type of a key, in words.
 struct Shape {
-    words: String,
+    text: String,
     /// The type of its table or of its values, where it has one.
     named: Option<String>,
     is_list: bool,
@@ -126,23 +126,23 @@ struct Shape {
 }
 
 impl Shape {
-    fn of(words: &str) -> Shape {
-        Shape { words: words.to_owned(), named: None, is_list: false, is_optional: false }
+    fn of(text: &str) -> Shape {
+        Shape { text: text.to_owned(), named: None, is_list: false, is_optional: false }
     }
 }
 
 /// True where a type derives this trait.
 fn derives(attributes: &[Attribute], name: &str) -> bool {
-    let mut found = false;
+    let mut is_derived = false;
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("derive")) {
         attribute
             .parse_nested_meta(|meta| {
-                found |= meta.path.segments.last().is_some_and(|last| last.ident == name);
+                is_derived |= meta.path.segments.last().is_some_and(|last| last.ident == name);
                 Ok(())
             })
             .unwrap();
     }
-    found
+    is_derived
 }
 
 fn sources(place: &Path) -> Vec<PathBuf> {
@@ -151,8 +151,8 @@ fn sources(place: &Path) -> Vec<PathBuf> {
     }
     let mut paths: Vec<PathBuf> = std::fs::read_dir(place).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
-    let wanted = |path: &PathBuf| path.is_dir() || path.extension().is_some_and(|ext| ext == "rs");
-    paths.into_iter().filter(wanted).flat_map(|path| sources(&path)).collect()
+    let is_source = |path: &PathBuf| path.is_dir() || path.extension().is_some_and(|ext| ext == "rs");
+    paths.into_iter().filter(is_source).flat_map(|path| sources(&path)).collect()
 }
 
 /// The doc comment as one line of a table.
@@ -168,14 +168,14 @@ fn docs(attributes: &[Attribute]) -> String {
     // Links to items of the code lead nowhere from a page.
     let text = text.replace("[`", "`").replace("`]", "`").replace('|', "\\|");
     match text.split_once("`(") {
-        Some((before, after)) => format!("{before}`{}", after.split_once(')').map_or("", |(_, rest)| rest)),
+        Some((before, after)) => format!("{before}`{}", after.split_once(')').map_or("", |(_, tail)| tail)),
         None => text.trim().to_owned(),
     }
 }
 
 /// The attributes for serde of a field, a variant or a type.
 fn serde(attributes: &[Attribute]) -> BTreeMap<String, Option<String>> {
-    let mut told = BTreeMap::new();
+    let mut entries = BTreeMap::new();
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
         attribute
             .parse_nested_meta(|meta| {
@@ -184,12 +184,12 @@ fn serde(attributes: &[Attribute]) -> BTreeMap<String, Option<String>> {
                     Ok(value) => Some(value.parse::<syn::LitStr>()?.value()),
                     Err(_) => None,
                 };
-                told.insert(name, value);
+                entries.insert(name, value);
                 Ok(())
             })
             .unwrap();
     }
-    told
+    entries
 }
 
 /// A variant's name as serde writes it.

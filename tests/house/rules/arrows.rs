@@ -150,12 +150,12 @@ pub(crate) fn circles(arrows: &Arrows) -> Vec<BTreeSet<String>> {
         below.entry(to).or_default();
     }
     let reached = |file| {
-        let mut found = BTreeSet::new();
+        let mut reachable = BTreeSet::new();
         let mut open = vec![file];
         while let Some(at) = open.pop() {
-            open.extend(below[at].iter().copied().filter(|to| found.insert(*to)));
+            open.extend(below[at].iter().copied().filter(|to| reachable.insert(*to)));
         }
-        found
+        reachable
     };
     let files: Vec<&str> = below.keys().copied().collect();
     let reach: BTreeMap<&str, BTreeSet<&str>> = files.iter().map(|file| (*file, reached(*file))).collect();
@@ -163,10 +163,10 @@ pub(crate) fn circles(arrows: &Arrows) -> Vec<BTreeSet<String>> {
         let back = |other: &&&str| reach[**other].contains(file);
         reach[file].iter().filter(back).map(|other| (*other).to_owned()).collect()
     };
-    let mut found: Vec<BTreeSet<String>> = files.iter().map(circle).filter(|circle| circle.len() > 1).collect();
-    found.sort();
-    found.dedup();
-    found
+    let mut groups: Vec<BTreeSet<String>> = files.iter().map(circle).filter(|circle| circle.len() > 1).collect();
+    groups.sort();
+    groups.dedup();
+    groups
 }
 
 /// A fault for each circle of files, with the arrows that make it.
@@ -191,7 +191,7 @@ pub(crate) fn circle_faults(house: &House, strict: bool) -> Vec<String> {
 
 fn is_own_head(file: &str, head: &str) -> bool {
     let folder = head.strip_suffix("/mod.rs").or(head.strip_suffix(".rs"));
-    folder.and_then(|folder| file.strip_prefix(folder)).is_some_and(|rest| rest.starts_with('/'))
+    folder.and_then(|folder| file.strip_prefix(folder)).is_some_and(|tail| tail.starts_with('/'))
 }
 
 #[test]
@@ -228,12 +228,12 @@ fn arrows_lead_to_where_a_name_is_defined() {
     ]);
     let arrows = of_crate(&house, "a/src/lib.rs");
     let short = |path: &str| path.trim_start_matches("a/src/").to_owned();
-    let found: Vec<(String, String)> = arrows.keys().map(|(from, to)| (short(from), short(to))).collect();
+    let pairs: Vec<(String, String)> = arrows.keys().map(|(from, to)| (short(from), short(to))).collect();
     let expected = [
         ("attr.rs", "inner/deep.rs"),
         ("attr.rs", "user.rs"),
         ("inner/deep.rs", "inner/mod.rs"),
         ("user.rs", "inner/deep.rs"),
     ];
-    assert_eq!(found, expected.map(|(from, to)| (from.to_owned(), to.to_owned())));
+    assert_eq!(pairs, expected.map(|(from, to)| (from.to_owned(), to.to_owned())));
 }

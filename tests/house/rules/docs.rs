@@ -101,8 +101,8 @@ pub(crate) fn short_docs(house: &House) -> Vec<String> {
             let is_shown = self.is_shown
                 || attributes.iter().any(|a| ["arg", "command", "value"].iter().any(|name| a.path().is_ident(name)));
             let text = doc(attributes).join(" ");
-            let words = text.split_whitespace().count();
-            if (1..3).contains(&words) && !is_shown {
+            let word_count = text.split_whitespace().count();
+            if (1..3).contains(&word_count) && !is_shown {
                 let line = attributes.iter().find(|a| a.path().is_ident("doc")).map_or(0, line_of);
                 self.faults.push(format!("{}:{line}: '{}'", self.path, text.trim()));
             }
@@ -175,8 +175,8 @@ pub(crate) fn wrong_module_lists(house: &House) -> Vec<String> {
                 continue;
             }
             let doc = doc(&house.sources[&module.file].syntax.attrs);
-            let found = list_faults(&modules, path, &doc, is_due);
-            faults.extend(found.into_iter().map(|fault| format!("{}: {fault}", module.file)));
+            let list = list_faults(&modules, path, &doc, is_due);
+            faults.extend(list.into_iter().map(|fault| format!("{}: {fault}", module.file)));
         }
     }
     faults

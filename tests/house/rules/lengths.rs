@@ -10,12 +10,12 @@ use super::sources::{House, attributes, is_test};
 pub(crate) fn functions(house: &House) -> Vec<(usize, String)> {
     struct Counter<'a> {
         path: &'a str,
-        found: Vec<(usize, String)>,
+        lengths: Vec<(usize, String)>,
     }
     impl Counter<'_> {
         fn add(&mut self, signature: &syn::Signature, block: &syn::Block) {
             let (first, last) = (signature.span().start().line, block.span().end().line);
-            self.found.push((last - first + 1, format!("{}:{first} {}", self.path, signature.ident)));
+            self.lengths.push((last - first + 1, format!("{}:{first} {}", self.path, signature.ident)));
         }
     }
     impl<'ast> Visit<'ast> for Counter<'_> {
@@ -41,9 +41,9 @@ pub(crate) fn functions(house: &House) -> Vec<(usize, String)> {
     }
     let mut all = Vec::new();
     for (path, source) in house.of_crates() {
-        let mut counter = Counter { path, found: Vec::new() };
+        let mut counter = Counter { path, lengths: Vec::new() };
         counter.visit_file(&source.syntax);
-        all.extend(counter.found);
+        all.extend(counter.lengths);
     }
     all.sort();
     all
@@ -87,8 +87,8 @@ fn lengths_are_counted_without_tests() {
              #[cfg(test)]\nmod tests {{\n    fn t() {{}}\n}}\n"
         ),
     )]);
-    let found = functions(&house);
-    assert_eq!(found, [(1, "a/src/lib.rs:1 one".to_owned()), (4, "a/src/lib.rs:4 four".to_owned())]);
+    let lengths = functions(&house);
+    assert_eq!(lengths, [(1, "a/src/lib.rs:1 one".to_owned()), (4, "a/src/lib.rs:4 four".to_owned())]);
     assert_eq!(files(&house), [(9, "a/src/lib.rs".to_owned())]);
     assert_eq!(wide_lines(&house), ["a/src/lib.rs:9: 124 columns"]);
     let ranks: Vec<(usize, String)> = (1..=100).map(|n| (n, String::new())).collect();

@@ -92,9 +92,9 @@ impl Modules {
 
     fn resolve_within(&self, from: &ModulePath, names: &[String], depth: usize) -> Option<Target> {
         let mut at = from.clone();
-        let mut rest = names;
+        let mut tail = names;
         let mut is_of_this_crate = false;
-        while let Some((first, after)) = rest.split_first() {
+        while let Some((first, after)) = tail.split_first() {
             match first.as_str() {
                 "crate" => at.clear(),
                 "self" => {}
@@ -104,18 +104,18 @@ impl Modules {
                 _ => break,
             }
             is_of_this_crate = true;
-            rest = after;
+            tail = after;
         }
-        while let Some((name, after)) = rest.split_first() {
+        while let Some((name, after)) = tail.split_first() {
             match self.step(&at, name, depth) {
                 Some(Target::Module(path)) => at = path,
-                Some(found) => return Some(found),
+                Some(target) => return Some(target),
                 // A name that a macro makes stands where the module is.
                 None if is_of_this_crate => return Some(Target::File(self.0.get(&at)?.file.clone())),
                 None => return None,
             }
             is_of_this_crate = true;
-            rest = after;
+            tail = after;
         }
         Some(Target::Module(at))
     }
@@ -174,9 +174,9 @@ pub(crate) fn leaves(tree: &UseTree, is_public: bool) -> Vec<Import> {
             }
         }
     }
-    let mut found = Vec::new();
-    walk(tree, Vec::new(), is_public, &mut found);
-    found
+    let mut imports = Vec::new();
+    walk(tree, Vec::new(), is_public, &mut imports);
+    imports
 }
 
 fn name_of(item: &Item) -> Option<String> {

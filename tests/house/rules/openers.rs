@@ -29,14 +29,14 @@ fn openings(text: &str) -> Vec<Opening> {
             open = None;
             continue;
         };
-        let words = &line[mark.len()..];
+        let content = &line[mark.len()..];
         let is_new = open.is_none_or(|(before, _)| before != mark);
-        let is_text = words.strip_prefix(' ').is_some_and(is_prose);
+        let is_text = content.strip_prefix(' ').is_some_and(is_prose);
         match (is_new, is_text, openings.last_mut()) {
-            (true, true, _) => openings.push(Opening { line: at + 1, text: words.trim().to_owned() }),
+            (true, true, _) => openings.push(Opening { line: at + 1, text: content.trim().to_owned() }),
             (false, true, Some(last)) if open.is_some_and(|(_, goes_on)| goes_on) => {
                 last.text.push(' ');
-                last.text.push_str(words.trim());
+                last.text.push_str(content.trim());
             }
             _ => {}
         }
@@ -66,10 +66,10 @@ pub(crate) fn unnamed(house: &House) -> Vec<String> {
 
 /// Comments whose first paragraph has a sentence of too many words.
 pub(crate) fn long_sentences(house: &House) -> Vec<String> {
-    let words =
+    let word_count =
         |sentence: &str| sentence.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)).count();
     let ends = |text: &str| text.replace("; ", ". ").replace(": ", ". ");
-    each(house, |text| ends(text).split(". ").any(|sentence| words(sentence) > MOST_WORDS))
+    each(house, |text| ends(text).split(". ").any(|sentence| word_count(sentence) > MOST_WORDS))
 }
 
 fn each(house: &House, is_fault: impl Fn(&str) -> bool) -> Vec<String> {
@@ -88,9 +88,9 @@ mod tests {
     fn the_first_paragraph_of_each_comment_is_read() {
         let first = "/// One\n/// two.\n///\n/// What three.\n// - list\na();\n";
         let text = format!("{first}    //! Four:\n    //! | table |\n// Five\n");
-        let read: Vec<(usize, String)> = openings(&text).into_iter().map(|one| (one.line, one.text)).collect();
-        let wanted = [(1, "One two."), (7, "Four:"), (9, "Five")];
-        assert_eq!(read, wanted.map(|(line, text)| (line, text.to_owned())));
+        let paragraphs: Vec<(usize, String)> = openings(&text).into_iter().map(|one| (one.line, one.text)).collect();
+        let expected = [(1, "One two."), (7, "Four:"), (9, "Five")];
+        assert_eq!(paragraphs, expected.map(|(line, text)| (line, text.to_owned())));
     }
 
     #[test]
@@ -109,8 +109,8 @@ mod tests {
 
     #[test]
     fn sentences_of_too_many_words_are_found() {
-        let of = |words: usize| format!("/// {}.\nfn a() {{}}\n", vec!["word"; words].join(" "));
-        let count = |words| long_sentences(&House::made_up(&[("a/src/lib.rs", &of(words))])).len();
+        let of = |n_words: usize| format!("/// {}.\nfn a() {{}}\n", vec!["word"; n_words].join(" "));
+        let count = |n_words| long_sentences(&House::made_up(&[("a/src/lib.rs", &of(n_words))])).len();
         assert_eq!([count(MOST_WORDS), count(MOST_WORDS + 1)], [0, 1]);
     }
 }

@@ -7,7 +7,7 @@ use syn::{Arm, BinOp, ExprBinary, ExprIf, ExprMatch, Ident, Item, Macro, Path};
 use super::sources::{House, attributes, is_test};
 
 /// Target of a search.
-pub(crate) enum Wanted {
+pub(crate) enum Pattern {
     /// A path that has a name after this one, for example `Scenario::Server`; functions and `ALL` are left out.
     ChoiceOf(&'static str),
     /// An identifier with these letters in it that decides something: in the condition of an `if`, in what a `match`
@@ -22,24 +22,24 @@ pub(crate) enum Wanted {
 }
 
 /// Where it is found outside the `allowed` files and folders, test code left out.
-pub(crate) fn outside(house: &House, wanted: &Wanted, allowed: &[&str]) -> Vec<String> {
+pub(crate) fn outside(house: &House, pattern: &Pattern, allowed: &[&str]) -> Vec<String> {
     let mut faults = Vec::new();
     for (path, source) in house.of_crates() {
         if allowed.iter().any(|place| path.starts_with(place)) {
             continue;
         }
-        let mut reader = Reader { wanted, found: Vec::new(), is_deciding: false };
+        let mut reader = Reader { pattern, findings: Vec::new(), is_deciding: false };
         reader.visit_file(&source.syntax);
-        reader.found.sort();
-        reader.found.dedup();
-        faults.extend(reader.found.into_iter().map(|(line, what)| format!("{path}:{line}: {what}")));
+        reader.findings.sort();
+        reader.findings.dedup();
+        faults.extend(reader.findings.into_iter().map(|(line, what)| format!("{path}:{line}: {what}")));
     }
     faults
 }
 
 struct Reader<'a> {
-    wanted: &'a Wanted,
-    found: Vec<(usize, String)>,
+    pattern: &'a Pattern,
+    findings: Vec<(usize, String)>,
     /// Inside something that decides.
     is_deciding: bool,
 }
@@ -51,22 +51,22 @@ impl Reader<'_> {
             let (first, choice) = (pair[0].to_string(), pair[1].to_string());
             let is_choice =
                 choice.starts_with(|c: char| c.is_ascii_uppercase()) && !["ALL", "OFFICIAL"].contains(&choice.as_str());
-            let is_wanted = match self.wanted {
-                Wanted::ChoiceOf(of) => first == *of && is_choice,
-                Wanted::PathOf(pairs) => pairs.contains(&(first.as_str(), choice.as_str())),
+            let is_wanted = match self.pattern {
+                Pattern::ChoiceOf(of) => first == *of && is_choice,
+                Pattern::PathOf(pairs) => pairs.contains(&(first.as_str(), choice.as_str())),
                 _ => false,
             };
             if is_wanted {
-                self.found.push((pair[0].span().start().line, format!("{first}::{choice}")));
+                self.findings.push((pair[0].span().start().line, format!("{first}::{choice}")));
             }
         }
     }
 
     fn ident(&mut self, ident: &Ident) {
-        if let Wanted::BranchOn(letters) = self.wanted {
+        if let Pattern::BranchOn(letters) = self.pattern {
             let name = ident.to_string();
             if self.is_deciding && name.to_lowercase().contains(letters) {
-                self.found.push((ident.span().start().line, name));
+                self.findings.push((ident.span().start().line, name));
             }
         }
     }
@@ -123,17 +123,17 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     }
 
     fn visit_macro(&mut self, invocation: &'ast Macro) {
-        if let Wanted::Macro(name) = self.wanted {
+        if let Pattern::Macro(name) = self.pattern {
             let last = invocation.path.segments.last();
             if let Some(segment) = last.filter(|segment| segment.ident == name) {
-                self.found.push((segment.ident.span().start().line, format!("{name}!")));
+                self.findings.push((segment.ident.span().start().line, format!("{name}!")));
             }
         }
-        if let Wanted::LogText = self.wanted
+        if let Pattern::LogText = self.pattern
             && invocation.path.segments.first().is_some_and(|first| first.ident == "tracing")
         {
-            let found = log_faults(invocation.tokens.clone());
-            self.found.extend(found);
+            let faults = log_faults(invocation.tokens.clone());
+            self.findings.extend(faults);
         }
         match invocation.path.is_ident("matches") {
             true => self.deciding(|reader| reader.tokens(invocation.tokens.clone())),
@@ -176,20 +176,20 @@ impl<'ast> Visit<'ast> for Reader<'_> {
 /// Values in the message of an event, and fields as Rust prints them for programmers: a duration is a number then, or
 /// no program can read it. Each with its line.
 fn log_faults(event: TokenStream) -> Vec<(usize, String)> {
-    let mut found = Vec::new();
+    let mut faults = Vec::new();
     let mut before = ",".to_owned();
     for token in event {
         let (text, line) = (token.to_string(), token.span().start().line);
         match token {
-            TokenTree::Literal(_) if text.contains('{') => found.push((line, text.clone())),
+            TokenTree::Literal(_) if text.contains('{') => faults.push((line, text.clone())),
             TokenTree::Punct(_) if text == "?" && [",", "="].contains(&before.as_str()) => {
-                found.push((line, "a field with ?".to_owned()));
+                faults.push((line, "a field with ?".to_owned()));
             }
             _ => {}
         }
         before = text;
     }
-    found
+    faults
 }
 
 #[test]
@@ -209,17 +209,17 @@ fn what_stands_in_the_wrong_place_is_found() {
         ),
         ("a/src/cli/mod.rs", "fn f() { Scenario::Server; json!({}); kserve() }"),
     ]);
-    let found = |wanted| outside(&house, &wanted, &["a/src/cli/"]);
+    let places_of = |pattern| outside(&house, &pattern, &["a/src/cli/"]);
     assert_eq!(
-        found(Wanted::ChoiceOf("Scenario")),
+        places_of(Pattern::ChoiceOf("Scenario")),
         ["a/src/lib.rs:3: Scenario::Server", "a/src/lib.rs:7: Scenario::Offline"]
     );
-    assert_eq!(found(Wanted::BranchOn("kserve")), ["a/src/lib.rs:6: kserve_on"]);
-    assert_eq!(found(Wanted::PathOf(&[("fs", "read")])), ["a/src/files.rs:1: fs::read"]);
-    assert_eq!(found(Wanted::Macro("json")), ["a/src/lib.rs:7: json!"]);
+    assert_eq!(places_of(Pattern::BranchOn("kserve")), ["a/src/lib.rs:6: kserve_on"]);
+    assert_eq!(places_of(Pattern::PathOf(&[("fs", "read")])), ["a/src/files.rs:1: fs::read"]);
+    assert_eq!(places_of(Pattern::Macro("json")), ["a/src/lib.rs:7: json!"]);
     let log = "fn f(n: u8) { tracing::info!(n, \"so many\"); tracing::warn!(\"{n} are many\");\n\
                tracing::info!(?n,\n took = ?n, of = g()?, %n, \"so many\") }";
-    let faults = outside(&House::made_up(&[("a/src/lib.rs", log)]), &Wanted::LogText, &[]);
+    let faults = outside(&House::made_up(&[("a/src/lib.rs", log)]), &Pattern::LogText, &[]);
     let fields = ["a/src/lib.rs:2: a field with ?", "a/src/lib.rs:3: a field with ?"];
     assert_eq!(faults, ["a/src/lib.rs:1: \"{n} are many\"", fields[0], fields[1]]);
 }

@@ -76,23 +76,23 @@ pub(crate) fn as_they_are(house: &House) -> String {
             .map(|(from, to)| (room_of(&from), room_of(&to)))
             .filter(|(from, to)| from != to && from != "lib" && from != "main")
             .collect();
-        let mut left: BTreeSet<String> =
+        let mut rooms: BTreeSet<String> =
             house.of_crates().filter(|(path, _)| path.starts_with(&prefix)).map(|(path, _)| room_of(path)).collect();
         lines.push(format!("{folder}:"));
-        while !left.is_empty() {
-            let is_used = |room: &String| arrows.iter().any(|(from, to)| to == room && left.contains(from));
-            let mut floor: Vec<String> = left.iter().filter(|room| !is_used(room)).cloned().collect();
+        while !rooms.is_empty() {
+            let is_used = |room: &String| arrows.iter().any(|(from, to)| to == room && rooms.contains(from));
+            let mut floor: Vec<String> = rooms.iter().filter(|room| !is_used(room)).cloned().collect();
             let is_circle = floor.is_empty();
             if is_circle {
-                floor = left.iter().cloned().collect();
+                floor = rooms.iter().cloned().collect();
             }
             lines.push(format!("    {}{:?}", if is_circle { "CIRCLE AND BELOW " } else { "" }, floor.join(" ")));
             if is_circle {
-                for (from, to) in arrows.iter().filter(|(from, to)| left.contains(from) && left.contains(to)) {
+                for (from, to) in arrows.iter().filter(|(from, to)| rooms.contains(from) && rooms.contains(to)) {
                     lines.push(format!("        {from} -> {to}"));
                 }
             }
-            left.retain(|room| !floor.contains(room));
+            rooms.retain(|room| !floor.contains(room));
         }
     }
     lines.join("\n")
@@ -105,7 +105,7 @@ pub(crate) fn wrong_dependencies(house: &House, allowed: &[(&str, &[&str])]) -> 
         house.manifests.values().filter_map(|manifest| manifest["package"]["name"].as_str()).collect();
     let mut faults = Vec::new();
     for (folder, manifest) in &house.manifests {
-        let Some((_, allowed)) = allowed.iter().find(|(known, _)| known == folder) else {
+        let Some((_, allowed)) = allowed.iter().find(|(name, _)| name == folder) else {
             faults.push(format!("{folder} is not in the list of packages"));
             continue;
         };

@@ -60,7 +60,7 @@ const LARGEST_LATENCY_MS: u32 = 10;
 
 /// Figures that one round of a row passes on to the next.
 #[derive(Debug, Default)]
-struct Known {
+struct Rates {
     /// Samples per second, by number of nodes.
     offline: Vec<(usize, f64)>,
     server_rate: Option<f64>,
@@ -84,11 +84,11 @@ fn rounds(context: &Context, outcome: &mut Outcome) -> Result<()> {
     if matches!(row.ours, Ours::Soak) {
         return soak::measure(context, outcome);
     }
-    let mut known = Known::default();
+    let mut rates = Rates::default();
     for round in 1..=context.rounds {
-        let reference = reference(context, row.reference, &mut known)?;
+        let reference = reference(context, row.reference, &mut rates)?;
         outcome.reference.push(reference);
-        let figure = ours(context, row.ours, &mut known)?;
+        let figure = ours(context, row.ours, &mut rates)?;
         let [reference, value] = [reference, figure.value].map(|value| show(row.unit, value));
         tell(&format!("{} {round}/{}: reference {reference}, ours {value}", row.name, context.rounds));
         outcome.ours.push(figure);
@@ -96,7 +96,7 @@ fn rounds(context: &Context, outcome: &mut Outcome) -> Result<()> {
     Ok(())
 }
 
-fn reference(context: &Context, reference: Reference, known: &mut Known) -> Result<f64> {
+fn reference(context: &Context, reference: Reference, rates: &mut Rates) -> Result<f64> {
     match reference {
         Reference::Pair { kind, size } => pair(context, kind, size),
         Reference::Sleeper { rate } => {
@@ -105,7 +105,7 @@ fn reference(context: &Context, reference: Reference, known: &mut Known) -> Resu
             context.starter.start(&mut command, Place::Asking)?.wait(PATIENCE)?.number()
         }
         Reference::Iperf => iperf::goodput(&context.starter, SECONDS, PATIENCE),
-        Reference::OneNode => Ok(nodes(context, 1, known)?.value),
+        Reference::OneNode => Ok(nodes(context, 1, rates)?.value),
         Reference::OneTenant => {
             let run = context.run(&Spec::new("Closed", SMALL, users(USERS)))?.all_answered()?;
             run.number("/metric/value")
@@ -122,7 +122,7 @@ fn reference(context: &Context, reference: Reference, known: &mut Known) -> Resu
         }
         Reference::RunOffline => {
             let spec = Spec::new("Offline", IMAGE, String::new());
-            Ok(offline(context, &spec, known)?.value * IMAGE as f64)
+            Ok(offline(context, &spec, rates)?.value * IMAGE as f64)
         }
         Reference::PoissonDueTimes => due_times(context, &["poisson"]),
         Reference::FirstTenth => bail!("the soak measures its own reference"),
@@ -155,28 +155,28 @@ fn pair(context: &Context, kind: Kind, size: usize) -> Result<f64> {
     })
 }
 
-fn ours(context: &Context, ours: Ours, known: &mut Known) -> Result<Figure> {
+fn ours(context: &Context, ours: Ours, rates: &mut Rates) -> Result<Figure> {
     match ours {
         Ours::Single { size, transport, busy_poll } => single(context, size, transport, busy_poll),
-        Ours::ServerRate => server_rate(context, known),
+        Ours::ServerRate => server_rate(context, rates),
         Ours::Offline { transport, tls } => {
             let spec = Spec { transport, tls, ..Spec::new("Offline", LARGE, String::new()) };
-            let figure = offline(context, &spec, known)?;
+            let figure = offline(context, &spec, rates)?;
             Ok(Figure { value: figure.value * LARGE as f64, ..figure })
         }
         Ours::Lag { rate } => lag(context, rate),
-        Ours::Nodes(count) => nodes(context, count, known),
+        Ours::Nodes(count) => nodes(context, count, rates),
         Ours::Tenants(count) => {
             let (programs, folder) = (&context.programs, context.folder.path());
             let set = users(USERS / count);
             product::tenants(&context.starter, programs, folder, count, &Spec::new("Closed", SMALL, set))
         }
-        Ours::Model(model) => offline_for(context, &model_spec(model)?, known, MODEL_SECONDS as f64),
-        Ours::Batching(most) => batching(context, most, &mut known.server_rate),
+        Ours::Model(model) => offline_for(context, &model_spec(model)?, rates, MODEL_SECONDS as f64),
+        Ours::Batching(most) => batching(context, most, &mut rates.server_rate),
         Ours::OfficialRate(face) => official::rate(context, face),
         Ours::OfficialLatency { rate } => official::latency(context, rate),
         Ours::OfficialOffline => {
-            let rate = known.offline.first().map(|&(_, rate)| rate).context("its reference was not measured")?;
+            let rate = rates.offline.first().map(|&(_, rate)| rate).context("its reference was not measured")?;
             official::goodput(context, rate * SECONDS)
         }
         Ours::DueTimes => Ok(Figure { value: due_times(context, &PROCESSES)?, cpu: Cpu::default() }),
@@ -219,7 +219,7 @@ fn server(rate: f64) -> Spec {
 }
 
 /// The largest rate whose p99 holds, of a backend that takes 1 ms for a batch and 50 us for each sample in it.
-fn batching(context: &Context, max_batch: u32, known: &mut Option<f64>) -> Result<Figure> {
+fn batching(context: &Context, max_batch: u32, last_rate: &mut Option<f64>) -> Result<Figure> {
     let spec = |rate: f64| Spec {
         backend: "synthetic:base=1ms,per_sample=50us".to_owned(),
         max_batch,
@@ -234,7 +234,7 @@ fn batching(context: &Context, max_batch: u32, known: &mut Option<f64>) -> Resul
         let is_in_time = run.number("/latency_ns/p99")? <= f64::from(BATCHING_LATENCY_MS) * 1e6;
         Ok(is_in_time && run.number("/counts/issued")? == run.number("/counts/completed")?)
     };
-    largest_rate(context, known, first_rate, &spec, &holds)
+    largest_rate(context, last_rate, first_rate, &spec, &holds)
 }
 
 /// A node that runs the model, and samples for it.
@@ -254,39 +254,39 @@ fn model_spec(model: Model) -> Result<Spec> {
     Ok(Spec { backend, dataset: Some(dataset), ..Spec::new("Offline", SMALL, String::new()) })
 }
 
-fn server_rate(context: &Context, known: &mut Known) -> Result<Figure> {
-    largest_rate(context, &mut known.server_rate, FIRST_RATE, &server, &holds)
+fn server_rate(context: &Context, rates: &mut Rates) -> Result<Figure> {
+    largest_rate(context, &mut rates.server_rate, FIRST_RATE, &server, &holds)
 }
 
 fn largest_rate(
     context: &Context,
-    known: &mut Option<f64>,
+    last_rate: &mut Option<f64>,
     first_rate: f64,
     spec: &dyn Fn(f64) -> Spec,
     holds: &dyn Fn(&Run) -> Result<bool>,
 ) -> Result<Figure> {
-    let mut search = match *known {
+    let mut search = match *last_rate {
         None => Search::new(first_rate, COARSE),
         Some(rate) => Search::new(rate, FINE),
     };
     let (mut cpu, mut reasons) = (Cpu::default(), String::new());
     while let Some(rate) = search.next() {
         // A second chance: what another program did to one run says nothing of the rate.
-        let mut held = None;
+        let mut run_cpu = None;
         for _ in 0..2 {
             let run = context.run(&spec(rate))?;
             if holds(&run)? {
-                held = Some(run.cpu);
+                run_cpu = Some(run.cpu);
                 break;
             }
             reasons = run.summary["reasons"].to_string();
         }
-        tell(&format!("  {rate:.0} per second {}", if held.is_some() { "holds" } else { "does not hold" }));
-        cpu = held.unwrap_or(cpu);
-        search.record(rate, held.is_some());
+        tell(&format!("  {rate:.0} per second {}", if run_cpu.is_some() { "holds" } else { "does not hold" }));
+        cpu = run_cpu.unwrap_or(cpu);
+        search.record(rate, run_cpu.is_some());
     }
     let rate = search.best().with_context(|| format!("no rate holds: {reasons}"))?;
-    *known = Some(rate);
+    *last_rate = Some(rate);
     Ok(Figure { value: rate, cpu })
 }
 
@@ -297,15 +297,15 @@ fn holds(run: &Run) -> Result<bool> {
 }
 
 /// Samples per second.
-fn offline(context: &Context, spec: &Spec, known: &mut Known) -> Result<Figure> {
-    offline_for(context, spec, known, SECONDS)
+fn offline(context: &Context, spec: &Spec, rates: &mut Rates) -> Result<Figure> {
+    offline_for(context, spec, rates, SECONDS)
 }
 
 /// Samples per second, over about so many seconds.
-fn offline_for(context: &Context, spec: &Spec, known: &mut Known, seconds: f64) -> Result<Figure> {
+fn offline_for(context: &Context, spec: &Spec, rates: &mut Rates, seconds: f64) -> Result<Figure> {
     // A model may take seconds for what costs others nothing.
     let first_guess = if spec.dataset.is_some() { FIRST_GUESS_OF_MODELS } else { FIRST_GUESS };
-    let expected = known.offline.iter().find(|(nodes, _)| *nodes == spec.nodes).map(|&(_, rate)| rate);
+    let expected = rates.offline.iter().find(|(nodes, _)| *nodes == spec.nodes).map(|&(_, rate)| rate);
     let run = |samples: f64| -> Result<Figure> {
         let set = format!("target_qps={samples:.0},min_duration=1000,min_query_count=1");
         let run = context.run(&Spec { set, ..spec.clone() })?.all_answered()?;
@@ -317,17 +317,17 @@ fn offline_for(context: &Context, spec: &Spec, known: &mut Known, seconds: f64) 
         None => run((run(first_guess)?.value * seconds / 5.0).max(first_guess))?.value,
     };
     let figure = run(expected * seconds)?;
-    known.offline.retain(|(nodes, _)| *nodes != spec.nodes);
-    known.offline.push((spec.nodes, figure.value));
+    rates.offline.retain(|(nodes, _)| *nodes != spec.nodes);
+    rates.offline.push((spec.nodes, figure.value));
     Ok(figure)
 }
 
-fn nodes(context: &Context, count: usize, known: &mut Known) -> Result<Figure> {
+fn nodes(context: &Context, count: usize, rates: &mut Rates) -> Result<Figure> {
     let spec = Spec {
         nodes: count,
         backend: "synthetic:constant=2ms".to_owned(),
         workers: 8,
         ..Spec::new("Offline", SMALL, String::new())
     };
-    offline(context, &spec, known)
+    offline(context, &spec, rates)
 }

@@ -87,12 +87,12 @@ impl Report {
 
     /// Failures and notes, a line each.
     fn remarks(&self) -> Vec<String> {
-        let said = |outcome: &Outcome| {
+        let remarks_of = |outcome: &Outcome| {
             let failure = outcome.failure.as_ref().map(|failure| format!("{}: failed: {failure}", outcome.row.name));
             let note = outcome.note.as_ref().map(|note| format!("{}: {note}", outcome.row.name));
             [failure, note]
         };
-        self.outcomes.iter().flat_map(said).flatten().collect()
+        self.outcomes.iter().flat_map(remarks_of).flatten().collect()
     }
 
     /// For the terminal.
@@ -238,9 +238,9 @@ mod tests {
         let good = outcome(&[100e3, 100e3], &[110e3, 110e3]);
         let text = report(vec![good]).text();
         let line = text.lines().find(|line| line.starts_with("single-64-grpc")).unwrap();
-        let words: Vec<&str> = line.split_whitespace().collect();
+        let columns: Vec<&str> = line.split_whitespace().collect();
         assert_eq!(
-            words[1..],
+            columns[1..],
             ["100/100/100", "us", "110/110/110", "us", "1.10", "1.10", "<=", "1.20", "yes", "1.00", "0.50", "-"]
         );
     }

@@ -13,39 +13,39 @@ const FASTEST: f64 = 50e6;
 pub(crate) struct Search {
     start: f64,
     step: f64,
-    held: Option<f64>,
-    failed: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
 }
 
 impl Search {
     /// Begins at `start`; the first step outwards is a factor of `step`.
     pub(crate) fn new(start: f64, step: f64) -> Search {
-        Search { start, step, held: None, failed: None }
+        Search { start, step, low: None, high: None }
     }
 
     /// The rate to try next; `None` at the end.
     pub(crate) fn next(&self) -> Option<f64> {
-        let rate = match (self.held, self.failed) {
+        let rate = match (self.low, self.high) {
             (None, None) => self.start,
-            (Some(held), None) => held * self.step,
-            (None, Some(failed)) => failed / self.step,
-            (Some(held), Some(failed)) if failed <= held * FINE_ENOUGH => return None,
-            (Some(held), Some(failed)) => (held * failed).sqrt(),
+            (Some(low), None) => low * self.step,
+            (None, Some(high)) => high / self.step,
+            (Some(low), Some(high)) if high <= low * FINE_ENOUGH => return None,
+            (Some(low), Some(high)) => (low * high).sqrt(),
         };
         (SLOWEST..=FASTEST).contains(&rate).then_some(rate)
     }
 
     /// Records whether a trial at `rate` held.
-    pub(crate) fn record(&mut self, rate: f64, held: bool) {
-        if self.held.or(self.failed).is_some() {
+    pub(crate) fn record(&mut self, rate: f64, holds: bool) {
+        if self.low.or(self.high).is_some() {
             self.step = (self.step * self.step).min(LARGEST_STEP);
         }
-        *(if held { &mut self.held } else { &mut self.failed }) = Some(rate);
+        *(if holds { &mut self.low } else { &mut self.high }) = Some(rate);
     }
 
     /// The largest that held.
     pub(crate) fn best(&self) -> Option<f64> {
-        self.held
+        self.low
     }
 }
 
@@ -53,7 +53,7 @@ impl Search {
 mod tests {
     use super::*;
 
-    fn found(start: f64, step: f64, limit: f64) -> (Option<f64>, u32) {
+    fn outcome(start: f64, step: f64, limit: f64) -> (Option<f64>, u32) {
         let (mut search, mut trials) = (Search::new(start, step), 0);
         while let Some(rate) = search.next() {
             search.record(rate, rate <= limit);
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn finds_the_limit_from_either_side() {
         for (start, step) in [(50e3, 2.0), (2e6, 2.0), (700e3, 1.15), (800e3, 1.15), (731e3, 1.15), (30e3, 1.15)] {
-            let (best, trials) = found(start, step, 731e3);
+            let (best, trials) = outcome(start, step, 731e3);
             let best = best.unwrap();
             assert!((731e3 / FINE_ENOUGH..=731e3).contains(&best), "{start} {step}: {best}");
             assert!(trials <= 12, "{start} {step}: {trials} trials");
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn ends_when_nothing_or_everything_holds() {
-        assert_eq!(found(50e3, 2.0, 0.0).0, None);
-        assert!(found(50e3, 2.0, f64::INFINITY).0.unwrap() > FASTEST / 2.0);
+        assert_eq!(outcome(50e3, 2.0, 0.0).0, None);
+        assert!(outcome(50e3, 2.0, f64::INFINITY).0.unwrap() > FASTEST / 2.0);
     }
 }

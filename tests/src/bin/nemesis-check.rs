@@ -45,8 +45,8 @@ fn main() -> ExitCode {
         *ends.entry(end.code.map_or("signal".to_owned(), |code| code.to_string())).or_default() += 1;
         wrong.extend(faults(run, &end, &logs).into_iter().map(|fault| format!("{}: {fault}", run.display())));
     }
-    let left = std::fs::read_to_string(folder.join("left")).expect("left");
-    wrong.extend(left.lines().map(|process| format!("left behind: {process}")));
+    let leftovers = std::fs::read_to_string(folder.join("left")).expect("left");
+    wrong.extend(leftovers.lines().map(|process| format!("left behind: {process}")));
     println!("{} runs, exit codes {ends:?}, {} faults", runs.len(), wrong.len());
     wrong.iter().for_each(|fault| println!("{fault}"));
     ExitCode::from(u8::from(!wrong.is_empty() || runs.is_empty()))
@@ -58,11 +58,11 @@ fn faults(run: &Path, end: &End, logs: &BTreeMap<String, String>) -> Vec<String>
     // A second signal ends the program at once, and the folder goes on saying that the run has not ended.
     let is_ended_at_once = end.told_twice && end.code == Some(5) && !folder.join("mlperf_log_summary.txt").exists();
     let FolderCheck { mut faults, result } = FolderCheck::of(&folder, end.code.filter(|_| !is_ended_at_once));
-    let said = std::fs::read_to_string(run.join("log")).expect("log");
-    if said.lines().any(is_a_panic) {
-        faults.push(format!("a panic: {said}"));
+    let log = std::fs::read_to_string(run.join("log")).expect("log");
+    if log.lines().any(is_a_panic) {
+        faults.push(format!("a panic: {log}"));
     }
-    if end.code != Some(0) && end.code.is_some() && said.trim().is_empty() {
+    if end.code != Some(0) && end.code.is_some() && log.trim().is_empty() {
         faults.push("it ended without a word".to_owned());
     }
     if end.next_code != Some(0) {
@@ -77,7 +77,7 @@ fn faults(run: &Path, end: &End, logs: &BTreeMap<String, String>) -> Vec<String>
 /// Returns the differences between the nodes' logs of the run of this process and its result.
 fn counts_differ(result: &Value, pid: u32, logs: &BTreeMap<String, String>) -> Vec<String> {
     let is_valid = result["result"] == "VALID";
-    let Some(when) = around(result) else {
+    let Some(when) = run_interval(result) else {
         return if is_valid { vec!["VALID, and the result does not say when it was".to_owned()] } else { Vec::new() };
     };
     let nodes = result["network"]["nodes"].as_array().into_iter().flatten();
@@ -95,10 +95,10 @@ fn counts_differ(result: &Value, pid: u32, logs: &BTreeMap<String, String>) -> V
 }
 
 /// From a while before a run until a while after it: later a process of another run may have its number.
-fn around(result: &Value) -> Option<RangeInclusive<Timestamp>> {
-    let made = &result["made"];
-    let started: Timestamp = made["started_utc"].as_str()?.parse().ok()?;
-    let lasted = Duration::from_nanos(made["wall_time_ns"].as_u64()?);
+fn run_interval(result: &Value) -> Option<RangeInclusive<Timestamp>> {
+    let provenance = &result["made"];
+    let started: Timestamp = provenance["started_utc"].as_str()?.parse().ok()?;
+    let lasted = Duration::from_nanos(provenance["wall_time_ns"].as_u64()?);
     Some(started.checked_sub(A_WHILE).ok()?..=started.checked_add(lasted + A_WHILE).ok()?)
 }
 

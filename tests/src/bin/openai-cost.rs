@@ -51,9 +51,9 @@ fn serve(gap: Option<Duration>) -> (String, mpsc::Receiver<Instant>) {
 
 fn answer(stream: &mut TcpStream, gap: Option<Duration>, first: &mpsc::Sender<Instant>) {
     stream.set_nodelay(true).unwrap();
-    let mut asked = [0; 4096];
-    let len = stream.read(&mut asked).unwrap();
-    if asked[..len].starts_with(b"GET ") {
+    let mut request = [0; 4096];
+    let len = stream.read(&mut request).unwrap();
+    if request[..len].starts_with(b"GET ") {
         return stream.write_all(models(&["tiny"]).as_bytes()).unwrap();
     }
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned();

@@ -45,7 +45,7 @@ pub(super) async fn carry(socket: std::net::UdpSocket, path: &Arc<RelayPath>) {
         // An error is a packet that could not be delivered earlier, which is usual for UDP.
         let Ok((count, from)) = received else { continue };
         let caller = match callers.entry(from) {
-            Entry::Occupied(known) => known.into_mut(),
+            Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(place) => {
                 let Ok(caller) = call(&listener, from, path).await else { continue };
                 place.insert(caller)

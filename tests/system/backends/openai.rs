@@ -73,10 +73,10 @@ fn expect_failure(acts: Vec<Act>, first: Option<&'static str>, part: &str) {
     assert_failure(answer(acts), first, part);
 }
 
-fn assert_failure((found, end): Answer, first: Option<&'static str>, part: &str) {
+fn assert_failure((token, end): Answer, first: Option<&'static str>, part: &str) {
     let error = end.expect_err("a failure");
     assert!(error.contains(part), "{error}");
-    assert_eq!(found, first.map(Into::into), "{error}");
+    assert_eq!(token, first.map(Into::into), "{error}");
 }
 
 #[test]
@@ -85,8 +85,8 @@ fn tokens_are_counted_by_the_server_wherever_it_says_so() {
     expect(vec![Act::Send(stream(&[ROLE, &a, &b, FINISH, &usage(7), DONE]))], "a", "ab", 7);
     let finish = r#"{"choices":[{"delta":{},"finish_reason":"stop"}],"usage":{"completion_tokens":9}}"#;
     expect(vec![Act::Send(stream(&[ROLE, &a, &b, finish, DONE]))], "a", "ab", 9);
-    let beside = r#"{"choices":[{"delta":{"content":""}}],"usage":{"completion_tokens":5}}"#;
-    expect(vec![Act::Send(stream(&[&a, &b, FINISH, beside, DONE]))], "a", "ab", 5);
+    let usage_event = r#"{"choices":[{"delta":{"content":""}}],"usage":{"completion_tokens":5}}"#;
+    expect(vec![Act::Send(stream(&[&a, &b, FINISH, usage_event, DONE]))], "a", "ab", 5);
     expect(vec![Act::Send(stream(&[ROLE, &a, &b, FINISH, DONE]))], "a", "ab", 2);
 }
 
@@ -98,8 +98,8 @@ fn a_role_alone_is_no_token_and_with_text_it_is_one() {
     expect(vec![Act::Send(stream(&[empty, &text("é"), FINISH, DONE]))], "é", "é", 1);
     // The role and the first token in one piece, the rest in another.
     let (one, two) = (cut_stream(&[ROLE, &text("a")]), stream(&[&text("b"), FINISH, DONE]));
-    let rest = two.split_once("\r\n\r\n").unwrap().1.to_owned();
-    expect(vec![Act::Send(one), Act::Send(rest)], "a", "ab", 2);
+    let tail = two.split_once("\r\n\r\n").unwrap().1.to_owned();
+    expect(vec![Act::Send(one), Act::Send(tail)], "a", "ab", 2);
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_server_that_closes_after_each_reply_loses_nothing() {
         }
     });
     // And the list of models, and the first prompt of the backend itself.
-    assert_eq!(server.asked().len(), 102);
+    assert_eq!(server.requests().len(), 102);
 }
 
 #[test]
@@ -214,8 +214,8 @@ fn errors_are_told_in_the_servers_words() {
 
 #[test]
 fn a_server_that_hangs_fails_the_sample() {
-    let begun = vec![Act::Send(cut_stream(&[ROLE, &text("a")])), Act::Hang];
-    for (acts, first) in [(vec![Act::Hang], None), (begun, Some("a"))] {
+    let cut_answer = vec![Act::Send(cut_stream(&[ROLE, &text("a")])), Act::Hang];
+    for (acts, first) in [(vec![Act::Hang], None), (cut_answer, Some("a"))] {
         let server = ChatServer::start(move |_| acts.clone());
         let backend = open_within(&server, HANGS_AFTER);
         let answer = ask(streamer(backend.as_ref()).as_mut(), prompt("a prompt", None));
@@ -238,7 +238,7 @@ fn a_prompt_that_nobody_waits_for_leaves_the_server() {
     }
     assert_eq!(events, [Event { slot: 0, what: What::First("a".into()) }]);
     streamer.cancel(0);
-    while server.left() == 0 {
+    while server.hangups() == 0 {
         assert!(start.elapsed() < PATIENCE, "the connection stays open");
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -252,20 +252,20 @@ fn the_least_tokens_of_an_answer_are_asked_for_and_told() {
     let tokens = TokenOptions { min_tokens: 30, ..TokenOptions::default() };
     let options = BackendOptions { tokens, ..BackendOptions::default() };
     let open = |server: &ChatServer| Backends::new().open(&server.backend("tiny"), &options);
-    let server = ChatServer::raw(|asked| {
-        vec![Act::Send(match asked.prompt() {
+    let server = ChatServer::raw(|request| {
+        vec![Act::Send(match request.prompt() {
             "" => models(&["tiny"]),
             "short" => stream(&[&text("a"), FINISH, &usage(29), DONE]),
-            _ => stream(&[&text("a"), FINISH, &usage(asked.body["min_tokens"].as_u64().unwrap()), DONE]),
+            _ => stream(&[&text("a"), FINISH, &usage(request.body["min_tokens"].as_u64().unwrap()), DONE]),
         })]
     });
     let backend = open(&server).unwrap();
-    let told = |name: &str| backend.info().settings.iter().find(|setting| setting.name == name).unwrap().clone();
-    assert_eq!((told("min_tokens").value.as_str(), told("min_tokens").shapes_answers), ("30", true));
+    let setting_of = |name: &str| backend.info().settings.iter().find(|setting| setting.name == name).unwrap().clone();
+    assert_eq!((setting_of("min_tokens").value.as_str(), setting_of("min_tokens").shapes_answers), ("30", true));
     let mut streamer = streamer(backend.as_ref());
     for (tensors, least) in [(prompt("one", None), 30), (prompt("two", Some(3)), 3)] {
         assert_eq!(ask(streamer.as_mut(), tensors).1.unwrap().n_tokens, least);
-        assert_eq!(server.asked().pop().unwrap().body["min_tokens"], least);
+        assert_eq!(server.requests().pop().unwrap().body["min_tokens"], least);
     }
     let error = ask(streamer.as_mut(), prompt("short", None)).1.unwrap_err();
     assert!(error.contains("counts 29 tokens, 30 were asked for at least"), "{error}");
@@ -282,16 +282,16 @@ fn a_sample_says_how_long_its_answer_may_be() {
     let mut streamer = streamer(backend.as_ref());
     for (tensors, limit) in [(prompt("one", None), 128), (prompt("two", Some(3)), 3)] {
         ask(streamer.as_mut(), tensors).1.unwrap();
-        let asked = server.asked().pop().unwrap();
-        assert!(asked.head.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"), "{}", asked.head);
-        let body = asked.body;
+        let request = server.requests().pop().unwrap();
+        assert!(request.head.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"), "{}", request.head);
+        let body = request.body;
         assert_eq!((&body["max_tokens"], &body["temperature"]), (&limit.into(), &0.into()), "{body}");
         assert_eq!((&body["stream"], &body["stream_options"]["include_usage"]), (&true.into(), &true.into()), "{body}");
     }
-    assert!(server.asked().iter().all(|asked| asked.body.get("min_tokens").is_none()), "nobody asks for it");
-    let requests = server.asked().len();
+    assert!(server.requests().iter().all(|request| request.body.get("min_tokens").is_none()), "nobody asks for it");
+    let requests = server.requests().len();
     let bytes = Bytes::from_static(&[b'a', 0xff]);
     let (_, end) = ask(streamer.as_mut(), vec![Tensor::new(DType::U8, &[2], bytes).unwrap()]);
     assert_eq!(end, Err("the prompt is not UTF-8 from byte 1 on".to_owned()));
-    assert_eq!(server.asked().len(), requests, "what is no prompt is not sent");
+    assert_eq!(server.requests().len(), requests, "what is no prompt is not sent");
 }

@@ -141,14 +141,14 @@ impl Stage {
     fn poor(&self, table: &[(&str, i32, &[&str])], run: impl Fn(&[&str]) -> (Option<i32>, String)) -> Vec<String> {
         let mut poor = Vec::new();
         for (typed, code, parts) in table {
-            let words = self.filled(typed);
-            let words: Vec<&str> = words.split(' ').collect();
-            let (ended, told) = run(&words);
+            let args = self.filled(typed);
+            let args: Vec<&str> = args.split(' ').collect();
+            let (ended, output) = run(&args);
             let missing: Vec<String> =
-                parts.iter().map(|part| self.filled(part)).filter(|part| !told.contains(part)).collect();
+                parts.iter().map(|part| self.filled(part)).filter(|part| !output.contains(part)).collect();
             if ended != Some(*code) || !missing.is_empty() {
                 poor.push(format!(
-                    "{typed}\n  exit code {ended:?}, wanted {code}; not said: {missing:?}; said: {told}"
+                    "{typed}\n  exit code {ended:?}, wanted {code}; not said: {missing:?}; said: {output}"
                 ));
             }
         }
@@ -191,12 +191,12 @@ fn http1() -> String {
 #[test]
 fn every_mistake_is_named_with_what_to_do() {
     let stage = Stage::new();
-    let loadgen = |words: &[&str]| {
-        let finished = LoadGen::run(words);
+    let loadgen = |args: &[&str]| {
+        let finished = LoadGen::run(args);
         (finished.code, finished.stderr)
     };
-    let sut = |words: &[&str]| {
-        let output = Command::new(binary("sut-node")).args(words).output().unwrap();
+    let sut = |args: &[&str]| {
+        let output = Command::new(binary("sut-node")).args(args).output().unwrap();
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     let poor: Vec<String> = [(&LOADGEN[..]), (&FILES[..])]

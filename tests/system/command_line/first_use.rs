@@ -14,7 +14,7 @@ fn conf(set: &str) -> lon_tests::process::Finished {
 /// A key of the config files and a field of the results say the same, with units or without.
 #[test]
 fn a_setting_has_one_meaning_however_it_is_written() {
-    for (written, field, value) in [
+    for (setting, field, value) in [
         ("target_latency=15", "server_target_latency_ns", "15000000"),
         ("target_latency=15ms", "server_target_latency_ns", "15000000"),
         ("target_latency=0.1", "server_target_latency_ns", "100000"),
@@ -26,34 +26,34 @@ fn a_setting_has_one_meaning_however_it_is_written() {
         ("server_target_qps=500", "server_target_qps", "500.0"),
         ("server.target_qps=500/s", "server_target_qps", "500.0"),
     ] {
-        let told = conf(written);
-        assert_eq!(told.code, Some(0), "{written}: {told:?}");
-        let document: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
-        assert_eq!(document["settings"][field]["value"].to_string(), value, "{written}");
+        let finished = conf(setting);
+        assert_eq!(finished.code, Some(0), "{setting}: {finished:?}");
+        let document: serde_json::Value = serde_json::from_str(&finished.stdout).unwrap();
+        assert_eq!(document["settings"][field]["value"].to_string(), value, "{setting}");
     }
 }
 
 #[test]
 fn a_fraction_is_not_taken_for_percent() {
-    for (written, wanted) in [
+    for (setting, message) in [
         ("target_latency_percentile=0.99", "percent: 99, not 0.99"),
         ("target_latency_percentile=150", "percent, from 50 to below 100"),
         ("target_qps=-1", "a rate above 0"),
         ("min_duration=3", "write 3s or 3ms"),
         ("min_duration=soon", "milliseconds, or a number with ns, us, ms, s, m or h"),
     ] {
-        let told = conf(written);
-        assert_eq!(told.code, Some(2), "{written}: {told:?}");
-        assert!(told.stderr.contains(wanted), "{written}: {told:?}");
+        let finished = conf(setting);
+        assert_eq!(finished.code, Some(2), "{setting}: {finished:?}");
+        assert!(finished.stderr.contains(message), "{setting}: {finished:?}");
     }
     // An official file keeps its value, and is warned of.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("user.conf");
     fs::write(&file, "*.Server.target_latency_percentile = 0.99\n").unwrap();
     let args = ["conf", "--benchmark", "digits", "--scenario", "Server", "--user-conf", file.to_str().unwrap()];
-    let told = LoadGen::run(&args);
-    assert_eq!(told.code, Some(0), "{told:?}");
-    assert!(told.stdout.contains("user.conf:1: ") && told.stdout.contains("write 99"), "{told:?}");
+    let finished = LoadGen::run(&args);
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert!(finished.stdout.contains("user.conf:1: ") && finished.stdout.contains("write 99"), "{finished:?}");
     assert_eq!(LoadGen::run(&[&args[..], &["--strict-conf"]].concat()).code, Some(2));
 }
 
@@ -72,13 +72,14 @@ fn a_result_has_its_limit_how_it_was_made_and_can_be_shown_again() {
     let limit = &result["latency_limits"][0];
     assert_eq!((&limit["of"], &limit["percentile"]), (&"latency".into(), &90.0.into()), "{limit}");
     assert_eq!((&limit["limit_ns"], &limit["kept"]), (&50_000_000_000_u64.into(), &true.into()), "{limit}");
-    let made = &result["made"];
-    assert_eq!((&made["note"], &made["tls"]), (&"the first one".into(), &false.into()), "{made}");
+    let provenance = &result["made"];
+    assert_eq!((&provenance["note"], &provenance["tls"]), (&"the first one".into(), &false.into()), "{provenance}");
     let [max_lag_ns, response_timeout_ns] = [50_000_000_000_u64, 60_000_000_000].map(serde_json::Value::from);
-    assert_eq!((&made["max_lag_ns"], &made["response_timeout_ns"]), (&max_lag_ns, &response_timeout_ns));
-    assert!(made["wall_time_ns"].as_u64().unwrap() >= 1_000_000_000, "{made}");
-    assert!(made["started_utc"].as_str().unwrap().ends_with('Z'), "{made}");
-    let command: Vec<&str> = made["command"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+    assert_eq!((&provenance["max_lag_ns"], &provenance["response_timeout_ns"]), (&max_lag_ns, &response_timeout_ns));
+    assert!(provenance["wall_time_ns"].as_u64().unwrap() >= 1_000_000_000, "{provenance}");
+    assert!(provenance["started_utc"].as_str().unwrap().ends_with('Z'), "{provenance}");
+    let command: Vec<&str> =
+        provenance["command"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
     assert_eq!(command[1..4], ["run", "--benchmark", "synthetic"]);
 
     let again = LoadGen::run(&["show", folder.arg()]);
@@ -143,8 +144,8 @@ fn a_run_that_is_too_short_says_what_to_set() {
     assert!(finished.stdout.contains("Try --set target_latency="), "{finished:?}");
     let result = folder.result();
     let hint = result["hints"][0].as_str().unwrap();
-    let (_, said) = hint.split_once("--set target_latency=").unwrap();
-    let value_ms: f64 = said.split_once("ms").unwrap().0.parse().unwrap();
+    let (_, suggestion) = hint.split_once("--set target_latency=").unwrap();
+    let value_ms: f64 = suggestion.split_once("ms").unwrap().0.parse().unwrap();
     let mean_ms = result["latency_ns"]["mean"].as_f64().unwrap() / 1e6;
     // A sixth less than what was measured, in two digits.
     assert!(value_ms <= mean_ms / 1.2 && value_ms > mean_ms / 1.4, "{hint}, {mean_ms} ms");
@@ -221,7 +222,7 @@ fn an_accuracy_run_without_a_score_says_so_beside_its_verdict() {
 }
 
 /// A run of this scenario for which a setting is to be found; what was found.
-fn found(node: &SutNode, scenario: &str, key: &str) -> (Finished, f64) {
+fn auto_rate(node: &SutNode, scenario: &str, key: &str) -> (Finished, f64) {
     let run = TestRun::new(scenario).on(&node.address).args(&["--max-lag", "500ms"]);
     // As many as early stopping takes in MultiStream, and more than elsewhere.
     let set = format!("{key}=auto,min_duration=1000,min_query_count=664");
@@ -230,8 +231,8 @@ fn found(node: &SutNode, scenario: &str, key: &str) -> (Finished, f64) {
     assert!(finished.stdout.contains(&format!("Found     {key}=auto chose ")), "{finished:?}");
     // The trials do not repeat what the run says.
     assert_eq!(finished.stderr.matches("the SUT has said its name").count(), 1, "{finished:?}");
-    let found = folder.result()["made"]["found"].as_str().unwrap().to_owned();
-    (finished, found.split_once('=').unwrap().1.trim_end_matches("ms").parse().unwrap())
+    let choice = folder.result()["made"]["found"].as_str().unwrap().to_owned();
+    (finished, choice.split_once('=').unwrap().1.trim_end_matches("ms").parse().unwrap())
 }
 
 /// A rate that nobody knows is found, shown and recorded.
@@ -244,7 +245,7 @@ fn rates_that_are_not_known_are_found() {
         ("SingleStream", "target_latency"),
         ("MultiStream", "target_latency"),
     ] {
-        let (finished, value) = found(&node, scenario, key);
+        let (finished, value) = auto_rate(&node, scenario, key);
         assert!(matches!(finished.code, Some(0 | 3)) && value > 0.0, "{scenario}: {value}, {finished:?}");
     }
 }
@@ -260,7 +261,7 @@ fn rates_that_are_found_make_runs_valid() {
         ("SingleStream", "target_latency", 0.5, 20.0),
         ("MultiStream", "target_latency", 0.5, 100.0),
     ] {
-        let (finished, value) = found(&node, scenario, key);
+        let (finished, value) = auto_rate(&node, scenario, key);
         assert_eq!(finished.code, Some(0), "{scenario}: {finished:?}");
         assert!((at_least..at_most).contains(&value), "{scenario}: {value}");
     }
@@ -293,10 +294,10 @@ fn an_empty_folder_is_fine_and_names_forgive_capitals() {
 
 #[test]
 fn traffic_is_shown_by_the_flags_of_a_run() {
-    let told =
+    let finished =
         LoadGen::run(&["trace", "--benchmark", "digits", "--scenario", "Server", "--set", "target_qps=50", "--digest"]);
-    assert_eq!(told.code, Some(0), "{told:?}");
-    let document: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let document: serde_json::Value = serde_json::from_str(&finished.stdout).unwrap();
     assert!(document["phases"][0]["generated_query_count"].as_u64().unwrap() > 400, "{document}");
 }
 
@@ -316,9 +317,9 @@ fn a_run_prints_its_result_as_json() {
 #[test]
 fn programs_tell_their_build_and_write_completions_and_manual_pages() {
     for (program, command) in [("loadgen-node", "recover"), ("sut-node", "healthcheck")] {
-        let run = |words: &[&str]| {
-            let output = Command::new(binary(program)).args(words).output().unwrap();
-            assert!(output.status.success(), "{program} {words:?}: {output:?}");
+        let run = |args: &[&str]| {
+            let output = Command::new(binary(program)).args(args).output().unwrap();
+            assert!(output.status.success(), "{program} {args:?}: {output:?}");
             String::from_utf8(output.stdout).unwrap()
         };
         let version = run(&["--version"]);
@@ -337,25 +338,25 @@ fn programs_tell_their_build_and_write_completions_and_manual_pages() {
 /// The flags that most people need fit on a screen, which has 40 lines of 80 columns; the others are in `--help`.
 #[test]
 fn short_help_fits_on_a_screen() {
-    let help = |program: &str, words: &[&str], flag: &str| {
-        let output = Command::new(binary(program)).args(words).arg(flag).env("COLUMNS", "80").output().unwrap();
+    let help = |program: &str, args: &[&str], flag: &str| {
+        let output = Command::new(binary(program)).args(args).arg(flag).env("COLUMNS", "80").output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
     // A terminal breaks what is wider: a usage is one line.
     let lines = |text: &str| text.lines().map(|line| line.chars().count().max(1).div_ceil(80)).sum::<usize>();
-    let mut seen = 0;
+    let mut count = 0;
     for program in ["loadgen-node", "sut-node"] {
         let mut open = vec![vec![]];
-        while let Some(words) = open.pop() {
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            let [short, long] = ["-h", "--help"].map(|flag| help(program, &words, flag));
-            assert!(lines(&short) <= 40 && lines(&long) >= lines(&short), "{program} {words:?}:\n{short}");
-            seen += 1;
+        while let Some(command) = open.pop() {
+            let command: Vec<&str> = command.iter().map(String::as_str).collect();
+            let [short, long] = ["-h", "--help"].map(|flag| help(program, &command, flag));
+            assert!(lines(&short) <= 40 && lines(&long) >= lines(&short), "{program} {command:?}:\n{short}");
+            count += 1;
             let listed = short.split_once("\nCommands:\n").map_or("", |(_, listed)| listed);
             let listed = listed.lines().take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("   "));
             let names = listed.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
-            open.extend(names.map(|name| words.iter().copied().chain([name]).map(str::to_owned).collect::<Vec<_>>()));
+            open.extend(names.map(|name| command.iter().copied().chain([name]).map(str::to_owned).collect::<Vec<_>>()));
         }
     }
-    assert!(seen > 30, "only {seen} commands were found");
+    assert!(count > 30, "only {count} commands were found");
 }

@@ -28,7 +28,7 @@ fn faults(node: &FleetNode) -> String {
 
 fn is_there(pid: u32) -> bool {
     let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    state.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+    state.rsplit_once(") ").is_some_and(|(_, fields)| !fields.starts_with('Z'))
 }
 
 /// The whole way, with a name that would do harm if a shell read it.
@@ -185,7 +185,7 @@ fn a_start_that_fails_shows_what_the_node_said() {
     let fleet = Fleet::new(&head, &[node("good", &free_address(), ""), node("bad", &free_address(), bad)]);
     let started = fleet.does("start", &[]);
     assert_eq!(started.code, Some(4), "{started:?}");
-    let told = [
+    let parts = [
         "  ok      good",
         "  FAILED  bad",
         "ended soon after its start",
@@ -193,7 +193,7 @@ fn a_start_that_fails_shows_what_the_node_said() {
         "--no-such-flag",
         "1 of 2 nodes ok",
     ];
-    assert_says(&started.stdout, &told);
+    assert_says(&started.stdout, &parts);
     assert_says(&started.stderr, &["1 of 2 nodes failed: bad"]);
     let (status, _) = fleet.document("status");
     assert_eq!((status.ok, faults(&status.nodes[1])), (1, "does not run".to_owned()), "{status:?}");
@@ -259,10 +259,10 @@ fn what_a_dry_run_prints_does_the_same_when_it_is_pasted() {
 fn an_interrupt_ends_what_was_under_way() {
     let fleet = Fleet::new(&format!("timeout = \"10m\"\n{HOSTS}"), &[on("slow", "N1", "127.0.0.1:8000", "")]);
     let checking = fleet.begin("check", &[]);
-    let begun = fleet.path("begun");
+    let pid_file = fleet.path("begun");
     let read = |path: &Path| fs::read_to_string(path).ok().and_then(|text| text.trim().parse::<u32>().ok());
     let pid = loop {
-        match read(&begun) {
+        match read(&pid_file) {
             Some(pid) => break pid,
             None => std::thread::sleep(Duration::from_millis(10)),
         }

@@ -33,11 +33,11 @@ fn no_text_says_fraction_where_percent_is_meant() {
     for page in guide.chain(others) {
         texts.push((page.display().to_string(), fs::read_to_string(page).unwrap()));
     }
-    let found: Vec<String> = texts
+    let lines: Vec<String> = texts
         .iter()
         .flat_map(|(name, text)| text.lines().map(move |line| (name, line)))
         .filter(|(_, line)| line.contains("fraction"))
         .map(|(name, line)| format!("{name}: {line}"))
         .collect();
-    assert!(found.is_empty(), "{}", found.join("\n"));
+    assert!(lines.is_empty(), "{}", lines.join("\n"));
 }

@@ -41,7 +41,7 @@ fn colours_are_for_terminals_that_want_them() {
     let node = SutNode::start("N1", "null", &[]);
     let program = binary("loadgen-node");
     let check = format!("{} conformance --sut {}", program.display(), node.address);
-    let shown = |no_color: bool, in_terminal: bool| {
+    let has_colours = |no_color: bool, in_terminal: bool| {
         let mut command = match in_terminal {
             true => Command::new("script"),
             false => Command::new("sh"),
@@ -60,5 +60,5 @@ fn colours_are_for_terminals_that_want_them() {
         assert!(text.contains(" kept, "), "{text} {}", String::from_utf8_lossy(&output.stderr));
         text.contains("\u{1b}[")
     };
-    assert_eq!([shown(false, true), shown(true, true), shown(false, false)], [true, false, false]);
+    assert_eq!([has_colours(false, true), has_colours(true, true), has_colours(false, false)], [true, false, false]);
 }

@@ -10,12 +10,14 @@ fn what_priority_both_ends_got_is_in_the_result() {
         let test = TestRun::new("Server").patient().on(&node.address);
         test.set("target_qps=200,min_duration=0,min_query_count=50").args(&["--priority", priority])
     };
-    let (wanted, folder) = run("realtime").start();
-    let wanted = wanted.finish();
-    match wanted.code {
+    let (process, folder) = run("realtime").start();
+    let finished = process.finish();
+    match finished.code {
         // The machine decides whether it grants the priority.
-        Some(2) => assert!(wanted.stderr.contains("--priority realtime: the system does not grant it"), "{wanted:?}"),
-        _ => assert_eq!(folder.result()["saturation"]["priority"], "realtime", "{wanted:?}"),
+        Some(2) => {
+            assert!(finished.stderr.contains("--priority realtime: the system does not grant it"), "{finished:?}")
+        }
+        _ => assert_eq!(folder.result()["saturation"]["priority"], "realtime", "{finished:?}"),
     }
     let (_, folder) = run("normal").finish();
     let result = folder.result();

@@ -208,8 +208,8 @@ fn aggregated_samples_leave_a_trace_from_which_they_are_made_again() {
     let (finished, again) = run(&format!("trace={}", arg(&trace)));
     assert_eq!(finished.code, Some(0), "{finished:?}");
     assert_eq!(fs::read_to_string(again.path.join("aggregation_trace.txt")).unwrap(), text);
-    let sent = |result: &serde_json::Value| result["network"]["nodes"][0]["tensor_bytes"].clone();
-    assert_eq!(sent(&result), sent(&again.result()));
+    let request_bytes = |result: &serde_json::Value| result["network"]["nodes"][0]["tensor_bytes"].clone();
+    assert_eq!(request_bytes(&result), request_bytes(&again.result()));
     let (finished, folder) = run("fixed=0");
     assert!(finished.code == Some(2) && finished.stderr.contains("uniform=LEAST..MOST"), "{finished:?}");
     assert!(!folder.path.exists());
@@ -231,12 +231,12 @@ fn conf_answers_at_once_whatever_the_dataset() {
 
 /// An accuracy run whose target nobody could judge: warned of beforehand, INVALID, and all the same logged.
 fn is_not_judged((finished, folder): (Finished, RunFolder), data: &str) {
-    let beside = Path::new(data).parent().unwrap().display();
-    let lacks = format!("{data} has no labels (labels.txt or labels.npy in the folder {beside})");
+    let parent = Path::new(data).parent().unwrap().display();
+    let lacks = format!("{data} has no labels (labels.txt or labels.npy in the folder {parent})");
     assert!(finished.code == Some(3) && finished.stderr.contains(&lacks), "{finished:?}");
     let result = folder.result();
-    let told = format!("the accuracy target top1 >= 1 % was not judged: {lacks}");
-    assert_eq!((&result["result"], &result["reasons"]), (&"INVALID".into(), &serde_json::json!([told])));
+    let reason = format!("the accuracy target top1 >= 1 % was not judged: {lacks}");
+    assert_eq!((&result["result"], &result["reasons"]), (&"INVALID".into(), &serde_json::json!([reason])));
     assert!(result["accuracy"].is_null() && result["accuracy_note"].is_string(), "{result}");
     let log = fs::read_to_string(folder.path.join("mlperf_log_accuracy.json")).unwrap();
     assert_eq!(log.matches("qsl_idx").count(), 16, "{log}");
@@ -249,8 +249,8 @@ fn a_benchmark_is_begun_for_the_model_of_a_node() {
     let file = path.join("mine.toml");
     let model = repository("loadgen-node/qsl/digits/digits.onnx");
     let node = SutNode::start("a", &format!("onnx:{}", model.display()), &[]);
-    let begun = LoadGen::run(&["benchmark", "init", arg(&file), "--sut", &node.address]);
-    assert_eq!(begun.code, Some(0), "{begun:?}");
+    let init = LoadGen::run(&["benchmark", "init", arg(&file), "--sut", &node.address]);
+    assert_eq!(init.code, Some(0), "{init:?}");
     for part in [
         "image u8[N,1,8,8]",
         "mine.npy",
@@ -259,7 +259,7 @@ fn a_benchmark_is_begun_for_the_model_of_a_node() {
         "--scenario Server",
         "--mode SubmissionRun",
     ] {
-        assert!(begun.stdout.contains(part), "{part}: {begun:?}");
+        assert!(init.stdout.contains(part), "{part}: {init:?}");
     }
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, format!("{text}[accuracy]\nmetric = \"top1\"\ntarget = 1.0\n")).unwrap();

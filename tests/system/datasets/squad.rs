@@ -81,8 +81,8 @@ fn start_and_end_logits_are_scored_by_question() {
 
         let again = LoadGen::run(&[&["accuracy", folder.arg()], &dataset[..]].concat());
         assert_eq!(again.code, Some(code), "{again:?}");
-        let said = format!("f1 {score} % on 3 samples of 2 questions");
-        assert!(again.stdout.starts_with(&said), "{again:?}");
+        let line = format!("f1 {score} % on 3 samples of 2 questions");
+        assert!(again.stdout.starts_with(&line), "{again:?}");
         let again = LoadGen::run(&["accuracy", folder.arg(), "--json"]);
         let scored: Value = serde_json::from_str(&again.stdout).unwrap();
         assert_eq!((&scored["questions"], &scored["passed"]), (&json!(2), &json!(code == 0)), "{scored}");
@@ -112,13 +112,13 @@ fn ids_alone_are_enough_for_a_node_that_makes_the_rest() {
     let report = |folder: &RunFolder| serde_json::from_str::<Value>(&file(folder)).unwrap();
     let split = &report(&folder)["latency_split_ns"]["preprocess"];
     assert!(split["p50"].as_u64().is_some_and(|ns| ns > 0), "what is made is timed: {split}");
-    let sent = |folder: &RunFolder| report(folder)["total"]["tensor_bytes"]["ingress"].as_u64().unwrap();
-    let alone = sent(&folder);
+    let tensor_bytes = |folder: &RunFolder| report(folder)["total"]["tensor_bytes"]["ingress"].as_u64().unwrap();
+    let alone = tensor_bytes(&folder);
 
     let whole = SutNode::start("a", &backend, &[]);
     let (finished, folder) = run(&whole, &[]);
     assert_eq!(finished.code, Some(0), "{finished:?}");
-    assert!(sent(&folder) > 2 * alone, "{} and {alone}", sent(&folder));
+    assert!(tensor_bytes(&folder) > 2 * alone, "{} and {alone}", tensor_bytes(&folder));
 
     // Neither takes what the other does.
     for (node, flags) in [(&whole, &["--ids-alone"][..]), (&node, &[])] {
@@ -167,11 +167,11 @@ fn what_is_wrong_with_the_folder_is_found_before_any_node_is_asked() {
     assert!(run("resnet50").contains("no input for types"));
     let file = ["--benchmark", "bert", "--dataset", path.join("dev-v1.1.json").to_str().unwrap()].map(str::to_owned);
     let base = ["run", "--sut", "127.0.0.1:1", "--scenario", "Server"];
-    let told = LoadGen::run(&[&base, &file.each_ref().map(String::as_str)[..]].concat()).stderr;
-    assert!(told.contains("give the folder"), "{told}");
+    let message = LoadGen::run(&[&base, &file.each_ref().map(String::as_str)[..]].concat()).stderr;
+    assert!(message.contains("give the folder"), "{message}");
     fs::write(path.join("vocab.txt"), "a\nb\n").unwrap();
-    let told = run("bert");
-    assert!(told.contains("vocab.txt") && told.contains("[UNK]"), "{told}");
+    let message = run("bert");
+    assert!(message.contains("vocab.txt") && message.contains("[UNK]"), "{message}");
     fs::remove_file(path.join("vocab.txt")).unwrap();
     assert!(run("bert").contains("vocab.txt: it is missing"));
 }

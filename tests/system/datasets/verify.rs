@@ -25,9 +25,10 @@ fn a_good_dataset_ends_with_0_one_at_fault_with_3_and_none_with_2() {
     assert!(odd.stdout.contains(&format!("WRONG      count   {fault}\n")), "{}", odd.stdout);
     let document: Value = serde_json::from_str(&verify(path, "llama2-70b", &["--json"]).stdout).unwrap();
     assert_eq!((&document["faults"][0]["about"], &document["round"]), (&"count".into(), &"v6.1".into()));
-    for (path, benchmark, said) in [("/no/such/file", "bert", "no such file or folder"), (path, "brt", "did you mean")]
+    for (path, benchmark, message) in
+        [("/no/such/file", "bert", "no such file or folder"), (path, "brt", "did you mean")]
     {
         let refused = verify(path, benchmark, &[]);
-        assert!(refused.code == Some(2) && refused.stderr.contains(said), "{refused:?}");
+        assert!(refused.code == Some(2) && refused.stderr.contains(message), "{refused:?}");
     }
 }

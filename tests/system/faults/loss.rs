@@ -30,8 +30,8 @@ fn long_runs_with(scenario: &str, names: &[&str], more: &[&str]) -> Vec<(OpenRou
 fn assert_no_advice(finished: &Finished) {
     assert!(finished.stdout.contains("INVALID"), "{finished:?}");
     // Beside the rate that was reached stands the one that was asked for.
-    let told = finished.stdout.replace("(target_qps 100)", "");
-    let advises = ["Try ", "advice", "target_qps"].iter().any(|word| told.contains(word));
+    let output = finished.stdout.replace("(target_qps 100)", "");
+    let advises = ["Try ", "advice", "target_qps"].iter().any(|word| output.contains(word));
     assert!(!advises, "{finished:?}");
 }
 

@@ -43,35 +43,35 @@ fn judge(cell: &Cell) -> Line {
     let Outcome { check, finished, has_folder, lasted } = scene.run(cell);
     let mut faults = check.faults.clone();
     let expected = &cell.fault.expect;
-    let said = format!("{}\n{}\n{}", check.words(), finished.stdout, finished.stderr);
+    let output = format!("{}\n{}\n{}", check.verdict_text(), finished.stdout, finished.stderr);
     let mut fault = |is_fault: bool, text: String| {
         if is_fault {
             faults.push(text);
         }
     };
-    fault(!cell.may_end_with(finished.code), format!("exit code {:?}: {said}", finished.code));
+    fault(!cell.may_end_with(finished.code), format!("exit code {:?}: {output}", finished.code));
     if finished.code != Some(0) {
         for part in expected.says {
-            fault(!said.contains(part), format!("nobody says '{part}': {said}"));
+            fault(!output.contains(part), format!("nobody says '{part}': {output}"));
         }
     }
     if finished.code == Some(0) {
         for part in expected.marks {
-            fault(!said.contains(part), format!("nothing is marked '{part}': {said}"));
+            fault(!output.contains(part), format!("nothing is marked '{part}': {output}"));
         }
     }
     // Of a mix, one tenant may have lost the node whose stall another one reports: `mix` looks at each by itself.
     let silent = cell.tenants().is_empty()
-        && said.lines().any(|line| line.contains("SUT node b,") && line.contains("allowed (--max-lag)"));
-    fault(silent && said.contains("node b was lost"), format!("its loss is told as a stall, too: {said}"));
+        && output.lines().any(|line| line.contains("SUT node b,") && line.contains("allowed (--max-lag)"));
+    fault(silent && output.contains("node b was lost"), format!("its loss is told as a stall, too: {output}"));
     fault(has_folder && expected.files == Files::None, "a run that never began left a folder".to_owned());
-    fault(!has_folder && expected.files == Files::Kept, "there is no run folder".to_owned());
-    fault(said.contains("panicked at"), format!("a panic: {said}"));
+    fault(!has_folder && expected.files == Files::Folder, "there is no run folder".to_owned());
+    fault(output.contains("panicked at"), format!("a panic: {output}"));
     if let Some(threads) = finished.slow.as_ref().filter(|_| lasted > expected.within) {
-        println!("{cell} took {lasted:.1?}; its threads after 30 s:\n{threads}{said}");
+        println!("{cell} took {lasted:.1?}; its threads after 30 s:\n{threads}{output}");
     }
     let within = expected.within * cell.patience();
-    fault(lasted > within, format!("ended after {lasted:.1?}, {within:?} allowed: {said}"));
+    fault(lasted > within, format!("ended after {lasted:.1?}, {within:?} allowed: {output}"));
     faults.extend(scene.leave());
     let verdict = if check.verdict_word().is_empty() { "no result" } else { check.verdict_word() };
     let code = finished.code.map_or("signal".to_owned(), |code| code.to_string());
@@ -106,17 +106,17 @@ fn assert_all(cells: &[Cell]) {
     lines.iter().for_each(|line| println!("{}{}", line.text, if line.faults.is_empty() { "" } else { "  WRONG" }));
     println!("{} cells in {:.0?}", lines.len(), began.elapsed());
     let wrong: Vec<&Line> = lines.iter().filter(|line| !line.faults.is_empty()).collect();
-    let told: Vec<String> =
+    let report: Vec<String> =
         wrong.iter().map(|line| format!("{}\n    {}", line.text, line.faults.join("\n    "))).collect();
-    assert!(wrong.is_empty(), "{} cells of {} are wrong:\n{}", wrong.len(), lines.len(), told.join("\n"));
+    assert!(wrong.is_empty(), "{} cells of {} are wrong:\n{}", wrong.len(), lines.len(), report.join("\n"));
 }
 
 #[test]
 #[ignore = ".ci/run matrix"]
 fn every_cell() {
-    let wanted = std::env::var("LON_MATRIX").unwrap_or_default();
-    let cells: Vec<Cell> = cells().into_iter().filter(|cell| cell.to_string().contains(&wanted)).collect();
-    assert!(!cells.is_empty(), "no cell is called '{wanted}'");
+    let pattern = std::env::var("LON_MATRIX").unwrap_or_default();
+    let cells: Vec<Cell> = cells().into_iter().filter(|cell| cell.to_string().contains(&pattern)).collect();
+    assert!(!cells.is_empty(), "no cell is called '{pattern}'");
     assert_all(&cells);
 }
 

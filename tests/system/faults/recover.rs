@@ -51,9 +51,12 @@ fn what_was_measured_is_there_after_a_kill() {
         // As many queries as early stopping takes to estimate by others than the one without an answer.
         let answered = if scenario == "MultiStream" { 3_000 } else { ANSWERED };
         let folder = killed(run, answered, "timeline.bin");
-        let told = recover(&folder);
-        assert_eq!(told.code, Some(0), "{scenario}: {told:?}");
-        assert!(told.stdout.starts_with("Result    INVALID") && told.stdout.contains("was killed"), "{told:?}");
+        let recovery = recover(&folder);
+        assert_eq!(recovery.code, Some(0), "{scenario}: {recovery:?}");
+        assert!(
+            recovery.stdout.starts_with("Result    INVALID") && recovery.stdout.contains("was killed"),
+            "{recovery:?}"
+        );
         let result = folder.result();
         let completed = result["counts"]["completed"].as_u64().unwrap();
         assert!(completed >= answered, "{scenario}: {completed}");
@@ -62,13 +65,13 @@ fn what_was_measured_is_there_after_a_kill() {
         assert_eq!((&result["result"], &result["official_result"]), (&"INVALID".into(), &"INVALID".into()));
         // A sample that was never answered has no latency.
         let lacks = completed < result["counts"]["issued"].as_u64().unwrap();
-        assert_eq!((result["latency_ns"]["max"].is_null(), told.stdout.contains("max no answer")), (lacks, lacks));
+        assert_eq!((result["latency_ns"]["max"].is_null(), recovery.stdout.contains("max no answer")), (lacks, lacks));
         // A figure that the folder does not have is unknown, and is not 0.
         assert!(result["schedule_lag_ns"].is_null() && result["saturation"].is_null(), "{result}");
         // The limit stands beside the latency, as it does in a run that was not killed.
         let limits = result["latency_limits"].as_array().unwrap();
         assert_eq!(!limits.is_empty(), scenario == "Server", "{result}");
-        assert_eq!(told.stdout.contains("\nLimit     latency p99 "), scenario == "Server", "{told:?}");
+        assert_eq!(recovery.stdout.contains("\nLimit     latency p99 "), scenario == "Server", "{recovery:?}");
         assert!(folder.texts().iter().all(|text| !text.contains("Result is : VALID")), "{scenario}");
         assert_sums(path(&folder));
         let names: Vec<_> = fs::read_dir(path(&folder)).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -95,22 +98,22 @@ fn a_second_signal_later_ends_a_run_at_once_and_loses_nothing_measured() {
     loadgen.signal(Signal::SIGINT);
     loadgen.wait_for_log("interrupted: waits for answers to what is under way grace=10.0s");
     // Signals within a second of the first are one with it: one of these comes later.
-    let begun = Instant::now();
+    let start = Instant::now();
     while !loadgen.has_ended() {
-        assert!(begun.elapsed() < PATIENCE, "it goes on");
+        assert!(start.elapsed() < PATIENCE, "it goes on");
         loadgen.signal(Signal::SIGINT);
         sleep(Duration::from_millis(300));
     }
-    let told = loadgen.finish();
-    assert_eq!(told.code, Some(5), "{told:?}");
-    for said in
+    let finished = loadgen.finish();
+    assert_eq!(finished.code, Some(5), "{finished:?}");
+    for message in
         ["interrupted: waits for answers to what is under way grace=10.0s", "interrupted once more: ended at once"]
     {
-        assert!(told.stderr.contains(said), "{said}: {told:?}");
+        assert!(finished.stderr.contains(message), "{message}: {finished:?}");
     }
     assert!(folder.result()["reasons"][0].as_str().unwrap().contains("loadgen-node recover"), "{:?}", folder.result());
-    let told = recover(&folder);
-    assert!(told.code == Some(0) && told.stdout.starts_with("Result    INVALID"), "{told:?}");
+    let recovery = recover(&folder);
+    assert!(recovery.code == Some(0) && recovery.stdout.starts_with("Result    INVALID"), "{recovery:?}");
     assert!(folder.result()["counts"]["completed"].as_u64().unwrap() >= ANSWERED, "{:?}", folder.result());
 }
 
@@ -125,15 +128,15 @@ fn answers_are_there_after_a_kill() {
     let log = fs::read_to_string(path(&folder).join("mlperf_log_accuracy.json")).unwrap();
     let entries: Vec<serde_json::Value> = serde_json::from_str(&log).unwrap();
     assert!(entries.len() > 10, "{}", entries.len());
-    let shown = LoadGen::run(&["show", folder.arg()]);
-    assert!(shown.code == Some(0) && shown.stdout.contains("INVALID"), "{shown:?}");
+    let show = LoadGen::run(&["show", folder.arg()]);
+    assert!(show.code == Some(0) && show.stdout.contains("INVALID"), "{show:?}");
 }
 
 #[test]
 fn what_is_no_broken_run_is_named() {
     let empty = tempfile::tempdir().unwrap();
-    let told = LoadGen::run(&["recover", empty.path().to_str().unwrap()]);
-    assert!(told.code == Some(2) && told.stderr.contains("is not a run folder"), "{told:?}");
+    let finished = LoadGen::run(&["recover", empty.path().to_str().unwrap()]);
+    assert!(finished.code == Some(2) && finished.stderr.contains("is not a run folder"), "{finished:?}");
 }
 
 /// The trials that had ended need not be run again.
@@ -154,8 +157,8 @@ fn a_search_that_was_killed_goes_on_with_its_trials() {
     }
     loadgen.signal(Signal::SIGKILL);
     loadgen.finish();
-    let told = recover(&folder);
-    assert_eq!(told.code, Some(0), "{told:?}");
+    let recovery = recover(&folder);
+    assert_eq!(recovery.code, Some(0), "{recovery:?}");
     let result = folder.result();
     assert!(result["result"] == "INVALID" && result["files"].get("find_peak.json").is_some(), "{result}");
     assert_sums(path(&folder));
@@ -169,13 +172,14 @@ fn a_search_that_was_killed_goes_on_with_its_trials() {
     assert_eq!(result["find_peak"]["end"], "stopped");
     let passed = before.iter().filter(|trial| trial["passed"] == true).filter_map(|trial| trial["load"].as_f64());
     assert_eq!(result["find_peak"]["bracket"]["low"].as_f64(), passed.reduce(f64::max), "{result}");
-    let shown = LoadGen::run(&["show", folder.arg()]);
-    for told in [&told, &shown] {
+    let show = LoadGen::run(&["show", folder.arg()]);
+    for finished in [&recovery, &show] {
         assert!(
-            told.stdout.contains("\nPeak      target_qps ") && told.stdout.contains("\n          200: keeps the limit"),
-            "{told:?}"
+            finished.stdout.contains("\nPeak      target_qps ")
+                && finished.stdout.contains("\n          200: keeps the limit"),
+            "{finished:?}"
         );
-        assert!(told.stdout.contains(&format!("--find-peak-resume {}", record.display())), "{told:?}");
+        assert!(finished.stdout.contains(&format!("--find-peak-resume {}", record.display())), "{finished:?}");
     }
     let (_, again) = search()
         .args(&["--wait-ready", "600s", "--find-peak-resume", record.to_str().unwrap(), "--find-peak-max-trials", "1"])

@@ -34,9 +34,9 @@ impl Outcome {
     /// It took no more memory than a quiet run does, what is `set_aside`, and 64 MiB.
     fn assert_memory(&self, quiet_bytes: u64, set_aside: u64) {
         let Outcome { route, most_bytes, .. } = self;
-        let told = format!("{route:?}: {most_bytes} bytes, {quiet_bytes} of a quiet run, {set_aside} set aside");
-        println!("{told}");
-        assert!(*most_bytes < quiet_bytes + set_aside + (64 << 20), "{told}");
+        let figures = format!("{route:?}: {most_bytes} bytes, {quiet_bytes} of a quiet run, {set_aside} set aside");
+        println!("{figures}");
+        assert!(*most_bytes < quiet_bytes + set_aside + (64 << 20), "{figures}");
     }
 
     fn assert_mark(&self, part: &str) {
@@ -52,7 +52,7 @@ impl Outcome {
 
 /// A short run against a peer with these manners on each way, all at once.
 fn outcomes(behaviour: &Behaviour, more: &[&str]) -> [Outcome; 3] {
-    let begun = [Route::Grpc, Route::Tcp, Route::QuicTls].map(|route| {
+    let runs = [Route::Grpc, Route::Tcp, Route::QuicTls].map(|route| {
         let opened = route.open();
         let peer = opened.peer(behaviour.clone());
         let test =
@@ -60,7 +60,7 @@ fn outcomes(behaviour: &Behaviour, more: &[&str]) -> [Outcome; 3] {
         let (run, folder) = opened.to(test, &peer.address.to_string()).start();
         (opened, peer, memory::Watch::begin(run.id()), run, folder)
     });
-    begun.map(|(opened, _peer, watch, run, folder)| {
+    runs.map(|(opened, _peer, watch, run, folder)| {
         let finished = run.finish();
         Outcome { route: opened.route, finished, folder, most_bytes: watch.most_bytes() }
     })

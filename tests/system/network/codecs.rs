@@ -256,9 +256,9 @@ fn ticks(pid: u32, prefix: &str) -> (u64, u64) {
     for task in std::fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
         // A thread may end meanwhile.
         let Ok(stat) = std::fs::read_to_string(task.unwrap().path().join("stat")) else { continue };
-        let (head, rest) = stat.rsplit_once(')').unwrap();
+        let (head, tail) = stat.rsplit_once(')').unwrap();
         let name = head.split_once('(').unwrap().1;
-        let fields: Vec<&str> = rest.split_whitespace().collect();
+        let fields: Vec<&str> = tail.split_whitespace().collect();
         // utime and stime are the 14th and 15th field of the line, the name the second.
         let spent: u64 = fields[11..=12].iter().map(|ticks| ticks.parse::<u64>().unwrap()).sum();
         *if name.starts_with(prefix) { &mut with } else { &mut without } += spent;

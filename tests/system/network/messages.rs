@@ -67,8 +67,8 @@ fn nothing_is_between_the_messages() {
     let crossed: u64 = heard.tcp_sockets.iter().map(|socket| socket.read()).sum();
     let messages = heard.message_bytes + (heard.messages.len() * PREFIX_BYTES) as u64;
     // The magic before the first message of a stream, and an empty End after its last one.
-    let around = heard.streams * (MAGIC.len() + PREFIX_BYTES) as u64;
-    assert_eq!((heard.streams, crossed), (3, messages + around));
+    let framing_bytes = heard.streams * (MAGIC.len() + PREFIX_BYTES) as u64;
+    assert_eq!((heard.streams, crossed), (3, messages + framing_bytes));
 }
 
 #[test]
@@ -155,11 +155,11 @@ fn the_secret_of_a_run_is_shown_to_its_node_and_to_nobody_else() {
         assert!(opens.iter().all(|open| open.run_id == run_id && open.secret == SECRET[..]), "{route:?}");
         assert!(heard.flushes.iter().all(|flush| flush.run_id == run_id && flush.secret == SECRET[..]), "{route:?}");
         assert!(heard.ends.iter().all(|end| end.run_id == run_id && end.secret == SECRET[..]), "{route:?}");
-        let kept: String = folder.texts().into_iter().chain([finished.stdout, finished.stderr]).collect();
+        let texts: String = folder.texts().into_iter().chain([finished.stdout, finished.stderr]).collect();
         for never in [hex::encode(SECRET), hex::encode(run_id)] {
-            assert!(!kept.contains(&never), "{route:?}");
+            assert!(!texts.contains(&never), "{route:?}");
         }
-        assert!(kept.contains(&run_name(run_id)), "{route:?}: the log has the name that the node's log has");
+        assert!(texts.contains(&run_name(run_id)), "{route:?}: the log has the name that the node's log has");
     }
 }
 

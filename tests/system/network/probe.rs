@@ -16,33 +16,33 @@ fn a_probe_says_what_both_ends_spent_and_what_rates_need() {
         ["--sizes", "64,4KiB", "--repeats", "2", "--rules", "v5.0", "--require", "resnet50=10", "--dtypes", "f32"];
     let finished = LoadGen::run(&[&flags[..], &more].concat());
     assert_eq!(finished.code, Some(0), "{finished:?}");
-    let said = json(&finished);
-    let node = said.at("/nodes/0");
+    let document = json(&finished);
+    let node = document.at("/nodes/0");
     let tried: Vec<u64> = node.items("/by_connections").iter().map(|tried| tried.count("/connections")).collect();
-    assert_eq!(tried, [1, 2], "{said}");
-    assert_eq!(node.items("/rtt_ns").len(), 2, "{said}");
+    assert_eq!(tried, [1, 2], "{document}");
+    assert_eq!(node.items("/rtt_ns").len(), 2, "{document}");
     for end in ["loadgen", "sut"] {
-        assert!(node.count(&format!("/{end}/segment_bytes")) > 1000, "{said}");
-        assert!(!node.text(&format!("/{end}/congestion_control")).is_empty(), "{said}");
-        assert!(node.is_null(&format!("/{end}/interface")), "loopback: {said}");
+        assert!(node.count(&format!("/{end}/segment_bytes")) > 1000, "{document}");
+        assert!(!node.text(&format!("/{end}/congestion_control")).is_empty(), "{document}");
+        assert!(node.is_null(&format!("/{end}/interface")), "loopback: {document}");
     }
     // On a busy machine too little may come in 300 ms to say what a rate is. That it is what others measure, tests of
     // `bandwidth` say.
     if ["up", "down", "both"].iter().any(|key| node.is_null(&format!("/goodput_gbit_s/{key}"))) {
         return;
     }
-    assert!(tried.contains(&node.count("/fills_with")), "{said}");
+    assert!(tried.contains(&node.count("/fills_with")), "{document}");
     for end in ["loadgen", "sut"] {
-        assert!(node.number(&format!("/{end}/cpu_s_per_gb/up")) > 0.0, "{said}");
+        assert!(node.number(&format!("/{end}/cpu_s_per_gb/up")) > 0.0, "{document}");
     }
-    assert!(node.items("/goodput_repeats_gbit_s/up").len() >= 2, "{said}");
-    assert_eq!(node.items("/goodput_interval_gbit_s/up").len(), 2, "{said}");
-    let need = said.at("/needs/by_codec/0");
-    assert_eq!(need.text("/codec"), "none", "{said}");
-    assert!(need.items("/limits")[0].number("/share") > 1.0, "ten pictures a second are few: {said}");
-    let carried = said.items("/carries");
+    assert!(node.items("/goodput_repeats_gbit_s/up").len() >= 2, "{document}");
+    assert_eq!(node.items("/goodput_interval_gbit_s/up").len(), 2, "{document}");
+    let need = document.at("/needs/by_codec/0");
+    assert_eq!(need.text("/codec"), "none", "{document}");
+    assert!(need.items("/limits")[0].number("/share") > 1.0, "ten pictures a second are few: {document}");
+    let carried = document.items("/carries");
     let f32s = carried.iter().filter(|row| row.text("/benchmark") == "resnet50" && !row.is_null("/dtype")).count();
-    assert_eq!(f32s, 1, "{said}");
+    assert_eq!(f32s, 1, "{document}");
 }
 
 /// Up to the largest that is taken, over every transport.
@@ -62,9 +62,10 @@ fn all_transports_are_probed_one_after_the_other() {
     let flags = ["probe", "--sut", &node.address, "--json", "--duration", "200ms", "--sizes", "64"];
     let finished = LoadGen::run(&[&flags[..], &["--transport", "all"]].concat());
     assert_eq!(finished.code, Some(0), "{finished:?}");
-    let said = json(&finished);
-    let others: Vec<String> = said.items("/other_transports").iter().map(|other| other.text("/transport")).collect();
-    assert_eq!((said.text("/transport"), others), ("grpc".into(), vec!["tcp".to_owned(), "quic".to_owned()]));
+    let document = json(&finished);
+    let others: Vec<String> =
+        document.items("/other_transports").iter().map(|other| other.text("/transport")).collect();
+    assert_eq!((document.text("/transport"), others), ("grpc".into(), vec!["tcp".to_owned(), "quic".to_owned()]));
 }
 
 /// A line an interval, and the sum when the user has seen enough.
@@ -96,9 +97,10 @@ fn files_are_looked_at_before_the_probe() {
     let file = folder.path().join("base.json");
     std::fs::write(&file, "{}").unwrap();
     let path = file.to_str().unwrap();
-    for (flag, told) in [("--save", "the file exists; choose a new name"), ("--against", "no file of probe --save")] {
+    for (flag, message) in [("--save", "the file exists; choose a new name"), ("--against", "no file of probe --save")]
+    {
         let finished = LoadGen::run(&["probe", "--sut", "127.0.0.1:9", flag, path]);
-        assert!(finished.code == Some(2) && finished.stderr.contains(told), "{finished:?}");
+        assert!(finished.code == Some(2) && finished.stderr.contains(message), "{finished:?}");
     }
 }
 
@@ -125,8 +127,8 @@ fn a_baseline_and_a_required_rate_are_judged() {
     assert!(other.code == Some(2) && other.stderr.contains("has transport tcp, this probe quic"), "{other:?}");
     let wider = ["probe", "--sut", "127.0.0.1:9", "--transport", "tcp", "--against", path, "--connections", "1,4"];
     let wider = LoadGen::run(&wider);
-    let told = "was saved with --connections 1 --duration 0.2s, this probe has --connections 1,4 --duration 2s";
-    assert!(wider.code == Some(2) && wider.stderr.contains(told), "{wider:?}");
+    let message = "was saved with --connections 1 --duration 0.2s, this probe has --connections 1,4 --duration 2s";
+    assert!(wider.code == Some(2) && wider.stderr.contains(message), "{wider:?}");
     let compared = LoadGen::run(&["compare", path, path]);
     assert!(compared.code == Some(2) && compared.stderr.contains("`probe --against"), "{compared:?}");
     // With too few repeats nothing is shown to be worse, and nothing passes.
@@ -141,11 +143,11 @@ fn a_link_rate_has_a_capacity_without_a_node() {
     let images = finished.stdout.lines().find(|line| line.trim_start().starts_with("resnet50 "));
     assert!(finished.code == Some(0) && images.is_some_and(|line| line.ends_with(" 19545")), "{finished:?}");
     let more = LoadGen::run(&["probe", "--link-rate", "25G", "--benchmark", "synthetic"]);
-    let told = "  synthetic: left out, the bytes of its samples are not fixed";
-    assert!(more.code == Some(0) && more.stdout.contains(told), "{more:?}");
+    let message = "  synthetic: left out, the bytes of its samples are not fixed";
+    assert!(more.code == Some(0) && more.stdout.contains(message), "{more:?}");
     let bare = LoadGen::run(&["probe"]);
-    let told = "give --sut NODES, or --link-rate RATE for arithmetic without nodes";
-    assert!(bare.code == Some(2) && bare.stderr.contains(told), "{bare:?}");
+    let message = "give --sut NODES, or --link-rate RATE for arithmetic without nodes";
+    assert!(bare.code == Some(2) && bare.stderr.contains(message), "{bare:?}");
     let measured = LoadGen::run(&["probe", "--link-rate", "25G", "--duration", "1"]);
     assert!(measured.code == Some(2) && measured.stderr.contains("cannot be used with '--duration"), "{measured:?}");
     for (flag, value) in [("--require", "resnet50=1000"), ("--codecs", "lz4")] {
@@ -167,8 +169,8 @@ fn a_probe_that_loses_its_node_says_that_it_saved_nothing() {
     probe.wait_for_log("probing");
     node.signal(Signal::SIGKILL);
     let finished = probe.finish();
-    let told = format!("--save wrote no {path}: probe again");
-    assert!(finished.code == Some(4) && finished.stderr.contains(&told), "no {told} in {finished:?}");
+    let message = format!("--save wrote no {path}: probe again");
+    assert!(finished.code == Some(4) && finished.stderr.contains(&message), "no {message} in {finished:?}");
     assert!(!file.exists(), "{finished:?}");
 }
 

@@ -30,16 +30,19 @@ fn two_nodes_with_a_token_measure_each_other() {
     let token = secrets.flags(&[("--token-file", "token")]);
     let finished = probe(&sut(&nodes), &texts(&token));
     assert_eq!(finished.code, Some(0), "{finished:?}");
-    let said = json(&finished);
-    let ways = said.items("/matrix/0/ways");
-    let pairs: Vec<_> = ways.iter().map(|way| (way.text("/from"), way.text("/to"))).collect();
-    assert_eq!(pairs, [("a".into(), "b".into()), ("b".into(), "a".into())], "{said}");
-    for way in &ways {
-        assert!(way.number("/goodput_gbit_s") > 0.0 && way.count("/rtt_ns") > 0, "{said}");
-        assert!(way.flag("/same_address") && way.text("/measured_by") == "a" && way.is_null("/error"), "{said}");
+    let document = json(&finished);
+    let directions = document.items("/matrix/0/ways");
+    let pairs: Vec<_> = directions.iter().map(|direction| (direction.text("/from"), direction.text("/to"))).collect();
+    assert_eq!(pairs, [("a".into(), "b".into()), ("b".into(), "a".into())], "{document}");
+    for direction in &directions {
+        assert!(direction.number("/goodput_gbit_s") > 0.0 && direction.count("/rtt_ns") > 0, "{document}");
+        assert!(
+            direction.flag("/same_address") && direction.text("/measured_by") == "a" && direction.is_null("/error"),
+            "{document}"
+        );
     }
-    assert!(said.is_null("/matrix/0/judgement/usual_gbit_s"), "one address is no link: {said}");
-    assert_eq!(said.items("/nodes").len(), 2, "the probe from here is there, too: {said}");
+    assert!(document.is_null("/matrix/0/judgement/usual_gbit_s"), "one address is no link: {document}");
+    assert_eq!(document.items("/nodes").len(), 2, "the probe from here is there, too: {document}");
     // Both nodes are free again.
     assert_eq!(probe(&sut(&nodes), &[&texts(&token)[..], &["--matrix-at-once", "1"]].concat()).code, Some(0));
 }
@@ -51,8 +54,8 @@ fn the_link_of_two_nodes_is_measured_and_not_judged() {
     let nodes = two(&secrets, "127.0.0.2:0");
     let token = secrets.flags(&[("--token-file", "token")]);
     let sut = sut(&nodes);
-    let words = [&["probe", "--sut", &sut, "--matrix", "--tolerance", "40%"][..], &SHORT].concat();
-    let finished = LoadGen::run(&[&words[..], &texts(&token)].concat());
+    let args = [&["probe", "--sut", &sut, "--matrix", "--tolerance", "40%"][..], &SHORT].concat();
+    let finished = LoadGen::run(&[&args[..], &texts(&token)].concat());
     assert_eq!(finished.code, Some(0), "{finished:?}");
     for part in ["Between SUT nodes over tcp", "#1   a", "Not judged: that takes links between three hosts"] {
         assert!(finished.stdout.contains(part), "no '{part}' in {}", finished.stdout);
@@ -62,8 +65,8 @@ fn the_link_of_two_nodes_is_measured_and_not_judged() {
 
 #[test]
 fn nodes_measure_each_other_over_tls_and_every_transport() {
-    let (secrets, made) = (Secrets::new(), Throwaway::new(&["127.0.0.1"]).unwrap());
-    made.write(secrets.folder()).unwrap();
+    let (secrets, certificate) = (Secrets::new(), Throwaway::new(&["127.0.0.1"]).unwrap());
+    certificate.write(secrets.folder()).unwrap();
     let own = [("--tls-cert", "cert.pem"), ("--tls-key", "key.pem"), ("--token-file", "token")];
     let second = SutNode::start("b", "null", &texts(&secrets.flags(&own)));
     let first = secrets.flags(&[&own[..], &[("--probe-ca", "ca.pem")]].concat());
@@ -71,13 +74,13 @@ fn nodes_measure_each_other_over_tls_and_every_transport() {
     let nodes = [first, second];
     let trusted = secrets.flags(&[("--tls-ca", "ca.pem"), ("--token-file", "token")]);
     let sut = sut(&nodes);
-    let words = ["probe", "--sut", &sut, "--matrix", "--json", "--duration", "200ms", "--sizes", "64"];
-    let finished = LoadGen::run(&[&words[..], &["--transport", "all"], &texts(&trusted)].concat());
+    let args = ["probe", "--sut", &sut, "--matrix", "--json", "--duration", "200ms", "--sizes", "64"];
+    let finished = LoadGen::run(&[&args[..], &["--transport", "all"], &texts(&trusted)].concat());
     assert_eq!(finished.code, Some(0), "{finished:?}");
-    let said = json(&finished);
-    let transports: Vec<String> = said.items("/matrix").iter().map(|matrix| matrix.text("/transport")).collect();
-    assert_eq!(transports, ["grpc", "tcp", "quic"], "{said}");
-    for matrix in said.items("/matrix") {
+    let document = json(&finished);
+    let transports: Vec<String> = document.items("/matrix").iter().map(|matrix| matrix.text("/transport")).collect();
+    assert_eq!(transports, ["grpc", "tcp", "quic"], "{document}");
+    for matrix in document.items("/matrix") {
         assert!(matrix.number("/ways/0/goodput_gbit_s") > 0.0, "{matrix}");
     }
 }
@@ -130,9 +133,9 @@ fn refusal(finished: &Finished) -> &str {
 fn nodes_that_anybody_may_claim_measure_nobody() {
     let nodes = [SutNode::start("a", "null", &[]), SutNode::start("b", "null", &[])];
     let finished = probe(&sut(&nodes), &[]);
-    let told = refusal(&finished);
+    let message = refusal(&finished);
     for part in ["node a", "--token-file or --tls-ca", "--probe-peers"] {
-        assert!(told.contains(part), "no '{part}' in {told}");
+        assert!(message.contains(part), "no '{part}' in {message}");
     }
 }
 
@@ -151,22 +154,22 @@ fn a_node_measures_only_what_it_was_told_it_may() {
     ] {
         let first = SutNode::start("a", "null", &[&token[..], peers].concat());
         let finished = probe(&format!("{},{}", first.address, second.address), &token);
-        let told = refusal(&finished);
-        assert!(told.contains(&part), "no '{part}' in {told}");
+        let message = refusal(&finished);
+        assert!(message.contains(&part), "no '{part}' in {message}");
     }
 }
 
-fn refused(program: &str, words: &[&str]) -> String {
-    let output = std::process::Command::new(binary(program)).args(words).output().unwrap();
+fn refused(program: &str, args: &[&str]) -> String {
+    let output = std::process::Command::new(binary(program)).args(args).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{words:?}: {stderr}");
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {stderr}");
     stderr
 }
 
 #[test]
 fn flags_that_cannot_be_are_refused() {
-    let (secrets, made) = (Secrets::new(), Throwaway::new(&["127.0.0.1"]).unwrap());
-    made.write(secrets.folder()).unwrap();
+    let (secrets, certificate) = (Secrets::new(), Throwaway::new(&["127.0.0.1"]).unwrap());
+    certificate.write(secrets.folder()).unwrap();
     let token = secrets.flags(&[("--token-file", "token")]);
     let tls = secrets.flags(&[("--tls-cert", "cert.pem"), ("--tls-key", "key.pem"), ("--token-file", "token")]);
     let ca = secrets.flags(&[("--probe-ca", "ca.pem")]);
@@ -179,11 +182,11 @@ fn flags_that_cannot_be_are_refused() {
         ([&texts(&token)[..], &["--probe-peers", "192.0.2.7:8000"]].concat(), "192.0.2.7:8000 may be another host"),
         ([&texts(&token)[..], &["--probe-peers", "http://a"]].concat(), "no scheme"),
     ] {
-        let told = refused("sut-node", &[&serve[..], &flags].concat());
-        assert!(told.contains(part), "no '{part}' in {told}");
+        let message = refused("sut-node", &[&serve[..], &flags].concat());
+        assert!(message.contains(part), "no '{part}' in {message}");
     }
     let two = ["probe", "--sut", "127.0.0.1:9,127.0.0.1:10"];
-    for (words, part) in [
+    for (args, part) in [
         (vec!["probe", "--sut", "127.0.0.1:9", "--matrix"], "two nodes or more"),
         ([&two[..], &["--matrix-at-once", "2"]].concat(), "--matrix"),
         ([&two[..], &["--matrix", "--matrix-at-once", "0"]].concat(), "a number from 1"),
@@ -191,7 +194,7 @@ fn flags_that_cannot_be_are_refused() {
         ([&two[..], &["--matrix", "--duration", "200s", "--repeats", "2"]].concat(), "600s at most"),
         ([&two[..], &["--matrix", "--max-bytes", "200000000000"]].concat(), "--max-bytes"),
     ] {
-        let told = refused("loadgen-node", &words);
-        assert!(told.contains(part), "no '{part}' in {told}");
+        let message = refused("loadgen-node", &args);
+        assert!(message.contains(part), "no '{part}' in {message}");
     }
 }

@@ -83,11 +83,11 @@ fn one_port_of_two_is_not_enough() {
 
 #[test]
 fn flags_of_tls_that_do_not_fit_are_named() {
-    let made = Certificates::new();
-    let finished = serve(&[&["--listen", "127.0.0.1:0"][..], &made.trusted()].concat());
+    let certificates = Certificates::new();
+    let finished = serve(&[&["--listen", "127.0.0.1:0"][..], &certificates.trusted()].concat());
     assert_eq!(finished.code, Some(2), "{finished:?}");
     assert!(finished.stderr.contains("--tls-cert"), "{finished:?}");
-    assert_ends("127.0.0.1:1", &made.shown(), 2, &["--tls-ca"]);
+    assert_ends("127.0.0.1:1", &certificates.server_args(), 2, &["--tls-ca"]);
     let finished = serve(&["--listen", "127.0.0.1:0", "--allow-client", "loadgen.lab"]);
     assert_eq!(finished.code, Some(2), "{finished:?}");
     assert!(finished.stderr.contains("--allow-client needs --tls-ca"), "{finished:?}");
@@ -96,8 +96,8 @@ fn flags_of_tls_that_do_not_fit_are_named() {
 
 #[test]
 fn a_node_with_a_certificate_of_another_ca_is_not_asked_anything() {
-    let (made, other) = (Certificates::new(), Certificates::new());
-    let node = SutNode::start("a", "null", &made.shown());
+    let (certificates, other) = (Certificates::new(), Certificates::new());
+    let node = SutNode::start("a", "null", &certificates.server_args());
     for transport in TRANSPORTS {
         let flags = [&["--transport", transport][..], &other.trusted()].concat();
         assert_ends(&node.address, &flags, 4, &[&node.address, "--tls-ca must be the CA"]);
@@ -106,37 +106,37 @@ fn a_node_with_a_certificate_of_another_ca_is_not_asked_anything() {
 
 #[test]
 fn a_node_with_a_ca_serves_none_but_its_clients() {
-    let (made, other) = (Certificates::new(), Certificates::new());
-    let node = SutNode::start("a", "null", &[&made.shown()[..], &made.trusted()].concat());
+    let (certificates, other) = (Certificates::new(), Certificates::new());
+    let node = SutNode::start("a", "null", &[&certificates.server_args()[..], &certificates.trusted()].concat());
     for transport in TRANSPORTS {
-        let nobody = [&["--transport", transport][..], &made.trusted()].concat();
+        let nobody = [&["--transport", transport][..], &certificates.trusted()].concat();
         assert_ends(&node.address, &nobody, 4, &[&node.address, "--tls-cert"]);
-        let stranger = [&nobody[..], &other.shown()].concat();
+        let stranger = [&nobody[..], &other.server_args()].concat();
         assert_ends(&node.address, &stranger, 4, &[&node.address]);
-        let the_nodes_own = [&nobody[..], &made.shown()].concat();
+        let the_nodes_own = [&nobody[..], &certificates.server_args()].concat();
         assert_ends(&node.address, &the_nodes_own, 4, &[&node.address]);
-        let known = [&nobody[..], &made.shown_by_client()].concat();
-        assert_ends(&node.address, &known, 0, &[]);
+        let client_flags = [&nobody[..], &certificates.client_args()].concat();
+        assert_ends(&node.address, &client_flags, 0, &[]);
     }
 }
 
 #[test]
 fn ends_that_disagree_about_tls_say_so() {
-    let made = Certificates::new();
+    let certificates = Certificates::new();
     let plain = SutNode::start("a", "null", &[]);
-    assert_ends(&plain.address, &made.trusted(), 4, &[&plain.address, "--tls-cert and --tls-key"]);
-    let tls = SutNode::start("a", "null", &made.shown());
+    assert_ends(&plain.address, &certificates.trusted(), 4, &[&plain.address, "--tls-cert and --tls-key"]);
+    let tls = SutNode::start("a", "null", &certificates.server_args());
     assert_ends(&tls.address, &[], 4, &[&tls.address, "--tls-ca"]);
 }
 
 #[test]
 fn a_node_serves_the_clients_that_it_was_told_by_name() {
-    let made = Certificates::new();
-    let all = [&made.shown()[..], &made.trusted()].concat();
+    let certificates = Certificates::new();
+    let all = [&certificates.server_args()[..], &certificates.trusted()].concat();
     let ours = SutNode::start("a", "null", &[&all[..], &["--allow-client", CLIENT_NAME]].concat());
     let others = SutNode::start("b", "null", &[&all[..], &["--allow-client", "other.test,third.test"]].concat());
     for transport in TRANSPORTS {
-        let flags = [&["--transport", transport][..], &made.trusted(), &made.shown_by_client()].concat();
+        let flags = [&["--transport", transport][..], &certificates.trusted(), &certificates.client_args()].concat();
         assert_ends(&ours.address, &flags, 0, &[]);
         assert_ends(&others.address, &flags, 4, &[&others.address]);
     }
@@ -185,10 +185,10 @@ fn a_node_with_a_token_is_claimed_by_those_who_know_it() {
     node.signal(nix::sys::signal::Signal::SIGTERM);
     let (_, log) = node.wait_with_log();
     assert!(!log.contains("the-token-of"), "{log}");
-    for shown in ["no token", "a wrong token"] {
-        let told =
-            |line: &str| line.contains("a client was refused") && line.contains(shown) && line.contains("127.0.0.1");
-        assert!(log.lines().any(told), "{shown}: {log}");
+    for cause in ["no token", "a wrong token"] {
+        let is_refusal =
+            |line: &str| line.contains("a client was refused") && line.contains(cause) && line.contains("127.0.0.1");
+        assert!(log.lines().any(is_refusal), "{cause}: {log}");
     }
     // One without a token and one with another over each transport. Those with the right one ask without, too.
     assert_eq!(log.matches("a client was refused").count(), 2 * TRANSPORTS.len(), "{log}");
@@ -218,10 +218,11 @@ fn a_stranger_without_the_token_learns_the_name_of_a_node() {
 
 #[test]
 fn a_file_with_a_secret_that_others_can_read_is_refused_unless_told() {
-    let made = Certificates::new();
+    let certificates = Certificates::new();
     let (_folder, token) = secret("0123456789abcdef");
-    let [_, _, _, key] = made.shown();
-    let [node_flags, token_flags] = [made.shown().to_vec(), vec!["--token-file", token.to_str().unwrap()]];
+    let [_, _, _, key] = certificates.server_args();
+    let [node_flags, token_flags] =
+        [certificates.server_args().to_vec(), vec!["--token-file", token.to_str().unwrap()]];
     for (path, flag, flags) in [(Path::new(key), "--tls-key", node_flags), (&token, "--token-file", token_flags)] {
         set_mode(path, 0o644);
         let finished = serve(&[&["--listen", "127.0.0.1:0"][..], &flags].concat());
@@ -245,9 +246,9 @@ fn names_that_look_like_others_are_refused_at_both_ends() {
     for name in ["N1\u{202e}", "N\u{200b}1", "\u{2066}N1"] {
         let serve = ["serve", "--backend", "null", "--listen", "127.0.0.1:0", "--node", name];
         let refused = std::process::Command::new(binary("sut-node")).args(serve).output().unwrap();
-        let said = String::from_utf8(refused.stderr).unwrap();
-        assert_eq!(refused.status.code(), Some(2), "{said}");
-        assert!(said.contains("cannot be a node name"), "{said}");
+        let message = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{message}");
+        assert!(message.contains("cannot be a node name"), "{message}");
         let peer = lon_tests::peer::Peer::start(lon_tests::peer::Behaviour::good(name));
         assert_ends(&peer.address.to_string(), &[], 4, &["gives the unusable name", "\u{fffd}"]);
     }

@@ -122,9 +122,9 @@ impl Node {
 }
 
 #[derive(Default)]
-struct Kept(Mutex<Vec<Reply>>);
+struct ReplySink(Mutex<Vec<Reply>>);
 
-impl Sink for Kept {
+impl Sink for ReplySink {
     fn replies(&self, replies: &mut Vec<Reply>) {
         self.0.lock().unwrap().append(replies);
     }
@@ -146,18 +146,18 @@ fn a_run_goes_over_a_transport_that_both_ends_are_given() {
     });
     let qdl = qdl.unwrap();
     for driver in [Driver::Inline, Driver::Threads(NonZeroUsize::MIN)] {
-        let kept = Arc::new(Kept::default());
-        let run = qdl.start(&RunConfig::new(Policy::Pull, driver), Arc::clone(&kept) as _).unwrap();
+        let sink = Arc::new(ReplySink::default());
+        let run = qdl.start(&RunConfig::new(Policy::Pull, driver), Arc::clone(&sink) as _).unwrap();
         let payload = Bytes::from(vec![7; SAMPLE_BYTES]);
         let sample = |id| Sample { id: SampleId(id), payload: payload.clone(), tensor_bytes: SAMPLE_BYTES as u64 };
         run.issue((0..SAMPLES).map(sample), Instant::now());
         let wait = Wait { until: None, on_delivery: true, spin: Duration::ZERO, linger: Duration::ZERO };
-        while (kept.0.lock().unwrap().len() as u64) < SAMPLES {
+        while (sink.0.lock().unwrap().len() as u64) < SAMPLES {
             run.pump(&wait);
             std::thread::yield_now();
         }
         let report = run.end().remove(0);
-        let replies = kept.0.lock().unwrap();
+        let replies = sink.0.lock().unwrap();
         assert!(replies.iter().all(|reply| matches!(reply.outcome, Outcome::Done(_))), "{driver:?}");
         assert_eq!(report.counts.tensor_bytes_out, SAMPLES * SAMPLE_BYTES as u64, "{driver:?}");
         assert_eq!(qdl::reconcile(&report), [], "both ends counted the same: {driver:?}");

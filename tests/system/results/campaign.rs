@@ -27,8 +27,8 @@ impl Campaign {
         Campaign { folder, file }
     }
 
-    fn args<'a>(&'a self, words: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
-        [&["campaign"], words, &[self.file.to_str().unwrap()], more].concat()
+    fn args<'a>(&'a self, subcommand: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+        [&["campaign"], subcommand, &[self.file.to_str().unwrap()], more].concat()
     }
 
     fn start(&self) -> LoadGen {
@@ -90,8 +90,8 @@ fn tenants_of_mixes_are_rows_of_the_table() {
     ));
     let planned = campaign.call("plan", &[]);
     assert_eq!(planned.code, Some(0), "{planned:?}");
-    let made = campaign.start().finish();
-    assert_eq!(made.code, Some(0), "{made:?}");
+    let finished = campaign.start().finish();
+    assert_eq!(finished.code, Some(0), "{finished:?}");
     let table = campaign.table();
     assert_eq!(table["axes"], serde_json::json!(["transport", "tenant"]));
     let of_rows: Vec<[&str; 3]> = rows(&table)
@@ -101,7 +101,7 @@ fn tenants_of_mixes_are_rows_of_the_table() {
             [transport, tenant, row["verdict"].as_str().unwrap()]
         })
         .collect();
-    let valid = ["grpc", "tcp"].map(|way| ["one", "two"].map(|tenant| [way, tenant, "VALID"])).concat();
+    let valid = ["grpc", "tcp"].map(|transport| ["one", "two"].map(|tenant| [transport, tenant, "VALID"])).concat();
     assert_eq!(of_rows, valid);
     // A run that has ended is not made again, and a mix whose tenant is another one is no result.
     assert_eq!(campaign.start().finish().code, Some(0));
@@ -129,9 +129,9 @@ fn a_campaign_that_is_killed_goes_on_and_repeats_nothing() {
     let before = campaign.records();
     assert!((3..8).contains(&before.len()), "{before:?}");
     // The folder of a run that was broken off, whether or not the kill came early enough to leave one.
-    let begun = campaign.out().join("transport=grpc+compression=zstd-1+max-batch=8/1");
+    let fourth = campaign.out().join("transport=grpc+compression=zstd-1+max-batch=8/1");
     let next = campaign.out().join("transport=tcp+compression=none+max-batch=1/1");
-    let broken = if before.len() == 3 { begun } else { next };
+    let broken = if before.len() == 3 { fourth } else { next };
     fs::create_dir_all(&broken).unwrap();
 
     let second = campaign.call("run", &[]);
@@ -185,10 +185,10 @@ fn tables_are_what_the_runs_say(campaign: &Campaign) {
     the_page_of_dli_has_the_rates_of_its_table(campaign, &dli.stdout);
 
     let page = campaign.out().join("table.html");
-    let written = campaign.call("table", &["--html", page.to_str().unwrap(), "--x", "transport", "--y", "p99"]);
-    assert_eq!(written.code, Some(0), "{written:?}");
+    let finished = campaign.call("table", &["--html", page.to_str().unwrap(), "--x", "transport", "--y", "p99"]);
+    assert_eq!(finished.code, Some(0), "{finished:?}");
     let page = fs::read_to_string(page).unwrap();
-    let links: Vec<&str> = page.split("href=\"./").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let links: Vec<&str> = page.split("href=\"./").skip(1).filter_map(|part| part.split('"').next()).collect();
     assert_eq!(links.len(), 8, "{links:?}");
     assert!(links.iter().all(|link| campaign.out().join(link).is_file()), "{links:?}");
 }
@@ -196,8 +196,8 @@ fn tables_are_what_the_runs_say(campaign: &Campaign) {
 /// Batches of all cells have one sample: DLI has one line for them, in which all stand below each other.
 fn the_page_of_dli_has_the_rates_of_its_table(campaign: &Campaign, table: &str) {
     let path = campaign.out().join("dli.html");
-    let written = campaign.call("table", &["--dli", "--html", path.to_str().unwrap()]);
-    assert_eq!((written.code, written.stdout.as_str()), (Some(0), table), "{written:?}");
+    let finished = campaign.call("table", &["--dli", "--html", path.to_str().unwrap()]);
+    assert_eq!((finished.code, finished.stdout.as_str()), (Some(0), table), "{finished:?}");
     let page = fs::read_to_string(path).unwrap();
     for row in table.lines().skip(1) {
         let rate = row.split(';').nth(14).unwrap();
@@ -217,9 +217,9 @@ fn a_cell_that_fails_is_a_row_and_the_next_one_starts() {
         "[run]\nbenchmark = \"digits\"\nscenario = \"SingleStream\"\n{SHORT}[node]\n[axes]\n\
          node.backend = [\"null\", \"onnx:/no/such.onnx\", \"synthetic:constant=100us\"]\n"
     ));
-    let made = campaign.call("run", &["--json"]);
-    assert_eq!(made.code, Some(3), "{made:?}");
-    for line in made.stdout.lines() {
+    let finished = campaign.call("run", &["--json"]);
+    assert_eq!(finished.code, Some(3), "{finished:?}");
+    for line in finished.stdout.lines() {
         schemas::assert_fits(&["campaign_run"], line);
     }
     let table = campaign.table();
@@ -229,10 +229,10 @@ fn a_cell_that_fails_is_a_row_and_the_next_one_starts() {
     for row in [first, third] {
         assert_eq!(row["folders"].as_array().unwrap().len(), 1, "{row}");
     }
-    let kept = campaign.records();
+    let records = campaign.records();
     let again = campaign.call("run", &["--retry-failed"]);
     assert!(again.stdout.starts_with("[3/3] "), "the failed run alone: {again:?}");
-    assert_eq!(campaign.records()[0], kept[0]);
+    assert_eq!(campaign.records()[0], records[0]);
 }
 
 /// The answers of a synthetic backend are no classes of digits; those of the model are.
@@ -246,8 +246,8 @@ fn performance_is_not_measured_where_the_accuracy_target_is_missed() {
          dli.precision = \"FP32\"\ndli.topology = \"digits\"\n",
         model.display()
     ));
-    let made = campaign.call("run", &[]);
-    assert_eq!(made.code, Some(3), "{made:?}");
+    let finished = campaign.call("run", &[]);
+    assert_eq!(finished.code, Some(3), "{finished:?}");
     let table = campaign.table();
     let row = &rows(&table)[0];
     assert_eq!((row["verdict"].as_str(), row["folders"].as_array().map(Vec::len)), (Some("skipped"), Some(0)), "{row}");
@@ -304,13 +304,13 @@ fn no_further_run_starts_when_the_time_is_over() {
 fn a_configuration_of_dli_becomes_a_campaign_that_can_be_planned() {
     let folder = tempfile::tempdir().unwrap();
     let digits = repository("loadgen-node/qsl/digits");
-    let test = |model: &str, batch: u32, rest: &str| {
+    let test = |model: &str, batch: u32, settings: &str| {
         format!(
             "<Test><Model><Task>classification</Task><Name>digits</Name><Precision>FP32</Precision>\
              <SourceFramework>NumPy</SourceFramework><ModelPath>{0}/{model}</ModelPath></Model>\n<Dataset>\
              <Name>Digits</Name><Path>{0}/images.npy</Path></Dataset>\n<FrameworkIndependent><InferenceFramework>ONNX \
              Runtime</InferenceFramework><BatchSize>{batch}</BatchSize><Device>CPU</Device><IterationCount>20\
-             </IterationCount></FrameworkIndependent>\n<FrameworkDependent>{rest}</FrameworkDependent></Test>\n",
+             </IterationCount></FrameworkIndependent>\n<FrameworkDependent>{settings}</FrameworkDependent></Test>\n",
             digits.display()
         )
     };
@@ -328,8 +328,8 @@ fn a_configuration_of_dli_becomes_a_campaign_that_can_be_planned() {
     for named in ["FrameworkDependent/Hint", "latency", "digits.xml to ONNX"] {
         assert!(printed.stderr.contains(named) && printed.stdout.contains(named), "{named}: {printed:?}");
     }
-    let written = LoadGen::run(&["campaign", "import", &xml, "--out", &file]);
-    assert_eq!((written.code, fs::read_to_string(&file).unwrap()), (Some(0), printed.stdout), "{written:?}");
+    let finished = LoadGen::run(&["campaign", "import", &xml, "--out", &file]);
+    assert_eq!((finished.code, fs::read_to_string(&file).unwrap()), (Some(0), printed.stdout), "{finished:?}");
     let planned = LoadGen::run(&["campaign", "plan", &file]);
     assert_eq!(planned.code, Some(0), "{planned:?}");
     assert!(
@@ -365,8 +365,8 @@ fn the_file_of_init_is_planned_as_it_is_and_an_error_names_its_line() {
         fs::write(&file, changed).unwrap();
         let refused = LoadGen::run(&["campaign", "plan", file_arg]);
         assert_eq!(refused.code, Some(2), "{refused:?}");
-        let told = &refused.stderr;
-        assert!(told.contains(&format!("c.toml, line {line}:")) && told.contains(why), "{new}: {refused:?}");
+        let message = &refused.stderr;
+        assert!(message.contains(&format!("c.toml, line {line}:")) && message.contains(why), "{new}: {refused:?}");
     }
 }
 
@@ -386,8 +386,8 @@ fn a_folder_that_was_begun_with_another_plan_is_refused() {
 #[test]
 fn the_rate_of_links_is_set_before_the_runs_of_a_cell() {
     let files = tempfile::tempdir().unwrap();
-    let written = files.path().join("rates");
-    let script = format!("echo $0 >>{}; echo rate $0; test $0 != none", written.display());
+    let rates_file = files.path().join("rates");
+    let script = format!("echo $0 >>{}; echo rate $0; test $0 != none", rates_file.display());
     let campaign = Campaign::new(&format!(
         "repeats = 2\nlink = [\"sh\", \"-c\", {script:?}]\n[run]\nbenchmark = \"digits\"\n\
          scenario = \"SingleStream\"\n{SHORT}[node]\nbackend = \"null\"\n[axes]\n\
@@ -395,10 +395,10 @@ fn the_rate_of_links_is_set_before_the_runs_of_a_cell() {
     ));
     let planned = campaign.call("plan", &[]);
     assert_eq!(planned.code, Some(0), "{planned:?}");
-    let made = campaign.start().finish();
-    assert_eq!(made.code, Some(3), "{made:?}");
+    let finished = campaign.start().finish();
+    assert_eq!(finished.code, Some(3), "{finished:?}");
     // Once for both repeats; a command that fails is tried again.
-    assert_eq!(fs::read_to_string(&written).unwrap(), "100mbit\nnone\nnone\n1gbit\n");
+    assert_eq!(fs::read_to_string(&rates_file).unwrap(), "100mbit\nnone\nnone\n1gbit\n");
     let table = campaign.table();
     let verdict = |rate: &str| {
         let row = rows(&table).iter().find(|row| row["values"]["link.rate"] == rate).unwrap();
@@ -418,10 +418,10 @@ fn a_doctor_names_what_is_not_known_and_nodes_that_do_not_answer() {
     let node = SutNode::start("a", "null", &[]);
     let run = "benchmark = \"digits\"\nscenario = \"SingleStream\"\n";
     let campaign = Campaign::new(&format!("[run]\nsut = \"{},127.0.0.1:1\"\n{run}", node.address));
-    let asked = campaign.call("doctor", &["--json"]);
-    assert_eq!(asked.code, Some(4), "{asked:?}");
-    let found: Value = serde_json::from_str(&asked.stdout).unwrap();
-    let [here, up, gone] = &found["machines"].as_array().unwrap()[..] else { panic!("{found}") };
+    let finished = campaign.call("doctor", &["--json"]);
+    assert_eq!(finished.code, Some(4), "{finished:?}");
+    let document: Value = serde_json::from_str(&finished.stdout).unwrap();
+    let [here, up, gone] = &document["machines"].as_array().unwrap()[..] else { panic!("{document}") };
     let state = |machine: &Value, what: &str| {
         let all = machine["findings"].as_array().unwrap();
         all.iter().find(|finding| finding["what"] == what).map(|finding| finding["state"].clone())

@@ -25,33 +25,36 @@ fn compare(args: &[&str]) -> Finished {
 }
 
 fn document(args: &[&str]) -> Comparison {
-    let made = compare(&[args, &["--json"]].concat());
-    assert_eq!(made.code, Some(0), "{made:?}");
-    serde_json::from_str(&made.stdout).unwrap()
+    let finished = compare(&[args, &["--json"]].concat());
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    serde_json::from_str(&finished.stdout).unwrap()
 }
 
-fn metric<'a>(made: &'a Comparison, name: &str) -> &'a MetricComparison {
-    made.metrics.iter().find(|metric| metric.name == name).unwrap_or_else(|| panic!("no {name}: {made:?}"))
+fn metric<'a>(comparison: &'a Comparison, name: &str) -> &'a MetricComparison {
+    comparison.metrics.iter().find(|metric| metric.name == name).unwrap_or_else(|| panic!("no {name}: {comparison:?}"))
 }
 
 #[test]
 fn two_runs_over_different_codecs_show_what_changed_and_what_is_noise() {
     let node = SutNode::start("n1", "null", &[]);
     let (plain, packed) = (run(&node, &["--note", "plain | sent"]), run(&node, &["--compression", "zstd"]));
-    let made = document(&[plain.arg(), packed.arg()]);
-    let codec = made.different.iter().find(|fact| fact.what == "codec").unwrap();
+    let comparison = document(&[plain.arg(), packed.arg()]);
+    let codec = comparison.different.iter().find(|fact| fact.what == "codec").unwrap();
     assert_eq!(codec.values[0].as_deref(), Some("none"));
     assert!(codec.values[1].as_ref().unwrap().starts_with("zstd"), "{codec:?}");
-    assert!(made.not_comparable.is_empty() && !made.different.iter().any(|fact| fact.what.contains("_id")), "{made:?}");
-    let sent = metric(&made, "sent");
-    let difference = sent.differences[0].unwrap();
+    assert!(
+        comparison.not_comparable.is_empty() && !comparison.different.iter().any(|fact| fact.what.contains("_id")),
+        "{comparison:?}"
+    );
+    let bytes = metric(&comparison, "sent");
+    let difference = bytes.differences[0].unwrap();
     // Other bytes were asked for.
     assert!(difference.percent < -5.0 && difference.finding == Finding::Differs, "{difference:?}");
-    let mean = metric(&made, "mean").differences[0].unwrap();
+    let mean = metric(&comparison, "mean").differences[0].unwrap();
     let [low, high] = mean.interval_percent.unwrap();
     assert!(low < mean.percent && mean.percent < high && mean.interval_of == Some(IntervalOf::Blocks), "{mean:?}");
     // The distance of two rates depends on what else the machine does. The rate of a run against itself is noise.
-    assert!(metric(&made, "rate").differences[0].is_some(), "{made:?}");
+    assert!(metric(&comparison, "rate").differences[0].is_some(), "{comparison:?}");
     let same = document(&[plain.arg(), plain.arg()]);
     assert_eq!(metric(&same, "rate").differences[0].unwrap().finding, Finding::Noise);
 
@@ -72,9 +75,9 @@ fn two_runs_over_different_codecs_show_what_changed_and_what_is_noise() {
     let markdown = compare(&[plain.arg(), packed.arg(), "--format", "md"]).stdout;
     assert!(markdown.contains("| bytes to the SUT for each sample (sent) |") && markdown.contains("plain \\| sent"));
 
-    let held = compare(&[plain.arg(), packed.arg(), "--fail-if", "sent<-5%", "--fail-if", "rate>+99999%"]);
-    assert!(held.code == Some(3) && held.stdout.contains("Failed: --fail-if 'sent<-5%': B has -"), "{held:?}");
-    assert!(!held.stdout.contains("'rate>+99999%'"), "{held:?}");
+    let check = compare(&[plain.arg(), packed.arg(), "--fail-if", "sent<-5%", "--fail-if", "rate>+99999%"]);
+    assert!(check.code == Some(3) && check.stdout.contains("Failed: --fail-if 'sent<-5%': B has -"), "{check:?}");
+    assert!(!check.stdout.contains("'rate>+99999%'"), "{check:?}");
 }
 
 /// The latency of samples without an answer is unknown, and blocks of time do not have them.
@@ -97,19 +100,22 @@ fn what_was_not_answered_is_compared_with_nothing_and_excused_by_no_noise() {
     // The lost node is the one reason: late samples follow from it.
     let is_named = finished.stdout.contains("- node n1 was lost: ") && finished.stdout.contains("p99 no answer");
     assert!(is_named, "{finished:?}");
-    let made = document(&[whole.arg(), lost.arg()]);
+    let comparison = document(&[whole.arg(), lost.arg()]);
     for name in ["p99", "p99.9", "max", "mean"] {
-        let found = metric(&made, name);
-        assert!(found.values[0].is_some() && found.values[1].is_none() && found.differences == [None], "{found:?}");
+        let quantity = metric(&comparison, name);
+        assert!(
+            quantity.values[0].is_some() && quantity.values[1].is_none() && quantity.differences == [None],
+            "{quantity:?}"
+        );
     }
     // Of most samples it is known.
     for name in ["p50", "p90", "rate", "metric_rate"] {
-        assert_eq!(metric(&made, name).differences[0].unwrap().finding, Finding::NotJudged, "{name}");
+        assert_eq!(metric(&comparison, name).differences[0].unwrap().finding, Finding::NotJudged, "{name}");
     }
-    let held = compare(&[whole.arg(), lost.arg(), "--fail-if", "p99>+5%"]);
-    assert!(held.code == Some(2) && held.stderr.contains("'p99' is not known of all sides"), "{held:?}");
-    let held = compare(&[whole.arg(), lost.arg(), "--fail-if", "metric_rate<-5%", "--fail-if", "invalid"]);
-    assert!(held.code == Some(3) && held.stdout.contains("B is INVALID"), "{held:?}");
+    let check = compare(&[whole.arg(), lost.arg(), "--fail-if", "p99>+5%"]);
+    assert!(check.code == Some(2) && check.stderr.contains("'p99' is not known of all sides"), "{check:?}");
+    let check = compare(&[whole.arg(), lost.arg(), "--fail-if", "metric_rate<-5%", "--fail-if", "invalid"]);
+    assert!(check.code == Some(3) && check.stdout.contains("B is INVALID"), "{check:?}");
 }
 
 /// The rate of Server is what was asked for, and the latencies are those that the result has.
@@ -121,16 +127,20 @@ fn another_rate_that_was_asked_for_is_not_better() {
         test.args(&["--max-lag", "3600s"]).finish().1
     };
     let (slow, quick) = (at(200), at(400));
-    let made = document(&[slow.arg(), quick.arg()]);
-    assert_eq!(made.notes[0], "target_qps differs (A 200, B 400): rate and latencies follow from it");
+    let comparison = document(&[slow.arg(), quick.arg()]);
+    assert_eq!(comparison.notes[0], "target_qps differs (A 200, B 400): rate and latencies follow from it");
     for name in ["rate", "metric_rate"] {
-        assert_eq!(metric(&made, name).differences[0].unwrap().finding, Finding::AsAsked, "{name}: {made:?}");
+        assert_eq!(
+            metric(&comparison, name).differences[0].unwrap().finding,
+            Finding::AsAsked,
+            "{name}: {comparison:?}"
+        );
     }
     let result = slow.result();
     for (name, key) in [("p50", "p50"), ("p99", "p99"), ("p99.9", "p99_9"), ("mean", "mean")] {
-        assert_eq!(metric(&made, name).values[0], result["latency_ns"][key].as_f64(), "{name}");
+        assert_eq!(metric(&comparison, name).values[0], result["latency_ns"][key].as_f64(), "{name}");
     }
-    assert!(!made.different.iter().any(|fact| fact.what == "settings, mode"), "{made:?}");
+    assert!(!comparison.different.iter().any(|fact| fact.what == "settings, mode"), "{comparison:?}");
 }
 
 #[test]
@@ -138,9 +148,9 @@ fn repeats_are_held_against_repeats() {
     let node = SutNode::start("n1", "null", &[]);
     let folders = [(); 3].map(|()| run(&node, &[]));
     let thrice = folders.each_ref().map(RunFolder::arg).join(",");
-    let made = document(&[&thrice, &thrice]);
-    assert!(made.different.is_empty() && made.sides[1].runs.len() == 3, "{made:?}");
-    let mean = metric(&made, "outside_p50").differences[0].unwrap();
+    let comparison = document(&[&thrice, &thrice]);
+    assert!(comparison.different.is_empty() && comparison.sides[1].runs.len() == 3, "{comparison:?}");
+    let mean = metric(&comparison, "outside_p50").differences[0].unwrap();
     assert_eq!((mean.percent, mean.interval_of, mean.finding), (0.0, Some(IntervalOf::Repeats), Finding::Noise));
 }
 
@@ -149,13 +159,13 @@ fn other_work_is_not_compared() {
     let node = SutNode::start("n1", "null", &[]);
     let server = run(&node, &[]);
     let (_, offline) = TestRun::new("Offline").on(&node.address).set("min_duration=0,min_query_count=1").finish();
-    let made = document(&[server.arg(), offline.arg()]);
+    let comparison = document(&[server.arg(), offline.arg()]);
     for why in ["scenario is not the same", "dataset is not the same"] {
-        assert!(made.not_comparable.iter().any(|found| found == why), "{made:?}");
+        assert!(comparison.not_comparable.iter().any(|reason| reason == why), "{comparison:?}");
     }
-    assert!(made.metrics.iter().all(|metric| metric.differences == [None]), "{made:?}");
-    let held = compare(&[server.arg(), offline.arg(), "--fail-if", "p99>5%"]);
-    assert!(held.code == Some(2) && held.stderr.contains("the sides cannot be compared"), "{held:?}");
+    assert!(comparison.metrics.iter().all(|metric| metric.differences == [None]), "{comparison:?}");
+    let check = compare(&[server.arg(), offline.arg(), "--fail-if", "p99>5%"]);
+    assert!(check.code == Some(2) && check.stderr.contains("the sides cannot be compared"), "{check:?}");
     let bad = compare(&[server.arg(), server.arg(), "--fail-if", "p98>5%"]);
     assert!(bad.code == Some(2) && bad.stderr.contains("there is no 'p98'"), "{bad:?}");
     let none = RunFolder::new();

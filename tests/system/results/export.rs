@@ -160,8 +160,8 @@ fn most_bytes(folder: &Path, form: &str) -> u64 {
     let args = ["export", folder.to_str().unwrap(), "--to", form, "--out", out.to_str().unwrap()];
     let export = LoadGen::start(&args);
     let watch = Watch::begin(export.id());
-    let made = export.finish();
-    assert_eq!(made.code, Some(0), "{made:?}");
+    let finished = export.finish();
+    assert_eq!(finished.code, Some(0), "{finished:?}");
     let bytes = fs::metadata(&out).unwrap().len();
     fs::remove_file(&out).unwrap();
     assert!(bytes > 1 << 18, "{form}: {bytes} bytes");

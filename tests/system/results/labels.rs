@@ -25,12 +25,12 @@ fn labels_are_in_documents_lists_comparisons_and_metrics() {
     let second = run(&node, &["--label", "rack=8"]);
     let labels = &first.result()["made"]["labels"];
     assert_eq!((&labels["rack"], &labels["team-a"], &labels["run.kind"]), (&"7".into(), &"x y".into(), &"soak".into()));
-    let told = fs::read_to_string(&metrics).unwrap();
-    let info = told.lines().find(|line| line.starts_with("lon_loadgen_run_info{")).unwrap_or_default();
+    let metrics_text = fs::read_to_string(&metrics).unwrap();
+    let info = metrics_text.lines().find(|line| line.starts_with("lon_loadgen_run_info{")).unwrap_or_default();
     for label in ["label_rack=\"7\"", "label_team_a=\"x y\"", "label_run_kind=\"soak\""] {
         assert!(info.contains(label), "{info}");
     }
-    assert_eq!(told.matches("label_rack").count(), 1, "on the info metric alone");
+    assert_eq!(metrics_text.matches("label_rack").count(), 1, "on the info metric alone");
     let page = fs::read_to_string(first.path.join("report.html")).unwrap();
     assert!(page.contains("rack=7,run.kind=soak,team-a=x y"), "no labels on the page");
 
@@ -39,8 +39,8 @@ fn labels_are_in_documents_lists_comparisons_and_metrics() {
     let list = |more: &[&str]| LoadGen::run(&[&["list", above.arg()], more].concat()).stdout;
     for (filter, count) in [("rack=7", 1), ("rack=8", 1), ("rack=9", 0), ("rack=7,run.kind=soak", 1), ("rack=8,a=b", 0)]
     {
-        let found: RunList = serde_json::from_str(&list(&["--label", filter, "--json"])).unwrap();
-        assert_eq!(found.runs.len(), count, "{filter}");
+        let listing: RunList = serde_json::from_str(&list(&["--label", filter, "--json"])).unwrap();
+        assert_eq!(listing.runs.len(), count, "{filter}");
     }
     assert!(list(&[]).contains("labels") && list(&[]).contains("rack=8"), "{}", list(&[]));
     assert!(list(&["--format", "csv"]).contains("\"rack=7,run.kind=soak,team-a=x y\""));
@@ -55,7 +55,7 @@ fn labels_are_in_documents_lists_comparisons_and_metrics() {
 
 #[test]
 fn labels_that_cannot_be_kept_are_refused_before_the_run() {
-    for (labels, said) in [
+    for (labels, message) in [
         ("rack", "'rack' is no label: write KEY=VALUE"),
         ("r k=7", "is no key of a label"),
         ("rack=\u{1b}[2J", "the value of label rack has 128 characters"),
@@ -63,6 +63,6 @@ fn labels_that_cannot_be_kept_are_refused_before_the_run() {
     ] {
         let data = ["--dataset=synthetic:u8[64]x8", "--benchmark=synthetic", "--scenario=Offline"];
         let refused = LoadGen::run(&[&["run", "--sut=127.0.0.1:1", "--label", labels], &data[..]].concat());
-        assert!(refused.code == Some(2) && refused.stderr.contains(said), "{labels}: {refused:?}");
+        assert!(refused.code == Some(2) && refused.stderr.contains(message), "{labels}: {refused:?}");
     }
 }

@@ -15,9 +15,9 @@ fn list(above: &Path, more: &[&str]) -> Finished {
 }
 
 fn listed(above: &Path, more: &[&str]) -> RunList {
-    let made = list(above, &[more, &["--json"]].concat());
-    assert_eq!(made.code, Some(0), "{made:?}");
-    serde_json::from_str(&made.stdout).unwrap()
+    let finished = list(above, &[more, &["--json"]].concat());
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    serde_json::from_str(&finished.stdout).unwrap()
 }
 
 fn moved(folder: &RunFolder, to: &Path) {
@@ -105,13 +105,13 @@ fn commands_for_run_folders_lead_to_the_one_for_official_logs() {
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("mlperf_log_detail.txt"), ":::MLLOG {}\n").unwrap();
     let arg = folder.to_str().unwrap();
-    let told =
+    let message =
         format!("{arg} has the logs of an official LoadGen, which `loadgen-node replay --official {arg}` judges");
     for command in ["show", "report", "accuracy"] {
         let refused = LoadGen::run(&[command, arg]);
-        assert!(refused.code == Some(2) && refused.stderr.contains(&told), "{command}: {refused:?}");
+        assert!(refused.code == Some(2) && refused.stderr.contains(&message), "{command}: {refused:?}");
     }
-    let found = listed(&above.path, &[]);
-    assert!(found.runs.is_empty() && found.unreadable == [told.clone()], "{found:?}");
-    assert!(list(&above.path, &[]).stdout.contains(&format!("not listed: {told}")));
+    let listing = listed(&above.path, &[]);
+    assert!(listing.runs.is_empty() && listing.unreadable == [message.clone()], "{listing:?}");
+    assert!(list(&above.path, &[]).stdout.contains(&format!("not listed: {message}")));
 }

@@ -71,8 +71,8 @@ fn assert_durations(page: &Page, result: &Json, name: &str, listed: &str) {
 
 /// The same number to within 1 %.
 #[track_caller]
-fn is_near(found: f64, listed: f64) {
-    assert!((found - listed).abs() <= listed * 0.01 + 1e-9, "{found}, listed as {listed}");
+fn is_near(value: f64, listed: f64) {
+    assert!((value - listed).abs() <= listed * 0.01 + 1e-9, "{value}, listed as {listed}");
 }
 
 #[test]
@@ -88,17 +88,17 @@ fn metrics_are_served_while_a_run_goes_on_and_agree_with_its_result() {
     let goes_on = |text: &str| text.contains("\nlon_loadgen_phase 1\n") && text.contains("\nlon_loadgen_finished 0\n");
     wait_until("the run goes on", goes_on, &address);
     let last = wait_until("the run is over", |text| text.contains("\nlon_loadgen_finished 1\n"), &address);
-    let begun = Instant::now();
-    while !file.exists() && begun.elapsed() < PATIENCE {
+    let start = Instant::now();
+    while !file.exists() && start.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_millis(50));
     }
-    let written = fs::read_to_string(&file).unwrap();
+    let file_text = fs::read_to_string(&file).unwrap();
     // The grace ends when the run is asked to stop; the result stays as it is.
     run.signal(nix::sys::signal::Signal::SIGINT);
     let finished = run.finish();
     assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
     assert!(scrape(&address).is_none(), "the port is closed");
-    for text in [&last, &written] {
+    for text in [&last, &file_text] {
         assert_agrees(&Page::read(text), &out);
     }
 }

@@ -12,12 +12,12 @@ use lon_tests::test_run::TestRun;
 use nix::sys::signal::Signal;
 
 /// The path of a run, or of what lies beside the runs.
-fn beside(folder: &RunFolder, end: &str) -> PathBuf {
+fn repeat_path(folder: &RunFolder, end: &str) -> PathBuf {
     PathBuf::from(format!("{}-{end}", folder.path.display()))
 }
 
 fn repeats(folder: &RunFolder) -> Repeats {
-    let text = fs::read_to_string(beside(folder, "repeats.json")).unwrap();
+    let text = fs::read_to_string(repeat_path(folder, "repeats.json")).unwrap();
     assert_fits(&["repeats"], &text);
     serde_json::from_str(&text).unwrap()
 }
@@ -32,15 +32,18 @@ fn each_run_has_a_folder_and_the_table_has_their_spread() {
     let (finished, folder) = offline(RunFolder::new()).finish();
     assert_eq!(finished.code, Some(0), "{finished:?}");
     for number in ["1", "2", "3"] {
-        let result = fs::read_to_string(beside(&folder, number).join("result_summary.json")).unwrap();
+        let result = fs::read_to_string(repeat_path(&folder, number).join("result_summary.json")).unwrap();
         assert!(result.contains(&format!("\"repeat {number} of 3\"")), "run {number}: {result}");
-        assert!(finished.stdout.contains(&format!("VALID   {}\n", beside(&folder, number).display())), "{finished:?}");
+        assert!(
+            finished.stdout.contains(&format!("VALID   {}\n", repeat_path(&folder, number).display())),
+            "{finished:?}"
+        );
     }
-    assert!(!folder.path.exists() && !beside(&folder, "4").exists());
-    let made = repeats(&folder);
-    assert_eq!((made.asked, made.runs.len(), made.scenario.as_str()), (3, 3, "Offline"));
-    assert!(made.runs.iter().all(|run| run.result == Validity::Valid && run.exit_code == 0), "{made:?}");
-    let metric = &made.spreads[0];
+    assert!(!folder.path.exists() && !repeat_path(&folder, "4").exists());
+    let document = repeats(&folder);
+    assert_eq!((document.asked, document.runs.len(), document.scenario.as_str()), (3, 3, "Offline"));
+    assert!(document.runs.iter().all(|run| run.result == Validity::Valid && run.exit_code == 0), "{document:?}");
+    let metric = &document.spreads[0];
     assert_eq!((metric.name.as_str(), metric.values.len()), ("result_samples_per_second", 3));
     let mut values: Vec<f64> = metric.values.iter().map(|value| value.unwrap()).collect();
     values.sort_by(f64::total_cmp);
@@ -48,11 +51,11 @@ fn each_run_has_a_folder_and_the_table_has_their_spread() {
     assert!(finished.stdout.contains("  quantity  ") && finished.stdout.contains("  result_samples_per_second  "));
 
     // Results are never overwritten.
-    fs::remove_dir_all(beside(&folder, "1")).unwrap();
+    fs::remove_dir_all(repeat_path(&folder, "1")).unwrap();
     let (again, folder) = offline(folder).finish();
     assert_eq!(again.code, Some(2), "{again:?}");
     assert!(again.stderr.contains("-2 exists already"), "{again:?}");
-    assert!(!beside(&folder, "1").exists(), "nothing was begun");
+    assert!(!repeat_path(&folder, "1").exists(), "nothing was begun");
 }
 
 #[test]
@@ -61,8 +64,8 @@ fn the_exit_code_is_that_of_the_worst_run() {
     let short = TestRun::new("Offline").on(&node.address).set("min_duration=200ms,target_qps=1");
     let (finished, folder) = short.args(&["--repeat", "2", "--format", "csv"]).finish();
     assert_eq!(finished.code, Some(3), "{finished:?}");
-    let made = repeats(&folder);
-    assert!(made.runs.len() == 2 && made.runs.iter().all(|run| run.exit_code == 3 && !run.reasons.is_empty()));
+    let document = repeats(&folder);
+    assert!(document.runs.len() == 2 && document.runs.iter().all(|run| run.exit_code == 3 && !run.reasons.is_empty()));
     assert!(
         finished.stdout.starts_with("quantity,median,min,max,spread,mean,95 % confidence of the mean,runs\n"),
         "{finished:?}"

@@ -17,9 +17,9 @@ const CHARTS: [&str; 6] = ["distribution", "latency", "rate", "outstanding", "la
 
 /// The page of a folder, by the command.
 fn made_again(folder: &Path) -> String {
-    let made = LoadGen::run(&["report", folder.to_str().unwrap()]);
+    let finished = LoadGen::run(&["report", folder.to_str().unwrap()]);
     let path = folder.join("report.html");
-    assert_eq!((made.code, made.stdout.trim()), (Some(0), path.to_str().unwrap()), "{made:?}");
+    assert_eq!((finished.code, finished.stdout.trim()), (Some(0), path.to_str().unwrap()), "{finished:?}");
     fs::read_to_string(path).unwrap()
 }
 
@@ -54,9 +54,9 @@ fn a_run_becomes_a_page_with_the_numbers_of_its_documents() {
     }
     let answered = section(&page, "distribution").unwrap();
     assert!(answered.contains(&format!("of {} answered samples", counts.completed)), "{answered}");
-    let (drawn, _) = figure(&Table::of(&page, "distribution").row("p50")[0]);
+    let (chart_p50, _) = figure(&Table::of(&page, "distribution").row("p50")[0]);
     let listed = result.latency_ns.unwrap().p50.unwrap() as f64;
-    assert!((drawn / listed - 1.0).abs() < 0.1, "p50 is {drawn} in the chart and {listed} in the result");
+    assert!((chart_p50 / listed - 1.0).abs() < 0.1, "p50 is {chart_p50} in the chart and {listed} in the result");
     let listed = result.files.get("report.html").unwrap();
     assert_eq!(listed.sha256, hex::encode(Sha256::digest(&page)), "the result lists the page");
     // A page that is made again from the folder is the same.
@@ -99,23 +99,23 @@ fn assert_answers(page: &str, result: &ResultSummary) {
     assert!(page.contains(&format!("<title>{title}</title>")), "{title}");
     let Some(MetricDocument::Performance(metric)) = &result.metric else { panic!("{:?}", result.metric) };
     let fast = answer(page, "Speed");
-    let (shown, name) = fast.split_once(" (").unwrap();
+    let (number, name) = fast.split_once(" (").unwrap();
     assert_eq!(name.split_once(')').map(|(name, _)| name), Some(metric.name.as_str()));
-    shows(shown, metric.value.unwrap());
+    shows(number, metric.value.unwrap());
     let counts = &result.counts;
     assert_eq!(answer(page, "Samples"), format!("{} issued, {} answered", counts.issued, counts.completed));
     let limits = if result.latency_limits.is_empty() { String::new() } else { answer(page, "Limit") };
     let limits: Vec<&str> = limits.split("; ").filter(|limit| !limit.is_empty()).collect();
     assert_eq!(limits.len(), result.latency_limits.len(), "{limits:?}");
-    for (shown, limit) in limits.iter().zip(&result.latency_limits) {
+    for (text, limit) in limits.iter().zip(&result.latency_limits) {
         // `p99 of latency 1.2ms, at most 1.0s: kept`
-        let words: Vec<&str> = shown.split([' ', ',', ':']).filter(|word| !word.is_empty()).collect();
-        let [percentile, "of", of, value, "at", "most", most, kept] = words[..] else { panic!("{shown}") };
+        let parts: Vec<&str> = text.split([' ', ',', ':']).filter(|word| !word.is_empty()).collect();
+        let [percentile, "of", of, value, "at", "most", most, outcome] = parts[..] else { panic!("{text}") };
         let [expected_percentile, expected_of] = [&format!("p{}", limit.percentile), &limit.of];
         assert_eq!((percentile, of), (expected_percentile.as_str(), expected_of.as_str()));
         shows(value, limit.value_ns.unwrap() as f64);
         shows(most, limit.limit_ns as f64);
-        assert_eq!(kept == "kept", limit.kept, "{shown}");
+        assert_eq!(outcome == "kept", limit.kept, "{text}");
     }
 }
 
@@ -133,9 +133,9 @@ fn assert_latencies(page: &str, result: &ResultSummary) {
         let Some(of) = spread else { continue };
         let LatencySpread { min, mean, p50, p90, p95, p97, p99, p99_9, max } = of;
         let listed = [min, mean, p50, p90, p95, p97, p99, p99_9, max];
-        let shown = table.row(name);
-        assert_eq!(shown.len(), listed.len(), "{table:?}");
-        shown.iter().zip(listed).for_each(|(shown, ns)| shows(shown, ns.unwrap() as f64));
+        let row = table.row(name);
+        assert_eq!(row.len(), listed.len(), "{table:?}");
+        row.iter().zip(listed).for_each(|(cell, ns)| shows(cell, ns.unwrap() as f64));
     }
 }
 
@@ -148,10 +148,10 @@ fn assert_bytes(page: &str, network: &NetworkReport) {
         ("encoded (after their codecs)", [total.encoded_bytes.ingress, total.encoded_bytes.egress]),
         ("sockets", [sockets.ingress.loadgen, sockets.egress.loadgen]),
     ] {
-        let shown = table.row(name);
+        let row = table.row(name);
         assert!(to > 0 && back > 0, "{name}");
-        shows(&shown[0], to as f64);
-        shows(&shown[1], back as f64);
+        shows(&row[0], to as f64);
+        shows(&row[1], back as f64);
     }
     let nodes = Table::of(page, "nodes");
     for node in &network.nodes {

@@ -22,8 +22,8 @@ fn each_schema_is_printed_as_it_lies_in_the_repository() {
         assert_eq!(printed.stdout, fs::read_to_string(folder.join(format!("{}.json", kind.name))).unwrap());
     }
     let files = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let known: BTreeSet<String> = KINDS.iter().map(|kind| format!("{}.json", kind.name)).collect();
-    assert_eq!(files.collect::<BTreeSet<_>>(), known);
+    let names: BTreeSet<String> = KINDS.iter().map(|kind| format!("{}.json", kind.name)).collect();
+    assert_eq!(files.collect::<BTreeSet<_>>(), names);
 }
 
 #[test]

@@ -14,9 +14,9 @@ use lon_tests::test_run::TestRun;
 /// A short VALID run; `more` queries make its files others than those of another run.
 fn run(node: &SutNode, more: u32) -> RunFolder {
     let test = TestRun::new("Offline").patient().on(&node.address);
-    let (finished, left) = test.set(&format!("min_duration=0,min_query_count={},target_qps=1", 100 + more)).finish();
+    let (finished, folder) = test.set(&format!("min_duration=0,min_query_count={},target_qps=1", 100 + more)).finish();
     assert_eq!(finished.code, Some(0), "{finished:?}");
-    left
+    folder
 }
 
 fn put_pipe(path: &Path) {
@@ -29,7 +29,7 @@ fn put_sparse(path: &Path) {
 }
 
 /// Returns the output of a command about a folder, for any usual exit code.
-fn said(args: &[&str]) -> String {
+fn output_of(args: &[&str]) -> String {
     let finished = LoadGen::run(args);
     assert!(matches!(finished.code, Some(0 | 2 | 3)), "{args:?}: {finished:?}");
     finished.stdout + &finished.stderr
@@ -69,15 +69,18 @@ fn a_pipe_or_a_file_without_an_end_in_a_run_folder_is_named() {
             ["of which at most", "has more than", "zero bytes", "is another one", "does not begin with LONTIME3"];
         type Put = fn(&Path);
         let cases: [(Put, &[&str]); 2] = [(put_pipe, &["is a named pipe, not a file"]), (put_sparse, &too_long)];
-        for (put, words) in cases {
+        for (put, phrases) in cases {
             fs::create_dir(&folder).unwrap();
             for entry in fs::read_dir(&whole.path).unwrap().map(Result::unwrap) {
                 fs::copy(entry.path(), folder.join(entry.file_name())).unwrap();
             }
             put(&folder.join(name));
             for args in commands {
-                let told = said(args);
-                assert!(words.iter().any(|words| told.contains(words)), "{name}, {words:?}: {args:?}: {told}");
+                let output = output_of(args);
+                assert!(
+                    phrases.iter().any(|phrase| output.contains(phrase)),
+                    "{name}, {phrases:?}: {args:?}: {output}"
+                );
             }
             fs::remove_dir_all(&folder).unwrap();
         }
@@ -99,7 +102,7 @@ fn a_pipe_or_a_file_without_an_end_in_a_submission_is_named() {
     ];
     type Put = fn(&Path);
     let cases: [(Put, &str); 2] = [(put_pipe, "a pipe or a device"), (put_sparse, "has 21474836480 bytes")];
-    for (put, words) in cases {
+    for (put, phrase) in cases {
         for file in &files {
             let path = tree.path().join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -108,9 +111,9 @@ fn a_pipe_or_a_file_without_an_end_in_a_submission_is_named() {
         let args = ["submission", "check", "--rules", "v5.1", "--mlcommons", clone.path().to_str().unwrap()];
         let checked = LoadGen::run(&[&args[..], &[tree.path().to_str().unwrap()]].concat());
         assert_eq!(checked.code, Some(3), "{checked:?}");
-        let said = checked.stdout + &checked.stderr;
-        assert!(said.matches(words).count() >= files.len(), "{said}");
-        assert!(said.contains("not asked: it would wait for a pipe"), "{said}");
+        let output = checked.stdout + &checked.stderr;
+        assert!(output.matches(phrase).count() >= files.len(), "{output}");
+        assert!(output.contains("not asked: it would wait for a pipe"), "{output}");
         files.iter().for_each(|file| fs::remove_file(tree.path().join(file)).unwrap());
     }
 }
@@ -139,9 +142,9 @@ fn a_model_that_is_a_pipe_is_not_waited_for() {
     let backend = format!("onnx:{}", model.display());
     for name in ["SHA256SUMS", "m.onnx"] {
         put_pipe(&folder.path().join(name));
-        let told = Command::new(binary("sut-node")).args(["describe", "--backend", &backend]).output().unwrap();
-        let stderr = String::from_utf8_lossy(&told.stderr);
-        assert!(!told.status.success() && stderr.contains("is a named pipe, not a file"), "{name}: {told:?}");
+        let output = Command::new(binary("sut-node")).args(["describe", "--backend", &backend]).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && stderr.contains("is a named pipe, not a file"), "{name}: {output:?}");
     }
 }
 
@@ -166,8 +169,11 @@ fn a_valid_result_in_the_folder_of_another_run_is_not_believed() {
     }
     assert_ne!(compare(), Some(0));
     for args in [&["show", other_arg][..], &["show", "--json", other_arg], &["report", other_arg]] {
-        let told = LoadGen::run(args);
-        assert!(told.code == Some(2) && told.stderr.contains("is not of the run of this folder"), "{told:?}");
+        let finished = LoadGen::run(args);
+        assert!(
+            finished.code == Some(2) && finished.stderr.contains("is not of the run of this folder"),
+            "{finished:?}"
+        );
     }
     let listed = list();
     assert!(listed.runs.len() == 1 && listed.runs[0].result == Validity::Valid, "{listed:?}");

@@ -31,9 +31,9 @@ fn edit(path: &Path, change: impl Fn(String) -> String) {
 
 /// Exit code 2, and these words.
 #[track_caller]
-fn assert_refused(finished: &Finished, words: &[&str]) {
+fn assert_refused(finished: &Finished, phrases: &[&str]) {
     assert_eq!(finished.code, Some(2), "{finished:?}");
-    for word in words {
+    for word in phrases {
         assert!(finished.stderr.contains(word), "no '{word}' in {finished:?}");
     }
 }
@@ -49,10 +49,10 @@ fn a_line_break_in_a_path_begins_no_line_of_a_log_or_screen() {
     fs::write(&file, BENCHMARK).unwrap();
     let test = TestRun::of(file.to_str().unwrap(), "Server").on(&node.address);
     let test = test.args(&["--dataset", "synthetic:u8[64]x64"]);
-    let (finished, left) = test.set("target_qps=1000,target_latency=0.0001,min_duration=100ms").finish();
+    let (finished, run_folder) = test.set("target_qps=1000,target_latency=0.0001,min_duration=100ms").finish();
     assert_eq!(finished.code, Some(3), "{finished:?}");
-    let said = [fs::read_to_string(left.path.join("mlperf_log_summary.txt")).unwrap(), finished.stdout];
-    for text in said.iter().chain([&fs::read_to_string(left.path.join("result.txt")).unwrap()]) {
+    let texts = [fs::read_to_string(run_folder.path.join("mlperf_log_summary.txt")).unwrap(), finished.stdout];
+    for text in texts.iter().chain([&fs::read_to_string(run_folder.path.join("result.txt")).unwrap()]) {
         let valid = text.lines().filter(|line| line.starts_with("Result") && !line.contains("INVALID"));
         assert_eq!(valid.collect::<Vec<_>>(), Vec::<&str>::new(), "{text}");
         assert!(!text.contains('\u{1b}'), "{text}");
@@ -72,10 +72,10 @@ fn names_and_notes_that_are_no_line_are_refused() {
 #[test]
 fn a_result_that_contradicts_itself_is_not_shown_as_one() {
     let node = SutNode::start("a", "null", &[]);
-    let (_, left) = run(&node, &[]);
-    let folder = left.path.to_str().unwrap();
+    let (_, run_folder) = run(&node, &[]);
+    let folder = run_folder.path.to_str().unwrap();
     let reasons = "\"reasons\": [\"node b was lost\"],\n  \"was\": [";
-    let path = left.path.join("result_summary.json");
+    let path = run_folder.path.join("result_summary.json");
     edit(&path, |text| text.replace("\"result\": \"INVALID\"", "\"result\": \"VALID\""));
     edit(&path, |text| text.replacen("\"reasons\": [", reasons, 1));
     for args in [
@@ -87,23 +87,23 @@ fn a_result_that_contradicts_itself_is_not_shown_as_one() {
     ] {
         assert_refused(&LoadGen::run(args), &["contradicts itself", "node b was lost"]);
     }
-    let above = left.path.parent().unwrap().to_str().unwrap();
+    let above = run_folder.path.parent().unwrap().to_str().unwrap();
     for form in ["text", "csv", "md"] {
         let listed = LoadGen::run(&["list", above, "--format", form]);
-        let said = format!("{}{}", listed.stdout, listed.stderr);
-        assert!(said.contains("contradicts itself"), "{form}: {listed:?}");
+        let output = format!("{}{}", listed.stdout, listed.stderr);
+        assert!(output.contains("contradicts itself"), "{form}: {listed:?}");
     }
 }
 
 #[test]
 fn pages_are_written_over_pages_alone() {
     let node = SutNode::start("a", "null", &[]);
-    let (_, left) = run(&node, &[]);
-    let folder = left.path.to_str().unwrap();
-    let timeline = left.path.join("timeline.bin");
+    let (_, run_folder) = run(&node, &[]);
+    let folder = run_folder.path.to_str().unwrap();
+    let timeline = run_folder.path.join("timeline.bin");
     let before = fs::read(&timeline).unwrap();
     let other = timeline.to_str().unwrap();
-    let own = left.path.join("report.html");
+    let own = run_folder.path.join("report.html");
     for args in [
         &["report", folder, "--out", other][..],
         &["report", folder, "--picture", other],
@@ -112,13 +112,13 @@ fn pages_are_written_over_pages_alone() {
         assert_refused(&LoadGen::run(args), &["timeline.bin exists already", "is no page"]);
     }
     assert_eq!(fs::read(&timeline).unwrap(), before);
-    let picture = left.path.join("picture.svg");
+    let picture = run_folder.path.join("picture.svg");
     for _ in 0..2 {
         let pages = ["--out", own.to_str().unwrap(), "--picture", picture.to_str().unwrap()];
-        let made = LoadGen::run(&[&["report", folder][..], &pages].concat());
-        assert_eq!(made.code, Some(0), "{made:?}");
-        let made = LoadGen::run(&["compare", folder, folder, "--html", own.to_str().unwrap()]);
-        assert_eq!(made.code, Some(0), "{made:?}");
+        let finished = LoadGen::run(&[&["report", folder][..], &pages].concat());
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+        let finished = LoadGen::run(&["compare", folder, folder, "--html", own.to_str().unwrap()]);
+        assert_eq!(finished.code, Some(0), "{finished:?}");
     }
 }
 
@@ -138,44 +138,45 @@ fn a_run_is_no_repeat_of_itself() {
 fn an_accuracy_log_that_was_edited_is_not_scored() {
     let digits = format!("onnx:{}", repository("loadgen-node/qsl/digits/digits.onnx").display());
     let node = SutNode::start("a", &digits, &[]);
-    let (finished, left) = TestRun::digits("Offline").on(&node.address).args(&["--mode", "AccuracyOnly"]).finish();
+    let (finished, run_folder) =
+        TestRun::digits("Offline").on(&node.address).args(&["--mode", "AccuracyOnly"]).finish();
     assert_eq!(finished.code, Some(0), "{finished:?}");
-    let folder = left.path.to_str().unwrap();
+    let folder = run_folder.path.to_str().unwrap();
     assert_eq!(LoadGen::run(&["accuracy", folder]).code, Some(0));
-    edit(&left.path.join("mlperf_log_accuracy.json"), |text| format!("{text}\n"));
+    edit(&run_folder.path.join("mlperf_log_accuracy.json"), |text| format!("{text}\n"));
     assert_refused(&LoadGen::run(&["accuracy", folder]), &["is not what the run wrote"]);
 }
 
 #[test]
 fn documents_that_were_edited_are_not_on_the_page() {
     let node = SutNode::start("a", "null", &[]);
-    let (finished, left) = run(&node, &[]);
+    let (finished, run_folder) = run(&node, &[]);
     assert_eq!(finished.code, Some(0), "{finished:?}");
-    let page = left.path.join("report.html");
+    let page = run_folder.path.join("report.html");
     for name in ["network_report.json", "system_desc.json"] {
-        let path = left.path.join(name);
+        let path = run_folder.path.join(name);
         let own = fs::read_to_string(&path).unwrap();
         edit(&path, |text| format!("{text} "));
-        assert_eq!(LoadGen::run(&["report", left.arg()]).code, Some(0));
-        let told = format!("{name}: it is not what the run wrote");
-        assert!(fs::read_to_string(&page).unwrap().contains(&told), "{name}");
+        assert_eq!(LoadGen::run(&["report", run_folder.arg()]).code, Some(0));
+        let message = format!("{name}: it is not what the run wrote");
+        assert!(fs::read_to_string(&page).unwrap().contains(&message), "{name}");
         fs::write(&path, own).unwrap();
-        assert_eq!(LoadGen::run(&["report", left.arg()]).code, Some(0));
-        assert!(!fs::read_to_string(&page).unwrap().contains(&told), "{name}");
+        assert_eq!(LoadGen::run(&["report", run_folder.arg()]).code, Some(0));
+        assert!(!fs::read_to_string(&page).unwrap().contains(&message), "{name}");
     }
 }
 
 /// Characters that a terminal obeys, that turn the direction of writing, that end a line, and that no XML can hold.
 const HOSTILE: [char; 6] = ['\u{1b}', '\u{202e}', '\u{2028}', '\0', '\u{7f}', '\u{85}'];
 
-fn places(value: &serde_json::Value, at: &str, found: &mut Vec<String>) {
+fn places(value: &serde_json::Value, at: &str, pointers: &mut Vec<String>) {
     match value {
-        serde_json::Value::String(_) => found.push(at.to_owned()),
+        serde_json::Value::String(_) => pointers.push(at.to_owned()),
         serde_json::Value::Array(values) => {
-            values.iter().enumerate().for_each(|(number, value)| places(value, &format!("{at}/{number}"), found));
+            values.iter().enumerate().for_each(|(number, value)| places(value, &format!("{at}/{number}"), pointers));
         }
         serde_json::Value::Object(keys) => {
-            keys.iter().for_each(|(key, value)| places(value, &format!("{at}/{key}"), found));
+            keys.iter().for_each(|(key, value)| places(value, &format!("{at}/{key}"), pointers));
         }
         _ => {}
     }
@@ -185,30 +186,30 @@ fn places(value: &serde_json::Value, at: &str, found: &mut Vec<String>) {
 #[test]
 fn no_text_of_a_forged_folder_reaches_screens_documents_or_pages_as_it_is() {
     let node = SutNode::start("a", "null", &[]);
-    let (_, left) = run(&node, &["--note", "n"]);
-    let path = left.path.join("result_summary.json");
+    let (_, run_folder) = run(&node, &["--note", "n"]);
+    let path = run_folder.path.join("result_summary.json");
     let whole: serde_json::Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     let mut all = Vec::new();
     places(&whole, "", &mut all);
     assert!(all.len() > 50, "{all:?}");
-    let above = left.path.parent().unwrap().to_str().unwrap();
-    let page = left.path.join("page.html");
+    let above = run_folder.path.parent().unwrap().to_str().unwrap();
+    let page = run_folder.path.join("page.html");
     for place in all {
         let mut forged = whole.clone();
         let text = forged.pointer_mut(&place).unwrap();
         *text = format!("{}{}", text.as_str().unwrap(), HOSTILE.iter().collect::<String>()).into();
         fs::write(&path, forged.to_string()).unwrap();
         for args in [
-            &["show", "--json", left.arg()][..],
+            &["show", "--json", run_folder.arg()][..],
             &["list", above],
             &["list", above, "--json"],
-            &["report", left.arg(), "--out", page.to_str().unwrap()],
-            &["compare", left.arg(), left.arg()],
+            &["report", run_folder.arg(), "--out", page.to_str().unwrap()],
+            &["compare", run_folder.arg(), run_folder.arg()],
         ] {
-            let told = LoadGen::run(args);
+            let finished = LoadGen::run(args);
             let page = fs::read_to_string(&page).unwrap_or_default();
-            for text in [&told.stdout, &told.stderr, &page] {
-                assert_eq!(text.find(HOSTILE), None, "{place}: {args:?}: {told:?}");
+            for text in [&finished.stdout, &finished.stderr, &page] {
+                assert_eq!(text.find(HOSTILE), None, "{place}: {args:?}: {finished:?}");
             }
         }
     }
@@ -220,9 +221,9 @@ fn a_picture_of_texts_that_xml_cannot_hold_is_xml() {
     let above = tempfile::tempdir().unwrap();
     let stated = above.path().join("stated.json");
     fs::write(&stated, r#"{"network_type": "Ethernet\u0000\u0008\u001b"}"#).unwrap();
-    let (finished, left) = run(&node, &["--system-desc", stated.to_str().unwrap()]);
+    let (finished, run_folder) = run(&node, &["--system-desc", stated.to_str().unwrap()]);
     assert_eq!(finished.code, Some(0), "{finished:?}");
-    let picture = fs::read_to_string(left.path.join("system_diagram.svg")).unwrap();
+    let picture = fs::read_to_string(run_folder.path.join("system_diagram.svg")).unwrap();
     assert!(picture.contains("Ethernet\u{fffd}\u{fffd}\u{fffd}"), "{picture}");
     assert!(!picture.contains(|c: char| c.is_control() && c != '\n'), "{picture}");
 }

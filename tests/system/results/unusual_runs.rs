@@ -46,13 +46,13 @@ impl Run {
 
     /// The charts that apply, by what was recorded, each with its number of places where that is known.
     fn charts(&self) -> Vec<(&'static str, Option<usize>)> {
-        let (begun, answered) = (self.samples.len() as u64, self.answered());
-        let (steps, lags) = (begun.clamp(1, STEPS) as usize, self.result.schedule_lag_course.largest_ns.len());
+        let (sample_count, answered) = (self.samples.len() as u64, self.answered());
+        let (steps, lags) = (sample_count.clamp(1, STEPS) as usize, self.result.schedule_lag_course.largest_ns.len());
         let of_tokens = self.result.tokens.is_some_and(|tokens| tokens.ttft_ns.is_some());
         let all = [
             ("distribution", answered > 0, None),
             ("rate", answered > 0, Some(steps)),
-            ("outstanding", begun > 0, Some(steps)),
+            ("outstanding", sample_count > 0, Some(steps)),
             ("tokens", of_tokens, None),
             ("lag", lags > 1, Some(lags)),
             (
@@ -89,7 +89,7 @@ fn assert_chart(run: &Run, id: &str, places: Option<usize>) {
     let values = table.rows.iter().flat_map(|row| &row[1..]).filter(|cell| *cell != "none").count();
     let limits = chart.matches("<li>").count() - (table.heads.len() - 1);
     // Marks of the axes are lines, too, and thinner.
-    let lines = chart.split("<polyline").skip(1).map(|rest| rest.split_once("/>").unwrap().0);
+    let lines = chart.split("<polyline").skip(1).map(|tail| tail.split_once("/>").unwrap().0);
     let lines = lines.filter(|line| line.contains("stroke-width=\"2\""));
     let points: usize = lines.map(|line| line.split("points=\"").nth(1).unwrap().matches(',').count()).sum();
     assert_eq!(points, values + 2 * limits, "{name} {id}: points of curves and ends of {limits} lines");
@@ -102,8 +102,8 @@ fn assert_chart(run: &Run, id: &str, places: Option<usize>) {
 
 /// The values of charts are those of the timeline and of the documents.
 fn assert_values(run: &Run) {
-    let (name, answered, begun) = (&run.name, run.answered(), run.samples.len() as u64);
-    assert_eq!((answered, begun), (run.result.counts.completed, run.result.counts.issued), "{name}");
+    let (name, answered, sample_count) = (&run.name, run.answered(), run.samples.len() as u64);
+    assert_eq!((answered, sample_count), (run.result.counts.completed, run.result.counts.issued), "{name}");
     if let Some(chart) = section(&run.page, "distribution") {
         assert!(chart.contains(&format!("of {answered} answered samples")), "{name}: {chart}");
         let least_ns = run.samples.iter().filter_map(|(_, latency_ns)| *latency_ns).min().unwrap() as f64;
@@ -118,16 +118,20 @@ fn assert_values(run: &Run) {
         let listed = serde_json::to_value(spread).unwrap();
         let unknown = listed.as_object().unwrap().values().filter(|value| value.is_null()).count();
         let latencies = Table::of(&run.page, "latencies");
-        let shown = latencies.row("latency").iter().filter(|cell| *cell == "no answer").count();
-        assert_eq!((spread.max.is_none(), shown), (answered < begun || begun == 0, unknown), "{name}: {latencies:?}");
+        let no_answers = latencies.row("latency").iter().filter(|cell| *cell == "no answer").count();
+        assert_eq!(
+            (spread.max.is_none(), no_answers),
+            (answered < sample_count || sample_count == 0, unknown),
+            "{name}: {latencies:?}"
+        );
     }
     let outstanding = Table::of(&run.page, "outstanding");
-    shows(outstanding.column("outstanding").last().unwrap(), (begun - answered) as f64);
+    shows(outstanding.column("outstanding").last().unwrap(), (sample_count - answered) as f64);
     if section(&run.page, "lag").is_some() {
         let lags = Table::of(&run.page, "lag");
         let expected = &run.result.schedule_lag_course.largest_ns;
-        for (shown, lag_ns) in lags.column("largest lag").into_iter().zip(expected) {
-            if *lag_ns == 0 { assert_eq!(shown, "none", "{name}") } else { shows(shown, *lag_ns as f64) }
+        for (cell, lag_ns) in lags.column("largest lag").into_iter().zip(expected) {
+            if *lag_ns == 0 { assert_eq!(cell, "none", "{name}") } else { shows(cell, *lag_ns as f64) }
         }
     }
 }
@@ -144,8 +148,8 @@ fn pages_of_unusual_runs_show_what_was_recorded() {
         assert_values(&run);
         assert!(!run.page.contains("It cannot be drawn"), "{}", run.name);
         let counts = &run.result.counts;
-        let said = format!("{} issued, {} answered", counts.issued, counts.completed);
-        assert_eq!(answer(&run.page, "Samples"), said, "{}", run.name);
+        let line = format!("{} issued, {} answered", counts.issued, counts.completed);
+        assert_eq!(answer(&run.page, "Samples"), line, "{}", run.name);
     }
     let read = |name: &str| Run::read(&odd.folder(name));
     for name in ["silent", "lost"] {
@@ -161,7 +165,7 @@ fn pages_of_unusual_runs_show_what_was_recorded() {
     assert!(token_times.contains(&format!("Of {} samples: time to first token", tokens.answered())), "{token_times}");
     for (name, reason) in [("interrupted", "interrupted"), ("killed", "the program was killed")] {
         let run = read(name);
-        assert!(run.result.reasons.iter().any(|said| said.contains(reason)), "{name}: {:?}", run.result.reasons);
+        assert!(run.result.reasons.iter().any(|entry| entry.contains(reason)), "{name}: {:?}", run.result.reasons);
         assert!(text(&run.page).contains(reason) && run.answered() > 0, "{name}");
         assert!(!run.page.contains("os error") && !run.page.contains("late by 0.0ns"), "{name}");
     }
@@ -170,12 +174,12 @@ fn pages_of_unusual_runs_show_what_was_recorded() {
     let nodes = Table::of(&many.page, "nodes");
     let network = many.network.unwrap();
     // Ten of them at most: the first, the slowest, the one with the fewest samples; and all together.
-    let (all, shown) = nodes.rows.split_last().unwrap();
-    assert!(network.nodes.len() == 128 && (8..=10).contains(&shown.len()), "{} rows", nodes.rows.len());
-    assert_eq!((shown[0][0].as_str(), all[0].as_str()), (network.nodes[0].name.as_str(), "all 128"));
+    let (all, rows) = nodes.rows.split_last().unwrap();
+    assert!(network.nodes.len() == 128 && (8..=10).contains(&rows.len()), "{} rows", nodes.rows.len());
+    assert_eq!((rows[0][0].as_str(), all[0].as_str()), (network.nodes[0].name.as_str(), "all 128"));
     let samples: u64 = network.nodes.iter().map(|node| node.samples).sum();
     assert!(all.contains(&samples.to_string()), "{all:?}");
-    for row in shown {
+    for row in rows {
         let node = network.nodes.iter().find(|node| node.name == row[0]).unwrap();
         assert!(row[2].starts_with(&format!("{} (", node.samples)), "{row:?}");
     }
@@ -191,13 +195,13 @@ fn commands_say_what_unusual_runs_are_in_a_line() {
     let listed: RunList = serde_json::from_str(&listed.stdout).unwrap();
     let names = odd.names();
     assert!(listed.runs.len() == names.len() && listed.unreadable.is_empty(), "{listed:?}");
-    let shown = LoadGen::run(&["list", above]);
-    assert_eq!(shown.stdout.lines().count(), names.len() + 1, "a line of heads, and one for each: {}", shown.stdout);
+    let list = LoadGen::run(&["list", above]);
+    assert_eq!(list.stdout.lines().count(), names.len() + 1, "a line of heads, and one for each: {}", list.stdout);
     let usual = odd.folder("tokens");
     for name in names {
         let folder = odd.folder(name);
         let folder = folder.to_str().unwrap();
-        let line = shown.stdout.lines().find(|line| line.contains(folder)).unwrap_or_else(|| panic!("{name}"));
+        let line = list.stdout.lines().find(|line| line.contains(folder)).unwrap_or_else(|| panic!("{name}"));
         assert!(line.contains("VALID") && !line.contains("NaN") && !line.contains("null"), "{line}");
         if let "silent" | "lost" | "unfinished" = name {
             assert!(line.contains(" none "), "{name} has no metric: {line}");
@@ -205,8 +209,8 @@ fn commands_say_what_unusual_runs_are_in_a_line() {
         let (show, compare) =
             (LoadGen::run(&["show", folder]), LoadGen::run(&["compare", folder, usual.to_str().unwrap()]));
         for finished in [&show, &compare] {
-            let said = format!("{}{}", finished.stdout, finished.stderr);
-            assert!(!said.contains("panicked") && !said.contains("NaN"), "{name}: {said}");
+            let output = format!("{}{}", finished.stdout, finished.stderr);
+            assert!(!output.contains("panicked") && !output.contains("NaN"), "{name}: {output}");
         }
         assert!(show.code == Some(0) && show.stdout.starts_with("Result    "), "{name}: {show:?}");
         assert_eq!(compare.code, Some(0), "{name}: {compare:?}");

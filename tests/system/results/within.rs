@@ -26,13 +26,13 @@ fn queries_within_limits_are_counted_beside_the_verdict() {
         assert_eq!(result["reasons"].as_array().map(Vec::len), Some(0), "nothing is judged by it: {result}");
         let rate = within["queries_per_s"].as_f64().unwrap();
         // The official rate leaves out one query.
-        let wanted = share * result["metric"]["value"].as_f64().unwrap();
-        assert!(rate >= wanted && rate <= 1.1 * wanted, "{rate} {wanted}");
-        let shown = format!("\nWithin    {:.2} % of ", 100.0 * share);
+        let least_rate = share * result["metric"]["value"].as_f64().unwrap();
+        assert!(rate >= least_rate && rate <= 1.1 * least_rate, "{rate} {least_rate}");
+        let line = format!("\nWithin    {:.2} % of ", 100.0 * share);
         let text = LoadGen::run(&["show", folder.arg()]).stdout;
-        assert!(text.contains(&shown) && text.contains("; not judged)"), "{text}");
+        assert!(text.contains(&line) && text.contains("; not judged)"), "{text}");
         let page = fs::read_to_string(folder.path.join("report.html")).unwrap();
-        assert!(page.contains("Within the limits of --within") && page.contains(&shown[11..]), "{share}");
+        assert!(page.contains("Within the limits of --within") && page.contains(&line[11..]), "{share}");
     }
 
     let compared = LoadGen::run(&["compare", all.arg(), all.arg(), "--json"]);
@@ -73,7 +73,7 @@ fn token_runs_have_limits_of_tokens() {
 
 #[test]
 fn limits_that_a_run_cannot_be_held_against_are_refused_before_it() {
-    for (limits, more, said) in [
+    for (limits, more, message) in [
         ("p99=1s", &["--scenario=Server"][..], "there is no 'p99' to limit: write ttft, tpot or latency"),
         ("latency=1", &["--scenario=Server"], "write a number above 0 and a unit"),
         ("latency=1s,latency=2s", &["--scenario=Server"], "latency is there twice"),
@@ -82,8 +82,8 @@ fn limits_that_a_run_cannot_be_held_against_are_refused_before_it() {
         ("latency=1s", &["--scenario=Server", "--mode=AccuracyOnly"], "mode AccuracyOnly measures no latencies"),
     ] {
         let data = ["--dataset=synthetic:tokens-i64[16]x8", "--benchmark=synthetic"];
-        let words = [&["run", "--sut=127.0.0.1:1", "--within", limits], &data[..], more].concat();
-        let refused = LoadGen::run(&words);
-        assert!(refused.code == Some(2) && refused.stderr.contains(said), "{limits}: {refused:?}");
+        let args = [&["run", "--sut=127.0.0.1:1", "--within", limits], &data[..], more].concat();
+        let refused = LoadGen::run(&args);
+        assert!(refused.code == Some(2) && refused.stderr.contains(message), "{limits}: {refused:?}");
     }
 }

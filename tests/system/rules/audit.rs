@@ -240,8 +240,8 @@ fn a_sample_that_comes_again_is_not_answered_faster() {
     assert_eq!(failed(&result, CheckRule::Ours), ["files of the test"], "{result:#?}");
     let out = runs.at("out");
     runs.audit("TEST04", "reference", "test", &["--out", path(&out)]);
-    let written = fs::read_to_string(out.join("TEST04/verify_performance.txt")).unwrap();
-    assert!(written.ends_with("\nTEST PASS\n") && !out.join("TEST04/accuracy").exists(), "{written}");
+    let performance_text = fs::read_to_string(out.join("TEST04/verify_performance.txt")).unwrap();
+    assert!(performance_text.ends_with("\nTEST PASS\n") && !out.join("TEST04/accuracy").exists(), "{performance_text}");
     runs.falsified("test", "faster", SUMMARY, |text| rate(text, "\nSamples per second: ", 1.2));
     runs.falsified("test", "slower", SUMMARY, |text| rate(text, "\nSamples per second: ", 0.5));
     let verdict = "\"result_validity\", \"value\": \"VALID\"";

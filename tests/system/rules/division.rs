@@ -55,8 +55,8 @@ fn a_run_for_no_division_is_made_and_every_output_says_so() {
         let text = std::fs::read_to_string(folder.path.join(file)).unwrap();
         assert!(text.contains("not a Network result") && text.contains("(seeds, section 5.1 of the"), "{file}");
     }
-    let shown: Vec<&str> = finished.stdout.lines().filter(|line| line.starts_with("Division")).collect();
-    let [mark] = shown[..] else { panic!("{finished:?}") };
+    let lines: Vec<&str> = finished.stdout.lines().filter(|line| line.starts_with("Division")).collect();
+    let [mark] = lines[..] else { panic!("{finished:?}") };
     for part in ["not a Network division result: ", " broken (", "not checked; the verdict above does not depend"] {
         assert!(mark.contains(part), "{part} in: {mark}");
     }
@@ -111,8 +111,8 @@ fn a_rule_that_the_run_breaks_makes_it_invalid() {
     let result = folder.result();
     assert_eq!(result["result"], "INVALID");
     let reasons = result["reasons"].to_string();
-    let told = "a rule of the Network division is broken: the ends have counted differently";
-    assert!(reasons.contains(told) && reasons.contains("(all_crossed, section 6.2.3 of the"), "{reasons}");
+    let breach = "a rule of the Network division is broken: the ends have counted differently";
+    assert!(reasons.contains(breach) && reasons.contains("(all_crossed, section 6.2.3 of the"), "{reasons}");
 }
 
 #[test]

@@ -24,15 +24,15 @@ fn run(node: &SutNode, scenario: &str, settings: &str) -> RunFolder {
 fn results_of_edge_systems_follow_from_a_run_with_their_formula() {
     let node = SutNode::start("n1", "null", &[]);
     let single = run(&node, "SingleStream", "min_duration=0,min_query_count=700,target_latency=1");
-    let found = inferred(single.arg());
-    let [multi, offline] = &found.inferred[..] else { panic!("{found:?}") };
+    let document = inferred(single.arg());
+    let [multi, offline] = &document.inferred[..] else { panic!("{document:?}") };
     assert_eq!((multi.scenario.as_str(), multi.unit.as_str()), ("MultiStream", "ms"));
     assert_eq!(multi.inferred_from, "SingleStream");
     assert_eq!(multi.value, 8.0 * multi.taken["early_stopping_latency_ms"] / 1e6);
     assert_eq!((offline.scenario.as_str(), offline.unit.as_str()), ("Offline", "samples/s"));
     let mean_ns = single.result()["latency_ns"]["mean"].as_f64().unwrap();
     assert!((offline.value * mean_ns / 1e9 - 1.0).abs() < 1e-3, "{offline:?} {mean_ns}");
-    assert!(found.not_inferred.is_empty(), "{found:?}");
+    assert!(document.not_inferred.is_empty(), "{document:?}");
     let text = LoadGen::run(&["infer", single.arg()]).stdout;
     assert_eq!(text.matches("INFERRED from SingleStream").count(), 2, "{text}");
 
@@ -55,8 +55,8 @@ fn nothing_follows_from_an_invalid_run_or_from_no_run() {
     let test = TestRun::new("SingleStream").patient().on(&node.address);
     let (finished, folder) = test.set("min_duration=0,min_query_count=10,target_latency=1").finish();
     assert_eq!(finished.code, Some(3), "{finished:?}");
-    let found = inferred(folder.arg());
-    assert!(found.inferred.is_empty() && found.not_inferred[0].contains("an INVALID run: "), "{found:?}");
+    let document = inferred(folder.arg());
+    assert!(document.inferred.is_empty() && document.not_inferred[0].contains("an INVALID run: "), "{document:?}");
     let none = RunFolder::new();
     fs::create_dir(&none.path).unwrap();
     let refused = LoadGen::run(&["infer", none.arg()]);

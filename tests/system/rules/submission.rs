@@ -6,14 +6,14 @@ use std::path::Path;
 use lon_tests::process::{Finished, LoadGen, SutNode};
 use lon_tests::test_run::TestRun;
 
-fn submission(words: &[&str]) -> Finished {
-    LoadGen::run(&[&["submission"], words].concat())
+fn submission(args: &[&str]) -> Finished {
+    LoadGen::run(&[&["submission"], args].concat())
 }
 
 fn init(folder: &Path, more: &[&str]) -> String {
     let file = folder.join("s.toml");
-    let written = submission(&[&["init", file.to_str().unwrap()], more].concat());
-    assert_eq!(written.code, Some(0), "{written:?}");
+    let finished = submission(&[&["init", file.to_str().unwrap()], more].concat());
+    assert_eq!(finished.code, Some(0), "{finished:?}");
     fs::read_to_string(file).unwrap()
 }
 
@@ -94,15 +94,15 @@ fn a_check_says_what_it_needs() {
     let (tree, file) = (folder.path().to_str().unwrap(), folder.path().join("note.txt"));
     fs::write(&file, "x").unwrap();
     let built = "`loadgen-node submission build FILE --out TREE`";
-    for (words, said) in [
+    for (args, message) in [
         (&["check", tree][..], "give --rules ROUND (v5.0, v5.1, v6.0, v6.1), or --file FILE"),
         (&["check", file.to_str().unwrap(), "--rules", "v5.0"], "is a file, and a folder belongs here"),
         (&["check", "/nowhere/tree", "--rules", "v5.0"], built),
         (&["check", tree, "--rules", "v5.0"], built),
         (&["check", tree, "--rules", "v5.0", "--mlcommons", "/nowhere"], "git clone"),
     ] {
-        let refused = submission(words);
-        assert!(refused.code == Some(2) && refused.stderr.contains(said), "no {said} in {refused:?}");
+        let refused = submission(args);
+        assert!(refused.code == Some(2) && refused.stderr.contains(message), "no {message} in {refused:?}");
     }
 }
 
@@ -148,8 +148,8 @@ fn a_run_fills_in_what_it_was() {
     }
     assert!(!text.contains("/data/dataset"), "{text}");
     let other = folder.path().join("other.toml");
-    let written = submission(&["init", other.to_str().unwrap(), "--run", run.arg()]);
-    assert!(written.stdout.contains("round v6.0 has no benchmark synthetic: nothing of this run"), "{written:?}");
+    let attempt = submission(&["init", other.to_str().unwrap(), "--run", run.arg()]);
+    assert!(attempt.stdout.contains("round v6.0 has no benchmark synthetic: nothing of this run"), "{attempt:?}");
 }
 
 /// The advice after a run that was too short names the line of the file that has the setting.

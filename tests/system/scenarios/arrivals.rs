@@ -146,7 +146,7 @@ const TRACES: [(&str, &str, &str, &[u64]); 8] = [
 fn traces_of_every_format_are_sent_at_their_times() {
     let nodes = nodes("null");
     let folder = TempDir::new().unwrap();
-    for (name, text, options, wanted) in TRACES {
+    for (name, text, options, due_times_ns) in TRACES {
         let path = folder.path().join(name);
         fs::write(&path, text).unwrap();
         let packed = folder.path().join(format!("{name}.gz"));
@@ -156,16 +156,16 @@ fn traces_of_every_format_are_sent_at_their_times() {
         let set = "min_duration=0,min_query_count=1";
         for path in [&path, &packed] {
             let process = format!("trace:{}{options}", path.display());
-            assert_eq!(due_ns(&["--arrivals", &process, "--set", set]), wanted, "{name}");
+            assert_eq!(due_ns(&["--arrivals", &process, "--set", set]), due_times_ns, "{name}");
         }
         let process = format!("trace:{}{options}", path.display());
         let (run, result, _) = ran(&nodes, "Server", set, &["--arrivals", &process]);
-        assert_eq!(result["counts"]["completed"].as_u64(), Some(wanted.len() as u64), "{name}");
-        let kept = fs::read_to_string(run.path.join("arrivals.csv")).unwrap();
+        assert_eq!(result["counts"]["completed"].as_u64(), Some(due_times_ns.len() as u64), "{name}");
+        let arrivals = fs::read_to_string(run.path.join("arrivals.csv")).unwrap();
         let due = |line: &str| line.split(',').next().unwrap().parse::<u64>().unwrap();
-        assert_eq!(kept.lines().skip(1).map(due).collect::<Vec<_>>(), wanted, "{name}");
+        assert_eq!(arrivals.lines().skip(1).map(due).collect::<Vec<_>>(), due_times_ns, "{name}");
         if name == "due" {
-            assert_eq!(kept, text, "the trace chooses the samples");
+            assert_eq!(arrivals, text, "the trace chooses the samples");
         }
         // The page is made again without the file of the trace.
         fs::remove_file(&path).unwrap();
@@ -252,7 +252,7 @@ fn a_search_is_verified_by_whole_runs_and_shows_every_trial() {
 
 #[test]
 fn what_cannot_be_sent_is_refused_before_the_run() {
-    for (scenario, args, said) in [
+    for (scenario, args, message) in [
         ("Server", &["--arrivals", "posson"][..], "'posson' is not an arrival process: poisson, constant"),
         ("Server", &["--arrivals", "gamma:cv=0"], "gamma with cv=... or burstiness=..., from 0.02 to 1000"),
         ("Server", &["--arrivals", "trace:no-such-file"], "no-such-file"),
@@ -272,6 +272,6 @@ fn what_cannot_be_sent_is_refused_before_the_run() {
         let (run, _folder) = test.start();
         let finished = run.finish();
         assert_eq!(finished.code, Some(2), "{args:?}: {finished:?}");
-        assert!(finished.stderr.contains(said), "{args:?}: {}", finished.stderr);
+        assert!(finished.stderr.contains(message), "{args:?}: {}", finished.stderr);
     }
 }

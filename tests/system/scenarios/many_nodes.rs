@@ -114,12 +114,12 @@ fn of_nodes_that_cannot_be_reached_the_first_is_named_and_the_others_are_counted
     let sut = format!("127.0.0.1:{first}-{}", first + 127);
     let finished = LoadGen::run(&[&run[..], &["--sut", &sut]].concat());
     assert_eq!(finished.code, Some(4), "{finished:?}");
-    let told = finished.stderr.lines().last().unwrap();
-    assert!(told.contains("127.0.0.1:") && told.contains(" cannot be reached"), "{told}");
+    let message = finished.stderr.lines().last().unwrap();
+    assert!(message.contains("127.0.0.1:") && message.contains(" cannot be reached"), "{message}");
     // As many as have failed within a moment: on a busy machine not all.
-    let (_, more) = told.rsplit_once("; ").unwrap();
+    let (_, more) = message.rsplit_once("; ").unwrap();
     let count = more.strip_suffix(" more of the 128 nodes failed, too").unwrap();
-    assert!((1..128).contains(&count.parse().unwrap()) && told.len() < 500, "{told}");
+    assert!((1..128).contains(&count.parse().unwrap()) && message.len() < 500, "{message}");
 }
 
 #[test]

@@ -125,10 +125,10 @@ fn every_tenant_is_judged_and_counted_by_itself() {
     assert!(again.code == Some(0) && again.stdout.starts_with("Result    VALID\n"), "{again:?}");
     let refused = LoadGen::run(&["recover", folder]);
     assert!(refused.code == Some(2) && refused.stderr.contains("name one of "), "{refused:?}");
-    let shown = &mixed.finished.stdout;
-    assert!(shown.starts_with("Result    VALID\n") && shown.contains("Fairness  "), "{shown}");
-    assert!(shown.contains("\np99       chat: "), "the parts of its latency: {shown}");
-    assert!(mixed.tenant("chat").schedule_lag_ns.is_some(), "{shown}");
+    let output = &mixed.finished.stdout;
+    assert!(output.starts_with("Result    VALID\n") && output.contains("Fairness  "), "{output}");
+    assert!(output.contains("\np99       chat: "), "the parts of its latency: {output}");
+    assert!(mixed.tenant("chat").schedule_lag_ns.is_some(), "{output}");
     let report = LoadGen::run(&["report", folder]);
     assert_eq!(
         (report.code, std::fs::read_to_string(mixed.path("report.html")).unwrap()),
@@ -172,8 +172,11 @@ fn workers_that_are_threads_share_them_too() {
 fn a_model_alone_shares_no_workers() {
     let serve = ["serve", "--node", "a", "--listen", "127.0.0.1:0", "--backend", "null", "--shared-workers", "1"];
     let refused = Command::new(binary("sut-node")).args(serve).output().unwrap();
-    let told = String::from_utf8_lossy(&refused.stderr);
-    assert!(refused.status.code() == Some(2) && told.contains("--shared-workers is for two or more models"), "{told}");
+    let message = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        refused.status.code() == Some(2) && message.contains("--shared-workers is for two or more models"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -5,8 +5,8 @@
 //! - `many_nodes`: very many nodes, and how little is said of them
 //! - `mixes`: several tenants at once over the same nodes
 //! - `overload`: more than the SUT can take
-//! - `recorded`: recorded cases of the LoadGen of round v0.5, computed again
 //! - `round_v05`: runs that the engine of round v0.5 leads
+//! - `round_v05_cases`: recorded cases of the LoadGen of round v0.5, computed again
 //! - `tokens`: answers token by token, from whole systems
 
 mod arrivals;
@@ -14,6 +14,6 @@ mod main_job;
 mod many_nodes;
 mod mixes;
 mod overload;
-mod recorded;
 mod round_v05;
+mod round_v05_cases;
 mod tokens;

@@ -33,7 +33,7 @@ fn run(scenario: &str, set: &str) -> TestRun {
 }
 
 /// The samples that were asked for, in the order of their ids. Every answer is logged.
-fn asked(folder: &RunFolder) -> Vec<u64> {
+fn sample_indices(folder: &RunFolder) -> Vec<u64> {
     let text = fs::read_to_string(folder.path.join("mlperf_log_accuracy.json")).unwrap();
     let mut entries: Vec<Value> = serde_json::from_str(&text).unwrap();
     entries.sort_by_key(|entry| entry["seq_id"].as_u64());
@@ -63,7 +63,7 @@ fn every_scenario_asks_what_trace_says_and_is_judged_by_the_round() {
         // The ticks of MultiStream are the clock's: a machine that stalls skips some.
         let codes = if scenario == "MultiStream" { &[0, 3][..] } else { &[0][..] };
         assert!(finished.code.is_some_and(|code| codes.contains(&code)), "{scenario}: {finished:?}");
-        assert_eq!(asked(&folder), traced(scenario, &set), "{scenario}");
+        assert_eq!(sample_indices(&folder), traced(scenario, &set), "{scenario}");
         let result = folder.result();
         assert_eq!((&result["rules"], &result["metric"]["name"]), (&"v0.5".into(), &metric.into()), "{result}");
         assert!(result["metric"]["value"].as_f64().is_some_and(|value| value > 0.0), "{result}");
@@ -111,7 +111,7 @@ fn a_submission_asks_each_sample_and_then_measures() {
     let set = "min_duration=0,min_query_count=40";
     let (finished, folder) = run("SingleStream", set).args(&["--mode", "SubmissionRun"]).on(&sut(&nodes)).finish();
     assert_eq!(finished.code, Some(0), "{finished:?}");
-    let mut indices = asked(&folder);
+    let mut indices = sample_indices(&folder);
     indices.sort_unstable();
     assert_eq!(indices, (0..16).collect::<Vec<_>>());
     let result = folder.result();
@@ -158,9 +158,9 @@ fn a_search_is_bounded_and_its_trials_are_whole_runs() {
     let trials = |folder: &RunFolder| folder.result()["find_peak"]["trials"].as_array().unwrap().clone();
     let (before, after) = (trials(&folder), trials(&more));
     assert_eq!((before.len(), after.len()), (2, 4), "{after:?}");
-    for (known, trial) in after.iter().zip(&before) {
-        let is_same = ["load", "passed", "p99_ns"].iter().all(|key| known[*key] == trial[*key]);
-        assert!(is_same && known["known"] == true, "{known} {trial}");
+    for (entry, trial) in after.iter().zip(&before) {
+        let is_same = ["load", "passed", "p99_ns"].iter().all(|key| entry[*key] == trial[*key]);
+        assert!(is_same && entry["known"] == true, "{entry} {trial}");
     }
     assert!(after[2..].iter().all(|trial| trial["known"] == false), "{after:?}");
 }
@@ -230,7 +230,7 @@ fn what_the_round_has_not_is_refused_with_words() {
         assert_eq!(finished.code, Some(2), "{more:?}: {finished:?}");
         finished.stderr
     };
-    for (scenario, more, words) in [
+    for (scenario, more, phrase) in [
         ("Server", &["--set", "ttft_latency=5"][..], "no setting 'ttft_latency' in Server of round v0.5"),
         ("MultiStream", &["--set", "target_latency=5"], "no setting 'target_latency' in MultiStream of round v0.5"),
         ("Offline", &["--set", "target_qps=auto"], "find none by a look at the nodes"),
@@ -238,9 +238,9 @@ fn what_the_round_has_not_is_refused_with_words() {
         ("Server", &["--division", "network"], "round v0.5 has no Network division"),
         ("Offline", &["--mode", "FindPeakPerformance"], "FindPeakPerformance is not available for Offline"),
     ] {
-        let told = refused(scenario, &[&RULES, more].concat());
-        assert!(told.contains(words), "{more:?}: {told}");
+        let message = refused(scenario, &[&RULES, more].concat());
+        assert!(message.contains(phrase), "{more:?}: {message}");
     }
-    let told = refused("MultiStream", &["--set", "max_async_queries=2", "--rules", "v6.1"]);
-    assert!(told.contains("no setting 'max_async_queries' in MultiStream"), "{told}");
+    let message = refused("MultiStream", &["--set", "max_async_queries=2", "--rules", "v6.1"]);
+    assert!(message.contains("no setting 'max_async_queries' in MultiStream"), "{message}");
 }

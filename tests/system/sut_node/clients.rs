@@ -67,9 +67,9 @@ fn samples_that_are_begun_and_not_ended_count_against_the_bounds() {
         let run = start(&mut client, 1).await.unwrap();
         let (sender, mut answers) = open(&mut client, &run).await.unwrap();
         // Each announces the whole of what a node holds; only the first is taken in, and reading stops.
-        let begun = |id| DispatchRequest { last: false, total_len: 1 << 30, ..sample(id) };
+        let first_piece = |id| DispatchRequest { last: false, total_len: 1 << 30, ..sample(id) };
         for id in 0..3 {
-            sender.send(begun(id)).await.unwrap();
+            sender.send(first_piece(id)).await.unwrap();
         }
         sender.send(sample(9)).await.unwrap();
         let quiet = tokio::time::timeout(Duration::from_secs(2), async {

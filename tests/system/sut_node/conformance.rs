@@ -26,8 +26,8 @@ fn our_own_node_keeps_every_rule_over_every_transport() {
         assert_eq!((&document["name"], &document["transport"]), (&"N1".into(), &transport.into()));
     }
     // The claims of the checks have ended.
-    let told = LoadGen::run(&["conformance", "--sut", &node.address]);
-    assert!(told.stdout.contains(" kept, ") && told.stdout.contains(" broken, 0 not seen"), "{told:?}");
+    let finished = LoadGen::run(&["conformance", "--sut", &node.address]);
+    assert!(finished.stdout.contains(" kept, ") && finished.stdout.contains(" broken, 0 not seen"), "{finished:?}");
 }
 
 /// The same with its heartbeats, and the table says what the document says.
@@ -36,9 +36,9 @@ fn our_own_node_keeps_every_rule_over_every_transport() {
 fn our_own_node_is_heard_of_in_time_over_every_transport() {
     let node = SutNode::start("N1", "null", &[]);
     for transport in TRANSPORTS {
-        let told = LoadGen::run(&["conformance", "--sut", &node.address, "--transport", transport]);
-        assert_eq!(told.code, Some(0), "{transport}: {told:?}");
-        assert!(told.stdout.contains("26 kept, 0 broken, 0 not seen"), "{transport}: {}", told.stdout);
+        let finished = LoadGen::run(&["conformance", "--sut", &node.address, "--transport", transport]);
+        assert_eq!(finished.code, Some(0), "{transport}: {finished:?}");
+        assert!(finished.stdout.contains("26 kept, 0 broken, 0 not seen"), "{transport}: {}", finished.stdout);
     }
 }
 
@@ -110,8 +110,8 @@ fn a_lie_is_seen_over_every_transport() {
 #[test]
 fn what_cannot_be_checked_is_said_as_a_run_says_it() {
     let closed = Closed::new();
-    let told = LoadGen::run(&["conformance", "--sut", &closed.address]);
-    assert!(told.code == Some(4) && told.stderr.contains(&closed.address), "{told:?}");
+    let finished = LoadGen::run(&["conformance", "--sut", &closed.address]);
+    assert!(finished.code == Some(4) && finished.stderr.contains(&closed.address), "{finished:?}");
     let two = LoadGen::run(&["conformance", "--sut", "a:1,b:1", "--insecure"]);
     assert!(two.code == Some(2) && two.stderr.contains("one node is checked at a time"), "{two:?}");
     let kserve = LoadGen::run(&["conformance", "--sut", "a=127.0.0.1:1", "--transport", "kserve"]);

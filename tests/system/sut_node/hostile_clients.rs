@@ -34,8 +34,8 @@ struct Attack {
 }
 
 impl Attack {
-    /// Repeats `attempt` on the node's address until told to end, and keeps what the last `kept` attempts returned.
-    fn begin<T>(node: &SutNode, kept: usize, mut attempt: impl FnMut(SocketAddr) -> T + Send + 'static) -> Attack {
+    /// Repeats `attempt` on the node's address until told to end, and keeps what the last `limit` attempts returned.
+    fn begin<T>(node: &SutNode, limit: usize, mut attempt: impl FnMut(SocketAddr) -> T + Send + 'static) -> Attack {
         descriptors::raise_limit().unwrap();
         let (over, address) = (Arc::new(AtomicBool::new(false)), node.address.parse().unwrap());
         let until = Arc::clone(&over);
@@ -43,7 +43,7 @@ impl Attack {
             let mut all = std::collections::VecDeque::new();
             while !until.load(Relaxed) {
                 all.push_back(attempt(address));
-                if all.len() > kept {
+                if all.len() > limit {
                     all.pop_front();
                 }
             }
@@ -60,7 +60,7 @@ impl Drop for Attack {
     }
 }
 
-fn held(node: &SutNode) -> usize {
+fn descriptor_count(node: &SutNode) -> usize {
     fs::read_dir(format!("/proc/{}/fd", node.id())).unwrap().count()
 }
 
@@ -80,9 +80,9 @@ fn gets_in(what: &str, mut attempt: impl FnMut() -> Result<(), String>) {
 
 fn assert_healthy(node: &SutNode) {
     gets_in("a health check", || {
-        let asked =
+        let output =
             Command::new(binary("sut-node")).args(["healthcheck", "--address", &node.address]).output().unwrap();
-        if asked.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&asked.stderr).into_owned()) }
+        if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
     });
 }
 
@@ -105,27 +105,27 @@ fn assert_runs(node: &SutNode, transport: &str) {
 fn withstood(transport: &str, begin: impl FnOnce(&SutNode) -> Attack) {
     let node = SutNode::start("a", "null", &[]);
     assert_runs(&node, transport);
-    let (quiet, at_rest) = (memory::most_bytes(node.id()), held(&node));
+    let (quiet, at_rest) = (memory::most_bytes(node.id()), descriptor_count(&node));
     let attack = begin(&node);
     // Long enough that it has reached what it can reach.
     std::thread::sleep(Duration::from_millis(700));
     assert_healthy(&node);
     assert_runs(&node, transport);
-    assert!(held(&node) <= at_rest + MOST_DESCRIPTORS, "{} descriptors", held(&node));
+    assert!(descriptor_count(&node) <= at_rest + MOST_DESCRIPTORS, "{} descriptors", descriptor_count(&node));
     assert_healthy(&node);
     drop(attack);
     let more = memory::most_bytes(node.id()).saturating_sub(quiet);
     println!("{quiet} bytes quiet, {more} more under attack");
     assert!(more <= MOST_MORE_BYTES, "{quiet} bytes before the attack, {more} more under it");
     let deadline = Instant::now() + UNTIL_QUIET;
-    while held(&node) > at_rest {
-        assert!(Instant::now() < deadline, "{} descriptors before, {} after", at_rest, held(&node));
+    while descriptor_count(&node) > at_rest {
+        assert!(Instant::now() < deadline, "{} descriptors before, {} after", at_rest, descriptor_count(&node));
         std::thread::sleep(Duration::from_millis(50));
     }
 }
 
 /// A connection that sends `bytes` as far as they are taken within a moment. Nothing is read.
-fn sent(address: SocketAddr, bytes: &[u8]) -> Option<TcpStream> {
+fn send_bytes(address: SocketAddr, bytes: &[u8]) -> Option<TcpStream> {
     let mut tcp = TcpStream::connect_timeout(&address, Duration::from_secs(1)).ok()?;
     tcp.set_write_timeout(Some(Duration::from_millis(20))).ok()?;
     // A node that closes the connection, or reads no further, is what is wanted.
@@ -165,7 +165,7 @@ mod http2 {
     }
 
     /// The beginning of a connection.
-    pub(super) fn begun() -> Vec<u8> {
+    pub(super) fn greeting() -> Vec<u8> {
         [PREFACE, &frame(SETTINGS, 0, 0, 0, b"")].concat()
     }
 }
@@ -173,16 +173,16 @@ mod http2 {
 /// Requests whose heads come in and whose bodies do not.
 #[test]
 fn heads_without_end_take_no_memory() {
-    let mut bytes = http2::begun();
+    let mut bytes = http2::greeting();
     (0..3000).for_each(|n| bytes.extend(http2::head(2 * n + 1, "StartRun")));
-    withstood("grpc", |node| Attack::begin(node, 30, move |address| sent(address, &bytes)));
+    withstood("grpc", |node| Attack::begin(node, 30, move |address| send_bytes(address, &bytes)));
 }
 
 /// Streams that are opened and reset, and answers that nobody reads.
 #[test]
 fn streams_that_are_reset_and_answers_that_nobody_reads_take_no_memory() {
-    let mut resets = http2::begun();
-    let mut questions = http2::begun();
+    let mut resets = http2::greeting();
+    let mut questions = http2::greeting();
     for stream in (0..3000).map(|n| 2 * n + 1) {
         resets.extend(http2::head(stream, "Describe"));
         resets.extend(http2::frame(http2::RST_STREAM, 0, stream, 4, &[0, 0, 0, 8]));
@@ -191,25 +191,25 @@ fn streams_that_are_reset_and_answers_that_nobody_reads_take_no_memory() {
         questions.extend(http2::frame(http2::DATA, http2::END_STREAM, stream, message.len(), &message));
     }
     let mut turns = [resets, questions].into_iter().cycle();
-    withstood("grpc", |node| Attack::begin(node, 30, move |address| sent(address, &turns.next().unwrap())));
+    withstood("grpc", |node| Attack::begin(node, 30, move |address| send_bytes(address, &turns.next().unwrap())));
 }
 
 /// Frames and messages of a megabyte that lack their last byte.
 #[test]
 fn frames_without_end_take_no_memory() {
     let megabyte = vec![7; (1 << 20) - 1];
-    let mut http = [http2::begun(), http2::head(1, "Dispatch")].concat();
+    let mut http = [http2::greeting(), http2::head(1, "Dispatch")].concat();
     http.extend(http2::frame(http2::DATA, 0, 1, 1 << 20, &megabyte));
     let tcp = [&b"LON-TCP\n\0\0\x10\0\0"[..], &megabyte].concat();
     let mut turns = [http, tcp].into_iter().cycle();
-    withstood("tcp", |node| Attack::begin(node, 300, move |address| sent(address, &turns.next().unwrap())));
+    withstood("tcp", |node| Attack::begin(node, 300, move |address| send_bytes(address, &turns.next().unwrap())));
 }
 
 /// Connections that stop at every place where the node waits for more, a thousand at a time.
 #[test]
 fn whoever_says_nothing_more_is_in_nobodys_way() {
-    let begun = http2::begun();
-    let stops: [&[u8]; 6] = [b"", b"P", b"PRI * HT", &http2::PREFACE[..20], b"LON-TCP\n", &begun];
+    let greeting = http2::greeting();
+    let stops: [&[u8]; 6] = [b"", b"P", b"PRI * HT", &http2::PREFACE[..20], b"LON-TCP\n", &greeting];
     let mut turns = stops.map(<[u8]>::to_vec).into_iter().cycle();
     withstood("grpc", |node| Attack::begin(node, 1500, move |address| one_more(address, &turns.next().unwrap())));
 }
@@ -217,23 +217,23 @@ fn whoever_says_nothing_more_is_in_nobodys_way() {
 /// Another connection, and a pause: a thousand a second are many more than a node lets in.
 fn one_more(address: SocketAddr, bytes: &[u8]) -> Option<TcpStream> {
     std::thread::sleep(Duration::from_millis(1));
-    sent(address, bytes)
+    send_bytes(address, bytes)
 }
 
 /// The same over TLS: records that do not end the handshake.
 #[test]
 fn a_handshake_that_does_not_end_is_in_nobodys_way() {
-    let made = lon_tests::route::Certificates::new();
-    let node = SutNode::start("a", "null", &made.shown());
+    let certificates = lon_tests::route::Certificates::new();
+    let node = SutNode::start("a", "null", &certificates.server_args());
     let _attack = Attack::begin(&node, 1500, |address| one_more(address, b"\x16\x03\x01\x02\0\x01"));
     std::thread::sleep(Duration::from_millis(700));
-    let flags = made.trusted();
+    let flags = certificates.trusted();
     gets_in("a run over TLS", || {
         let run = TestRun::new("Offline").patient().on(&node.address).args(&["--wait-ready", "60s"]).args(&flags);
         let (finished, _folder) = run.set("min_duration=0,min_query_count=10,target_qps=1").finish();
         if finished.code == Some(0) { Ok(()) } else { Err(format!("{finished:?}")) }
     });
-    assert!(held(&node) < MOST_DESCRIPTORS + 50, "{} descriptors", held(&node));
+    assert!(descriptor_count(&node) < MOST_DESCRIPTORS + 50, "{} descriptors", descriptor_count(&node));
 }
 
 /// Somebody who asks a node what it is as fast as it answers.
@@ -245,9 +245,9 @@ fn questions_without_end_do_not_spoil_a_run() {
         let client = SutNodeClient::new(runtime.block_on(channel.connect()).unwrap());
         Attack::begin(node, 0, move |_| {
             let ask = async |mut client: SutNodeClient<_>| {
-                let asked =
+                let answer =
                     client.describe(DescribeRequest { wire_version: WIRE_VERSION, nonce: vec![7; 16].into() }).await;
-                assert!(asked.is_ok(), "{asked:?}");
+                assert!(answer.is_ok(), "{answer:?}");
             };
             let [a, b, c] = [0; 3].map(|_| ask(client.clone()));
             runtime.block_on(async { tokio::join!(a, b, c) });
@@ -318,10 +318,10 @@ fn a_low_limit_of_descriptors_is_raised() {
 #[test]
 fn half_a_greeting_is_not_waited_for_long() {
     let node = SutNode::start("a", "null", &[]);
-    let half = sent(node.address.parse().unwrap(), b"PRI * HT");
+    let half = send_bytes(node.address.parse().unwrap(), b"PRI * HT");
     let mut half = half.unwrap();
     half.set_read_timeout(Some(Duration::from_secs(300))).unwrap();
-    let mut rest = Vec::new();
+    let mut tail = Vec::new();
     // The node closes it: with a word of HTTP/2 or without one.
-    half.read_to_end(&mut rest).expect("it is closed");
+    half.read_to_end(&mut tail).expect("it is closed");
 }

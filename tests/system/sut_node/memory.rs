@@ -18,7 +18,11 @@ fn samples_that_inflate_to_more_than_is_set_aside_are_refused_before_they_take_i
         let check = FolderCheck::of(&folder.path, finished.code);
         assert_eq!((finished.code, check.faults.as_slice()), (Some(3), &[][..]), "{codec}: {finished:?}");
         assert_eq!(check.count("failed"), 12, "{codec}: {finished:?}");
-        assert!(check.words().contains("when inflated; 16777216 are allowed"), "{codec}: {}", check.words());
+        assert!(
+            check.verdict_text().contains("when inflated; 16777216 are allowed"),
+            "{codec}: {}",
+            check.verdict_text()
+        );
         let more_bytes = memory::most_bytes(node.id()) - quiet_bytes;
         println!("{codec}: {more_bytes} bytes more than {quiet_bytes}");
         assert!(more_bytes < MOST_MORE_BYTES, "{codec}: {more_bytes} bytes more than {quiet_bytes}");

@@ -30,7 +30,7 @@ fn a_node_tells_what_end_run_reports() {
             let message = answers.message().await.unwrap().unwrap();
             answered += usize::from(message.heartbeat.is_none());
         }
-        let told = client.end_run(run.end_run()).await.unwrap().into_inner();
+        let report = client.end_run(run.end_run()).await.unwrap().into_inner();
         let page = page();
         for (name, labels, expected) in [
             ("lon_sut_runs_begun_total", "purpose=run", 1),
@@ -40,20 +40,20 @@ fn a_node_tells_what_end_run_reports() {
             ("lon_sut_claimed", "", 0),
             ("lon_sut_in_flight_samples", "", 0),
             ("lon_sut_waiting_samples", "", 0),
-            ("lon_sut_received_samples_total", "purpose=run", told.samples_received),
-            ("lon_sut_answered_samples_total", "purpose=run", told.samples_answered),
-            ("lon_sut_failed_samples_total", "", told.samples_failed),
-            ("lon_sut_nan_samples_total", "", told.samples_nan),
-            ("lon_sut_network_bytes_total", "layer=tensor,direction=ingress", told.tensor_bytes_in),
-            ("lon_sut_network_bytes_total", "layer=tensor,direction=egress", told.tensor_bytes_out),
-            ("lon_sut_network_bytes_total", "layer=encoded,direction=ingress", told.payload_bytes_in),
-            ("lon_sut_network_bytes_total", "layer=encoded,direction=egress", told.payload_bytes_out),
-            ("lon_sut_network_bytes_total", "layer=message,direction=ingress", told.message_bytes_in),
-            ("lon_sut_network_bytes_total", "layer=message,direction=egress", told.message_bytes_out),
-            ("lon_sut_network_bytes_total", "layer=socket,direction=ingress", told.socket_bytes_in.unwrap()),
-            ("lon_sut_network_bytes_total", "layer=socket,direction=egress", told.socket_bytes_out.unwrap()),
-            ("lon_sut_heartbeats_total", "direction=ingress", told.client_heartbeats),
-            ("lon_sut_heartbeats_total", "direction=egress", told.heartbeats),
+            ("lon_sut_received_samples_total", "purpose=run", report.samples_received),
+            ("lon_sut_answered_samples_total", "purpose=run", report.samples_answered),
+            ("lon_sut_failed_samples_total", "", report.samples_failed),
+            ("lon_sut_nan_samples_total", "", report.samples_nan),
+            ("lon_sut_network_bytes_total", "layer=tensor,direction=ingress", report.tensor_bytes_in),
+            ("lon_sut_network_bytes_total", "layer=tensor,direction=egress", report.tensor_bytes_out),
+            ("lon_sut_network_bytes_total", "layer=encoded,direction=ingress", report.payload_bytes_in),
+            ("lon_sut_network_bytes_total", "layer=encoded,direction=egress", report.payload_bytes_out),
+            ("lon_sut_network_bytes_total", "layer=message,direction=ingress", report.message_bytes_in),
+            ("lon_sut_network_bytes_total", "layer=message,direction=egress", report.message_bytes_out),
+            ("lon_sut_network_bytes_total", "layer=socket,direction=ingress", report.socket_bytes_in.unwrap()),
+            ("lon_sut_network_bytes_total", "layer=socket,direction=egress", report.socket_bytes_out.unwrap()),
+            ("lon_sut_heartbeats_total", "direction=ingress", report.client_heartbeats),
+            ("lon_sut_heartbeats_total", "direction=egress", report.heartbeats),
             ("lon_sut_sample_seconds_count", "", 50),
             ("lon_sut_stage_seconds_count", "stage=inference", 50),
             ("lon_sut_stage_seconds_count", "stage=encode", 0),
@@ -61,7 +61,7 @@ fn a_node_tells_what_end_run_reports() {
         ] {
             assert_eq!(page.count(name, labels), expected, "{name} {labels}");
         }
-        assert_eq!(told.samples_answered, 50);
+        assert_eq!(report.samples_answered, 50);
         let inference_s = page.sum("lon_sut_stage_seconds_sum", "stage=inference");
         assert!(inference_s >= 0.05, "50 samples of 1 ms each took {inference_s} s");
         assert!(page.sum("lon_sut_sample_seconds_sum", "") >= inference_s);
@@ -171,14 +171,14 @@ fn who_may_ask_is_ruled_as_for_everything_else() {
         let output = command.output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
-    let (code, said) = serve(&["--metrics-listen", "0.0.0.0:0"]);
-    assert_eq!(code, Some(2), "{said}");
+    let (code, message) = serve(&["--metrics-listen", "0.0.0.0:0"]);
+    assert_eq!(code, Some(2), "{message}");
     for part in ["0.0.0.0", "--metrics-listen", "--tls-cert", "--insecure"] {
-        assert!(said.contains(part), "no '{part}' in: {said}");
+        assert!(message.contains(part), "no '{part}' in: {message}");
     }
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let (code, said) = serve(&["--metrics-listen", &taken.local_addr().unwrap().to_string()]);
-    assert!(code == Some(2) && said.contains("--metrics-listen"), "{said}");
+    let (code, message) = serve(&["--metrics-listen", &taken.local_addr().unwrap().to_string()]);
+    assert!(code == Some(2) && message.contains("--metrics-listen"), "{message}");
 
     let folder = tempfile::tempdir().unwrap();
     let token = folder.path().join("token");
@@ -192,8 +192,8 @@ fn who_may_ask_is_ruled_as_for_everything_else() {
 
 /// The names of metrics in an expression.
 fn names_in(expression: &str) -> BTreeSet<String> {
-    let words = expression.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-    words.filter(|word| word.starts_with("lon_")).map(str::to_owned).collect()
+    let identifiers = expression.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    identifiers.filter(|word| word.starts_with("lon_")).map(str::to_owned).collect()
 }
 
 /// The labels that an expression and its legend speak of: in `by (...)`, in `{...}`, and in `{{...}}`.
@@ -221,19 +221,21 @@ fn the_board_asks_only_for_what_there_is() {
     let of_run = Page::read(&std::fs::read_to_string(file).unwrap());
     let page = node.page();
     let names: BTreeSet<&str> = page.names().into_iter().chain(of_run.names()).collect();
-    let asked: BTreeSet<String> = questions().iter().flat_map(|question| names_in(question)).collect();
-    let unknown: Vec<&String> = asked.iter().filter(|name| !names.contains(name.as_str())).collect();
+    let board_names: BTreeSet<String> = questions().iter().flat_map(|question| names_in(question)).collect();
+    let unknown: Vec<&String> = board_names.iter().filter(|name| !names.contains(name.as_str())).collect();
     assert!(unknown.is_empty(), "the board asks for {unknown:?}; there are {names:?}");
     for (question, legend) in questions_and_legends() {
         let families = || page.families.iter().chain(&of_run.families);
-        let asked = names_in(&question);
-        let of_question = families().filter(|family| asked.iter().any(|name| name.starts_with(&family.name)));
-        let known: BTreeSet<&str> = of_question.flat_map(|family| family.labels.iter().map(String::as_str)).collect();
-        let unknown: Vec<String> =
-            labels_in(&question, &legend).into_iter().filter(|it| it != "le" && !known.contains(it.as_str())).collect();
-        assert!(unknown.is_empty(), "'{question}' ('{legend}') speaks of labels {unknown:?}; there are {known:?}");
+        let question_names = names_in(&question);
+        let of_question = families().filter(|family| question_names.iter().any(|name| name.starts_with(&family.name)));
+        let labels: BTreeSet<&str> = of_question.flat_map(|family| family.labels.iter().map(String::as_str)).collect();
+        let unknown: Vec<String> = labels_in(&question, &legend)
+            .into_iter()
+            .filter(|it| it != "le" && !labels.contains(it.as_str()))
+            .collect();
+        assert!(unknown.is_empty(), "'{question}' ('{legend}') speaks of labels {unknown:?}; there are {labels:?}");
     }
     for program in ["lon_sut_", "lon_loadgen_"] {
-        assert!(asked.iter().filter(|name| name.starts_with(program)).count() > 8, "{program}: {asked:?}");
+        assert!(board_names.iter().filter(|name| name.starts_with(program)).count() > 8, "{program}: {board_names:?}");
     }
 }

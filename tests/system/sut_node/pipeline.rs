@@ -56,10 +56,10 @@ fn what_is_made_of_outputs_is_a_stage_and_leaves_the_node_instead_of_them() {
     let samples = result["counts"]["issued"].as_u64().unwrap();
     // Three places of eight bytes, instead of ten logits of four.
     assert_eq!(folder.network_report().count("/total/tensor_bytes/egress"), 24 * samples);
-    let said = refusal(&["describe", "--backend", &digits(), "--postprocess", "top-k=11"]);
-    assert!(said.contains("--postprocess top-k=11") && said.contains("logits f32[N,10]"), "{said}");
-    let said = refusal(&["describe", "--backend", "null", "--postprocess", "argmax"]);
-    assert!(said.contains("--postprocess is for onnx:MODEL.onnx"), "{said}");
+    let message = refusal(&["describe", "--backend", &digits(), "--postprocess", "top-k=11"]);
+    assert!(message.contains("--postprocess top-k=11") && message.contains("logits f32[N,10]"), "{message}");
+    let message = refusal(&["describe", "--backend", "null", "--postprocess", "argmax"]);
+    assert!(message.contains("--postprocess is for onnx:MODEL.onnx"), "{message}");
 }
 
 #[test]
@@ -95,16 +95,16 @@ fn images_are_pre_processed_as_pixels_in_any_codec_or_as_the_files_they_are() {
     assert!(finished.stderr.contains("original"), "{finished:?}");
     // A sample that is no image fails alone, with its reason.
     let (finished, folder) = TestRun::new("Server").on(&node.address).set(SHORT).finish();
-    let told = format!("{}{}", finished.stderr, finished.stdout);
-    assert!(finished.code != Some(0) && told.contains("u8["), "{finished:?}");
+    let output = format!("{}{}", finished.stderr, finished.stdout);
+    assert!(finished.code != Some(0) && output.contains("u8["), "{finished:?}");
     drop(folder);
 }
 
 #[test]
 fn a_pre_processing_that_the_model_does_not_take_is_refused_at_the_start() {
     let preprocess = ["--preprocess", "resize=8,crop=8,dtype=f32"];
-    let said = refusal(&[&["serve", "--listen", "127.0.0.1:0", "--backend", &digits()], &preprocess[..]].concat());
-    assert!(said.contains("gives f32[3,8,8], the model takes image u8[N,1,8,8]"), "{said}");
+    let message = refusal(&[&["serve", "--listen", "127.0.0.1:0", "--backend", &digits()], &preprocess[..]].concat());
+    assert!(message.contains("gives f32[3,8,8], the model takes image u8[N,1,8,8]"), "{message}");
 }
 
 /// A field of a protocol buffer that has bytes.
@@ -157,11 +157,11 @@ fn that_samples_run_one_by_one_and_why_is_in_the_result() {
     let node = SutNode::start("a", &format!("onnx:{}", model.display()), &["--max-batch", "2"]);
     let test = TestRun::of("synthetic", "Server").on(&node.address).args(&["--dataset", arg(&data)]);
     let result = answered(test.set(SHORT)).result();
-    let told = result["sut"][0]["settings"]["batches"].as_str().unwrap_or_else(|| panic!("{result}"));
-    assert!(told.starts_with("samples run one by one: one sample makes 'y f32[N,?]' of shape "), "{told}");
+    let note = result["sut"][0]["settings"]["batches"].as_str().unwrap_or_else(|| panic!("{result}"));
+    assert!(note.starts_with("samples run one by one: one sample makes 'y f32[N,?]' of shape "), "{note}");
     node.signal(Signal::SIGTERM);
     let (_, log) = node.wait_with_log();
-    assert_eq!(log.matches(told).count(), 1, "{log}");
+    assert_eq!(log.matches(note).count(), 1, "{log}");
     let test = TestRun::digits("Server");
     let node = SutNode::start("b", &digits(), &["--max-batch", "2"]);
     assert_eq!(answered(test.on(&node.address).set(SHORT)).result()["sut"][0]["settings"]["batches"], "proved");
@@ -209,7 +209,7 @@ fn a_bench_is_the_baseline_of_a_run_on_the_same_backend_only() {
 
 #[test]
 fn a_bench_that_cannot_be_is_told_why() {
-    let told = |output: Output| {
+    let error_of = |output: Output| {
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         String::from_utf8(output.stderr).unwrap()
     };
@@ -217,15 +217,15 @@ fn a_bench_that_cannot_be_is_told_why() {
     let model = folder.path().join("identity.onnx");
     fs::write(&model, of_one_node(b"Identity", [b"N", b"L"])).unwrap();
     let backend = format!("onnx:{}", model.display());
-    assert!(told(bench(&backend, &[])).contains("--free-size"));
+    assert!(error_of(bench(&backend, &[])).contains("--free-size"));
     assert!(bench(&backend, &["--free-size", "3"]).status.success());
-    let said = told(bench("null", &["--samples", arg(folder.path())]));
-    assert!(said.contains("--samples: ") && said.contains("the folder is no dataset"), "{said}");
+    let message = error_of(bench("null", &["--samples", arg(folder.path())]));
+    assert!(message.contains("--samples: ") && message.contains("the folder is no dataset"), "{message}");
     let real = repository("loadgen-node/qsl/digits");
-    let said = told(bench(&backend, &["--samples", arg(&real)]));
-    assert!(said.contains("--samples: ") && said.contains("u8[1,8,8], the model takes x f32[N,?]"), "{said}");
+    let message = error_of(bench(&backend, &["--samples", arg(&real)]));
+    assert!(message.contains("--samples: ") && message.contains("u8[1,8,8], the model takes x f32[N,?]"), "{message}");
     let preprocess = ["--preprocess", "resize=8,crop=8", "--samples", arg(folder.path())];
-    assert!(told(bench("null", &preprocess)).contains("no .jpg or .jpeg files"));
+    assert!(error_of(bench("null", &preprocess)).contains("no .jpg or .jpeg files"));
 }
 
 #[test]
@@ -254,8 +254,8 @@ fn each_engine_is_tried_and_named() {
     assert_eq!((&tried[0]["engine"], &tried[0]["runs"]), (&"onnxruntime".into(), &false.into()), "{document}");
     assert!(tried[0]["reason"].as_str().unwrap().contains("ORT_DYLIB_PATH"), "{document}");
     assert!(tried[1]["engine"].as_str().unwrap().starts_with("tract ") && tried[1]["runs"] == true, "{document}");
-    let said = refusal(&["describe", "--try", "--backend", "null"]);
-    assert!(said.contains("--try is for onnx:MODEL.onnx"), "{said}");
+    let message = refusal(&["describe", "--try", "--backend", "null"]);
+    assert!(message.contains("--try is for onnx:MODEL.onnx"), "{message}");
 }
 
 #[test]
@@ -279,8 +279,8 @@ fn a_bench_tunes_and_shows_the_line_to_copy() {
     let log = String::from_utf8(output.stderr).unwrap();
     assert!(!log.contains("--threads") && !log.contains("I/O threads"), "{log}");
     for flags in [&["--json"][..], &["--workers", "2"], &["--threads", "2"], &["--max-delay", "1ms"]] {
-        let said = refusal(&[&["bench", "--tune", "--backend", "null"], flags].concat());
-        assert!(said.contains(flags[0]), "{said}");
+        let message = refusal(&[&["bench", "--tune", "--backend", "null"], flags].concat());
+        assert!(message.contains(flags[0]), "{message}");
     }
 }
 

@@ -144,19 +144,23 @@ fn misread_whole(text: &str, factor: u64) -> Option<String> {
 /// # Errors
 /// There is none, with the closest name that there is.
 pub fn check_key(key: &str) -> Result<(), String> {
-    let mut known = KEYS.iter().map(|known| known.name);
-    if known.any(|name| name == key) {
+    let mut names = KEYS.iter().map(|row| row.name);
+    if names.any(|name| name == key) {
         return Ok(());
     }
-    let hint = keys::closest(key, KEYS.iter().map(|known| known.name)).map(|name| format!(" (did you mean {name}?)"));
+    let hint = keys::closest(key, KEYS.iter().map(|row| row.name)).map(|name| format!(" (did you mean {name}?)"));
     Err(format!("'{key}' is no key{}", hint.unwrap_or_default()))
 }
 
 /// Remarks on lines for benchmarks that do not exist; of the known names each remark has the closest one.
-pub(super) fn of_unknown_benchmarks(table: &Table, is_known: impl Fn(&str) -> bool, known: &[String]) -> Vec<Remark> {
+pub(super) fn of_unknown_benchmarks(
+    table: &Table,
+    is_known: impl Fn(&str) -> bool,
+    benchmarks: &[String],
+) -> Vec<Remark> {
     let remark = |(name, entry): (&str, &Entry)| {
         let model = name.rsplitn(3, '.').nth(2).filter(|model| !name.starts_with('#') && *model != ANY)?;
-        let closest = || keys::closest(model, known.iter().map(String::as_str));
+        let closest = || keys::closest(model, benchmarks.iter().map(String::as_str));
         let hint = || closest().map(|name| format!(" (did you mean {name}?)")).unwrap_or_default();
         let text = || format!("{name} is never read: no benchmark is named {model}{}", hint());
         (!is_known(model)).then(|| Remark { line: entry.line, text: text() })
@@ -174,17 +178,17 @@ fn never_read(name: &str, owner: Owner, model: &str, settings: &TestSettings) ->
     let (Some(key), Some(scenario), Some(for_model)) = (parts.next(), parts.next(), parts.next()) else {
         return Some("it is not MODEL.SCENARIO.KEY".to_owned());
     };
-    let named = Scenario::OFFICIAL.into_iter().find(|known| known.name() == scenario);
+    let named = Scenario::OFFICIAL.into_iter().find(|other| other.name() == scenario);
     if named.is_none() && scenario != ANY {
-        let known = Scenario::OFFICIAL.map(Scenario::name);
-        let hint = keys::closest(scenario, known.into_iter()).map(|name| format!(" (did you mean {name}?)"));
+        let names = Scenario::OFFICIAL.map(Scenario::name);
+        let hint = keys::closest(scenario, names.into_iter()).map(|name| format!(" (did you mean {name}?)"));
         return Some(format!("'{scenario}' is no scenario{}", hint.unwrap_or_default()));
     }
     if let Err(unknown) = check_key(key) {
         return Some(unknown);
     }
-    let mut meanings = KEYS.iter().filter(|known| known.name == key);
-    let Some(meaning) = meanings.find(|known| known.only.is_none() || named.is_none() || known.only == named) else {
+    let mut meanings = KEYS.iter().filter(|row| row.name == key);
+    let Some(meaning) = meanings.find(|row| row.only.is_none() || named.is_none() || row.only == named) else {
         return Some(format!("{scenario} has no {key}"));
     };
     if meaning.reserved && owner != Owner::Official {

@@ -67,7 +67,7 @@ pub(crate) fn real(text: &str) -> Option<f64> {
 
 fn sign(text: &str) -> (bool, &str) {
     match text.strip_prefix('-') {
-        Some(rest) => (true, rest),
+        Some(magnitude) => (true, magnitude),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     }
 }
@@ -84,14 +84,14 @@ fn hexadecimal(text: &str) -> Option<f64> {
         Some(at) => (&text[..at], binary_exponent(&text[at + 1..])?),
         None => (text, 0),
     };
-    let (mut bits, mut lost, mut scale, mut seen, mut point) = (0_u64, false, exponent, false, false);
+    let (mut bits, mut lost, mut scale, mut has_digit, mut point) = (0_u64, false, exponent, false, false);
     for c in digits.chars() {
         if c == '.' && !point {
             point = true;
             continue;
         }
         let digit = c.to_digit(16)?;
-        seen = true;
+        has_digit = true;
         if bits >> 60 == 0 {
             bits = bits << 4 | u64::from(digit);
             scale -= if point { 4 } else { 0 };
@@ -100,7 +100,7 @@ fn hexadecimal(text: &str) -> Option<f64> {
             scale += if point { 0 } else { 4 };
         }
     }
-    seen.then(|| scaled(bits, lost, scale))
+    has_digit.then(|| scaled(bits, lost, scale))
 }
 
 /// An exponent in decimal; beyond what any real has, its size no longer matters.
@@ -121,19 +121,19 @@ fn scaled(bits: u64, lost: bool, scale: i64) -> f64 {
     let zeros = bits.leading_zeros();
     let (bits, scale) = (bits << zeros, scale - i64::from(zeros));
     // Subnormal numbers keep fewer bits than the usual 53.
-    let kept = 53.min(scale + 63 + 1_075);
-    if kept < 0 {
+    let mantissa_bits = 53.min(scale + 63 + 1_075);
+    if mantissa_bits < 0 {
         return 0.0;
     }
-    let dropped = (64 - kept) as u32;
+    let dropped = (64 - mantissa_bits) as u32;
     let wide = u128::from(bits);
-    let (mut kept_bits, rest, half) = (wide >> dropped, wide & ((1 << dropped) - 1), 1_u128 << (dropped - 1));
-    if rest > half || (rest == half && (lost || kept_bits & 1 == 1)) {
-        kept_bits += 1;
+    let (mut mantissa, remainder, half) = (wide >> dropped, wide & ((1 << dropped) - 1), 1_u128 << (dropped - 1));
+    if remainder > half || (remainder == half && (lost || mantissa & 1 == 1)) {
+        mantissa += 1;
     }
     let power = (scale + i64::from(dropped)).min(5_000) as i32;
     // In two steps, neither of which rounds.
-    kept_bits as f64 * 2_f64.powi(power / 2) * 2_f64.powi(power - power / 2)
+    mantissa as f64 * 2_f64.powi(power / 2) * 2_f64.powi(power - power / 2)
 }
 
 #[cfg(test)]

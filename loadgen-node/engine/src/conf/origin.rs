@@ -28,7 +28,7 @@ pub struct Sourced {
     autos: BTreeSet<&'static str>,
     warnings: Vec<String>,
     /// Names of benchmarks, beside its own. Lines of config files for others are remarked on, where there are any.
-    known: Vec<String>,
+    benchmarks: Vec<String>,
 }
 
 /// Where a setting comes from.
@@ -99,13 +99,13 @@ impl Sourced {
     pub fn new(model: &str, scenario: Scenario) -> Sourced {
         let settings = TestSettings { scenario, ..TestSettings::default() };
         let origins = BTreeMap::from([("scenario", Origin::Flag("--scenario".to_owned()))]);
-        let (autos, warnings, known) = (BTreeSet::new(), Vec::new(), Vec::new());
-        Sourced { model: model.to_owned(), settings, origins, autos, warnings, known }
+        let (autos, warnings, benchmarks) = (BTreeSet::new(), Vec::new(), Vec::new());
+        Sourced { model: model.to_owned(), settings, origins, autos, warnings, benchmarks }
     }
 
     /// The same, with the names of all benchmarks: a line of a config file for another one is remarked on.
-    pub fn with_benchmarks(self, known: Vec<String>) -> Sourced {
-        Sourced { known, ..self }
+    pub fn with_benchmarks(self, benchmarks: Vec<String>) -> Sourced {
+        Sourced { benchmarks, ..self }
     }
 
     /// Settings of another reader, with the origin of each field that it set.
@@ -115,8 +115,8 @@ impl Sourced {
         origins: BTreeMap<&'static str, Origin>,
         warnings: Vec<String>,
     ) -> Sourced {
-        let (autos, known) = (BTreeSet::new(), Vec::new());
-        Sourced { model: model.to_owned(), settings, origins, autos, warnings, known }
+        let (autos, benchmarks) = (BTreeSet::new(), Vec::new());
+        Sourced { model: model.to_owned(), settings, origins, autos, warnings, benchmarks }
     }
 
     /// The settings as they are now.
@@ -160,9 +160,9 @@ impl Sourced {
         let model = if file.owner == Owner::Audit { ANY } else { self.model.as_str() };
         let scenario = self.settings.scenario.name();
         let Applied { fields, mut remarks } = keys::apply(&table, file.owner, model, scenario, &mut self.settings);
-        if !self.known.is_empty() {
-            let is_known = |name: &str| name == self.model || self.known.iter().any(|known| known == name);
-            remarks.extend(keys::of_unknown_benchmarks(&table, is_known, &self.known));
+        if !self.benchmarks.is_empty() {
+            let is_known = |name: &str| name == self.model || self.benchmarks.iter().any(|benchmark| benchmark == name);
+            remarks.extend(keys::of_unknown_benchmarks(&table, is_known, &self.benchmarks));
             remarks.sort_by_key(|remark| remark.line);
         }
         if strictness == Strictness::Refuse && !remarks.is_empty() {
@@ -335,16 +335,16 @@ mod tests {
 
     #[test]
     fn lines_for_a_benchmark_that_does_not_exist_are_warned_of() {
-        let known = ["resnet50", "bert"].map(str::to_owned).to_vec();
-        let mut sourced = settings().with_benchmarks(known);
+        let benchmarks = ["resnet50", "bert"].map(str::to_owned).to_vec();
+        let mut sourced = settings().with_benchmarks(benchmarks);
         let lines = "resnet5O.Server.target_qps = 1\n*.Server.target_qps = 2\nbert.*.min_duration = 3\n\
                      resnet50.Server.target_qps = 4\n#resnet.Server.target_qps = 5\n";
         sourced.apply_file(file(Owner::User, lines), Strictness::Warn).unwrap();
-        let told = "some.conf:1: resnet5O.Server.target_qps is never read: no benchmark is named resnet5O (did you \
+        let warning = "some.conf:1: resnet5O.Server.target_qps is never read: no benchmark is named resnet5O (did you \
                     mean resnet50?)";
-        assert_eq!(sourced.warnings(), [told]);
+        assert_eq!(sourced.warnings(), [warning]);
         let error = sourced.apply_file(file(Owner::User, lines), Strictness::Refuse).unwrap_err().to_string();
-        assert_eq!(error, told);
+        assert_eq!(error, warning);
     }
 
     #[test]

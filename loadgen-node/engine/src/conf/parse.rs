@@ -69,8 +69,8 @@ impl Table {
         let mut table = Table::default();
         if text.starts_with('\u{feff}') {
             // It is a part of the first word then, which no key begins with.
-            let told = "the file begins with a byte order mark (BOM), so this line is never read: save it without";
-            table.remark(1, told.to_owned());
+            let advice = "the file begins with a byte order mark (BOM), so this line is never read: save it without";
+            table.remark(1, advice.to_owned());
         }
         for (number, line) in (1..).zip(text.split('\n')) {
             table.read_line(number, line);

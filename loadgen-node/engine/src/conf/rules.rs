@@ -126,7 +126,7 @@ impl Rules {
 
     /// Returns true when the round has settings of its own for this model.
     pub fn knows(&self, model: &str) -> bool {
-        self.models().iter().any(|known| known == model)
+        self.models().iter().any(|name| name == model)
     }
 
     /// The models with settings of their own, sorted.

@@ -110,9 +110,9 @@ impl Verdict {
     /// Adds reasons that are known from elsewhere. Those with the same code that were found in counts give way, since
     /// these know more.
     pub fn carry(&mut self, reasons: impl IntoIterator<Item = Reason>) {
-        let known: Vec<Reason> = reasons.into_iter().collect();
-        self.reasons.retain(|reason| known.iter().all(|other| other.code != reason.code));
-        for Reason { code, text, against } in known {
+        let additions: Vec<Reason> = reasons.into_iter().collect();
+        self.reasons.retain(|reason| additions.iter().all(|other| other.code != reason.code));
+        for Reason { code, text, against } in additions {
             self.insert(against, &code, &text);
         }
     }

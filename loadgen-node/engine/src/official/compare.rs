@@ -2,12 +2,12 @@
 
 use super::detail_log::{DETAIL_FILE, DetailLog};
 use super::error::LogError;
-use super::known::{Known, Sources};
-use super::loaded;
+use super::loaded_sets;
 use super::phase::TracedPhase;
+use super::phase_facts::{PhaseFacts, Sources};
 use super::quantity::{Agreement, Comparison, Part, Quantity, TraceSeen};
 use super::release::Release;
-use super::stated::{Plans, Stated};
+use super::statements::{Plans, Statements};
 use super::table::{self, Lines, Ours, lines_of};
 use super::token_counts::TokenCounts;
 use super::trace_log::TraceLog;
@@ -63,8 +63,8 @@ pub fn compare(logs: &Logs) -> Result<Comparison, LogError> {
 /// The same as for [`compare()`].
 pub fn compare_by(logs: &Logs, integers: Option<IntegerRule>) -> Result<Comparison, LogError> {
     let release = Release::of(&logs.detail)?;
-    let stated = Stated::read(&logs.detail)?;
-    let plans = stated.plans(&logs.detail)?;
+    let statements = Statements::read(&logs.detail)?;
+    let plans = statements.plans(&logs.detail)?;
     let effective = plans.judging.effective();
     let mut comparison = Comparison {
         loadgen_version: logs.detail.text("loadgen_version").unwrap_or_default().to_owned(),
@@ -73,9 +73,9 @@ pub fn compare_by(logs: &Logs, integers: Option<IntegerRule>) -> Result<Comparis
         official: logs.detail.text("result_validity").map(str::to_owned),
         ours: None,
         trace: None,
-        quantities: settings(&logs.detail, release, &stated, &plans),
+        quantities: settings(&logs.detail, release, &statements, &plans),
     };
-    let mut run = Compared { logs, release, stated: &stated, plans: &plans, comparison: &mut comparison };
+    let mut run = Compared { logs, release, statements: &statements, plans: &plans, comparison: &mut comparison };
     run.traffic();
     run.loaded(integers);
     match effective.mode {
@@ -87,7 +87,7 @@ pub fn compare_by(logs: &Logs, integers: Option<IntegerRule>) -> Result<Comparis
 }
 
 /// The settings in force against those that this engine makes of the requested ones.
-fn settings(log: &DetailLog, release: Release, stated: &Stated, plans: &Plans) -> Vec<Quantity> {
+fn settings(log: &DetailLog, release: Release, statements: &Statements, plans: &Plans) -> Vec<Quantity> {
     let of_log = |prefix| log.beginning(prefix).map(|entry| (entry.key.clone(), entry.value.clone()));
     let ours = |plan: &Plan| {
         let entries = settings_keys(plan).into_iter().filter(|(key, _)| key.starts_with("effective_"));
@@ -96,7 +96,7 @@ fn settings(log: &DetailLog, release: Release, stated: &Stated, plans: &Plans) -
     let mut ends: Vec<Lines> = plans.extremes.iter().map(ours).collect();
     ends.insert(ends.len() / 2, ours(&plans.judging));
     let mut quantities = table::compare(Part::Settings, &of_log("effective_").collect(), &Ours::certain(ends));
-    quantities.extend(stated.unknown.iter().map(|(key, value)| unchecked(Part::Settings, key, value, NOT_KNOWN)));
+    quantities.extend(statements.unknown.iter().map(|(key, value)| unchecked(Part::Settings, key, value, NOT_KNOWN)));
     quantities
 }
 
@@ -139,7 +139,7 @@ fn unchecked(part: Part, name: &str, official: &str, note: &str) -> Quantity {
 struct Compared<'a> {
     logs: &'a Logs,
     release: Release,
-    stated: &'a Stated,
+    statements: &'a Statements,
     plans: &'a Plans,
     comparison: &'a mut Comparison,
 }
@@ -174,8 +174,8 @@ impl Compared<'_> {
     /// The loaded sets against those that are drawn here.
     fn loaded(&mut self, integers: Option<IntegerRule>) {
         self.comparison.quantities.extend(match &self.plans.whole {
-            Some(plan) => loaded::quantities(&self.logs.detail, plan, integers),
-            None => loaded::unchecked(&self.logs.detail, REFUSED),
+            Some(plan) => loaded_sets::quantities(&self.logs.detail, plan, integers),
+            None => loaded_sets::unchecked(&self.logs.detail, REFUSED),
         });
     }
 
@@ -232,14 +232,14 @@ impl Compared<'_> {
             tokens: self.logs.tokens.as_ref(),
             last_due_ns: self.last_due_ns(),
         };
-        let Known { fillings, taken } = Known::new(&sources)?;
+        let PhaseFacts { fillings, taken } = PhaseFacts::new(&sources)?;
         let mut judged = Judged::default();
         for (filling, plan) in self.plans.with_fillings(fillings) {
             let reports =
-                filling.into_iter().map(|measured| report(plan, measured, &self.stated.sut_name, self.trailer()));
-            let words = |lines| self.release.lines(lines);
+                filling.into_iter().map(|measured| report(plan, measured, &self.statements.sut_name, self.trailer()));
+            let in_release = |lines| self.release.lines(lines);
             let (detail, summary) =
-                reports.map(|report| (words(report.detail), words(lines_of(&report.summary)))).unzip();
+                reports.map(|report| (in_release(report.detail), in_release(lines_of(&report.summary)))).unzip();
             judged.detail.push(detail);
             judged.summary.push(summary);
         }
@@ -280,7 +280,7 @@ impl Compared<'_> {
             agreement,
             note: None,
         };
-        let found = match trace.misfits.first() {
+        let row = match trace.misfits.first() {
             Some((seq, by_latency, at)) => quantity(
                 format!("end of sample {seq}, ns of the trace"),
                 at.to_string(),
@@ -288,13 +288,13 @@ impl Compared<'_> {
                 Agreement::Differs,
             ),
             None => {
-                let [ended, begun] = [trace.ends.len(), trace.samples.len()];
-                let agreement = if ended == begun { Agreement::Same } else { Agreement::Differs };
+                let [ends, starts] = [trace.ends.len(), trace.samples.len()];
+                let agreement = if ends == starts { Agreement::Same } else { Agreement::Differs };
                 let name = "samples that end when their latency says".to_owned();
-                quantity(name, ended.to_string(), begun.to_string(), agreement)
+                quantity(name, ends.to_string(), starts.to_string(), agreement)
             }
         };
-        self.comparison.quantities.push(found);
+        self.comparison.quantities.push(row);
     }
 
     /// When the last query was due by the settings, if they generate what was generated.
@@ -323,7 +323,7 @@ impl Judged {
     fn is_certain(&self) -> bool {
         let Some(conditions) = self.detail.first().and_then(|filling| filling.first()) else { return false };
         let mut conditions = conditions.iter().filter(|(key, _)| key.ends_with("_met"));
-        let said = |key: &str| -> Vec<Vec<Option<&str>>> {
+        let texts_of = |key: &str| -> Vec<Vec<Option<&str>>> {
             let text = |lines: &'_ Lines| lines.iter().position(|(name, _)| name == key);
             self.detail
                 .iter()
@@ -332,9 +332,9 @@ impl Judged {
         };
         let mut all_known = true;
         conditions.any(|(key, _)| {
-            let said = said(key);
-            all_known &= said.iter().flatten().all(|text| *text == said[0][0]);
-            said.iter().flatten().all(|text| *text == Some("false"))
+            let texts = texts_of(key);
+            all_known &= texts.iter().flatten().all(|text| *text == texts[0][0]);
+            texts.iter().flatten().all(|text| *text == Some("false"))
         }) || all_known
     }
 }

@@ -38,10 +38,10 @@ impl DetailLog {
         let mut log = DetailLog::default();
         for (line_no, line) in (1..).zip(lines) {
             let line = line.map_err(|error| LogError::new(DETAIL_FILE, line_no, error.to_string()))?;
-            let (key, value, rest) = parts(&line)
+            let (key, value, metadata) = parts(&line)
                 .ok_or_else(|| LogError::new(DETAIL_FILE, line_no, "this is not a whole line of a detail log"))?;
-            log.errors += u64::from(rest.contains("\"is_error\": true"));
-            log.warnings += u64::from(rest.contains("\"is_warning\": true"));
+            log.errors += u64::from(metadata.contains("\"is_error\": true"));
+            log.warnings += u64::from(metadata.contains("\"is_warning\": true"));
             log.entries.push(Logged { key: key.to_owned(), value: value.to_owned(), line: line_no });
         }
         if log.entries.is_empty() {
@@ -82,9 +82,9 @@ impl DetailLog {
 
     /// The whole number of the last line with this key, which the log must have.
     pub(super) fn needed<T: std::str::FromStr>(&self, key: &str) -> Result<T, LogError> {
-        let found = self.last(key).ok_or_else(|| LogError::new(DETAIL_FILE, 0, format!("it has no {key}")))?;
-        let why = || format!("{key} = {} is not a whole number of its kind", found.value);
-        found.value.parse().map_err(|_| LogError::new(DETAIL_FILE, found.line, why()))
+        let entry = self.last(key).ok_or_else(|| LogError::new(DETAIL_FILE, 0, format!("it has no {key}")))?;
+        let why = || format!("{key} = {} is not a whole number of its kind", entry.value);
+        entry.value.parse().map_err(|_| LogError::new(DETAIL_FILE, entry.line, why()))
     }
 
     /// The text of the last line with this key, without its quotation marks.
@@ -104,9 +104,9 @@ impl DetailLog {
 
 /// Key, value, and what follows the value.
 fn parts(line: &str) -> Option<(&str, &str, &str)> {
-    let (key, rest) = line.strip_prefix(MARK)?.split_once(VALUE)?;
-    let (value, rest) = rest.split_at(rest.rfind(TIME)?);
-    rest.ends_with("}}").then_some((key, value, rest))
+    let (key, text) = line.strip_prefix(MARK)?.split_once(VALUE)?;
+    let (value, metadata) = text.split_at(text.rfind(TIME)?);
+    metadata.ends_with("}}").then_some((key, value, metadata))
 }
 
 #[cfg(test)]
@@ -128,15 +128,15 @@ mod tests {
 
     #[test]
     fn a_line_that_is_cut_short_is_named() {
-        let told = DetailLog::read(format!("{LINE}\n{}", &LINE[..150]).as_bytes().lines()).unwrap_err().to_string();
-        assert_eq!(told, "mlperf_log_detail.txt, line 2: this is not a whole line of a detail log");
+        let message = DetailLog::read(format!("{LINE}\n{}", &LINE[..150]).as_bytes().lines()).unwrap_err().to_string();
+        assert_eq!(message, "mlperf_log_detail.txt, line 2: this is not a whole line of a detail log");
         assert!(DetailLog::read(b"".lines()).unwrap_err().to_string().contains("nothing in it"));
     }
 
     #[test]
     fn what_is_needed_and_is_not_a_number_is_named() {
         let log = DetailLog::read(LINE.as_bytes().lines()).unwrap();
-        let told = [log.needed::<u64>("sut_name"), log.needed::<u64>("other")].map(|r| r.unwrap_err().to_string());
-        assert!(told[0].contains("line 1: sut_name = ") && told[1].contains("it has no other"), "{told:?}");
+        let messages = [log.needed::<u64>("sut_name"), log.needed::<u64>("other")].map(|r| r.unwrap_err().to_string());
+        assert!(messages[0].contains("line 1: sut_name = ") && messages[1].contains("it has no other"), "{messages:?}");
     }
 }

@@ -6,12 +6,12 @@
 //! | `detail_log`, `trace_log`, `token_counts` | the files of an official run -> what stands in them |
 //! | `error` | [`LogError`]: file, line and what is wrong there |
 //! | `digits` | numbers of which the log has six digits |
-//! | `stated` | the requested settings -> plans of this engine |
+//! | `statements` | the requested settings -> plans of this engine |
 //! | `requested` | the requested settings of a log, for other rooms |
 //! | `phase` | the trace -> what was measured |
 //! | `ranks` | latencies of which only percentiles are known |
-//! | `known` | what was measured, as far as the logs have it |
-//! | `loaded` | the logged sets -> whether some release's rules draw them |
+//! | `phase_facts` | what was measured, as far as the logs have it |
+//! | `loaded_sets` | the logged sets -> whether some release's rules draw them |
 //! | `table` | two lists of names and texts -> what is the same and what is not |
 //! | `compare` | [`compare()`]: logs -> [`Comparison`] |
 //! | `release` | what the logs of each release have |
@@ -24,14 +24,14 @@ mod compare;
 mod detail_log;
 mod digits;
 mod error;
-mod known;
-mod loaded;
+mod loaded_sets;
 mod phase;
+mod phase_facts;
 mod quantity;
 mod ranks;
 mod release;
 mod requested;
-mod stated;
+mod statements;
 mod table;
 mod token_counts;
 mod trace_log;
@@ -45,7 +45,7 @@ pub use error::LogError;
 pub use quantity::{Agreement, Comparison, Part, Quantity, TraceSeen};
 pub use release::is_read;
 pub use requested::{Requested, requested};
-pub use stated::MAX_LIBRARY;
+pub use statements::MAX_LIBRARY;
 pub use table::{MARK, TAKEN, UNKNOWN};
 pub use token_counts::{ACCURACY_FILE, TokenCounts};
 pub use trace_log::{TRACE_FILE, TraceLog};

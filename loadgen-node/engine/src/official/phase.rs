@@ -111,14 +111,14 @@ fn first_sample(log: &DetailLog) -> Result<u64, LogError> {
 /// First tokens are named by their sample or, in scenarios with a schedule, by its scheduled time.
 fn first_tokens(trace: &TraceLog, samples: &[(u64, Traced)]) -> Vec<i64> {
     let mut by_schedule = trace.tokens_by_schedule.clone();
-    let found: Option<Vec<i64>> = samples
+    let times: Option<Vec<i64>> = samples
         .iter()
         .map(|(seq, sample)| match trace.first_tokens.get(seq) {
             Some(first) => Some(first.latency_ns),
             None => by_schedule.get_mut(&sample.scheduled_ns)?.pop_front(),
         })
         .collect();
-    found.unwrap_or_default()
+    times.unwrap_or_default()
 }
 
 fn seconds(ns: i64) -> f64 {

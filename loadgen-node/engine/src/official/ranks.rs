@@ -55,33 +55,33 @@ pub(super) struct Above {
 /// Latencies in ascending order, of which some are known, by their position.
 pub(super) struct Ranks {
     count: u64,
-    known: BTreeMap<u64, i64>,
+    latencies: BTreeMap<u64, i64>,
 }
 
 impl Ranks {
     /// Reads from the log those of `count` latencies that it has. Adds the keys that they are taken from to `taken`.
     /// Returns `None` where the log has no such latencies.
     pub(super) fn of(log: &DetailLog, names: &Names, count: u64, taken: &mut BTreeSet<String>) -> Option<Ranks> {
-        let mut known = BTreeMap::new();
+        let mut latencies = BTreeMap::new();
         let (before, after) = names.percentile;
         let percentile = |fraction: f64| (count as f64 * fraction) as u64;
         let percentiles = PERCENTILES.map(|of| (format!("{before}{:.2}{after}", of * 100.0), percentile(of)));
         let ends = [(names.least.to_owned(), 0), (names.most.to_owned(), count.saturating_sub(1))];
         for (key, at) in percentiles.into_iter().chain(ends) {
             if let Some(ns) = log.number::<i64>(&key).filter(|_| at < count) {
-                known.insert(at, ns);
+                latencies.insert(at, ns);
                 taken.insert(key);
             }
         }
-        (!known.is_empty()).then_some(Ranks { count, known })
+        (!latencies.is_empty()).then_some(Ranks { count, latencies })
     }
 
     /// As many latencies as there were: those that are known, and between two of them the smaller or the larger one.
     pub(super) fn filled(&self, filling: Filling, above: Option<Above>) -> Latencies {
         let mut runs = Vec::new();
-        let known: Vec<(u64, i64)> = self.known.iter().map(|(at, ns)| (*at, *ns)).collect();
-        for (index, &(at, ns)) in known.iter().enumerate() {
-            let (end, next_ns) = known.get(index + 1).copied().unwrap_or((self.count, ns));
+        let ranks: Vec<(u64, i64)> = self.latencies.iter().map(|(at, ns)| (*at, *ns)).collect();
+        for (index, &(at, ns)) in ranks.iter().enumerate() {
+            let (end, next_ns) = ranks.get(index + 1).copied().unwrap_or((self.count, ns));
             let between = if filling == Filling::Least { ns } else { next_ns };
             runs.push((ns, 1));
             match above {
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn gaps_are_filled_from_below_and_from_above() {
-        let ranks = Ranks { count: 6, known: BTreeMap::from([(0, 10), (3, 40), (5, 90)]) };
+        let ranks = Ranks { count: 6, latencies: BTreeMap::from([(0, 10), (3, 40), (5, 90)]) };
         let filled = |filling, above| -> Vec<i64> {
             let Latencies::Equal(runs) = ranks.filled(filling, above) else { return Vec::new() };
             runs.iter().flat_map(|(ns, count)| std::iter::repeat_n(*ns, *count as usize)).collect()

@@ -36,12 +36,12 @@ impl Release {
     /// # Errors
     /// It is too old.
     pub(super) fn of(log: &DetailLog) -> Result<Release, LogError> {
-        let said = log.text("loadgen_version").unwrap_or_default();
-        let release = Release(number(said));
+        let version = log.text("loadgen_version").unwrap_or_default();
+        let release = Release(number(version));
         if release.0.is_some_and(|number| number < FIRST) {
             let [major, minor, patch] = FIRST;
             let why =
-                format!("loadgen_version is {said}: logs of releases before {major}.{minor}.{patch} are not read");
+                format!("loadgen_version is {version}: logs of releases before {major}.{minor}.{patch} are not read");
             return Err(LogError::new(DETAIL_FILE, 0, why));
         }
         Ok(release)
@@ -51,17 +51,17 @@ impl Release {
     pub(super) fn lines(self, newest: Lines) -> Lines {
         let is_before = |first: &Number| self.0.is_some_and(|number| number < *first);
         let is_written = |name: &str| !SINCE.iter().any(|(later, first)| *later == name && is_before(first));
-        let words = |name: String| {
+        let in_release = |name: String| {
             let older = WORDS.iter().filter(|(.., first)| is_before(first));
             older.fold(name, |name, (new, old, _)| name.replace(new, old))
         };
-        newest.into_iter().filter(|(name, _)| is_written(name)).map(|(name, value)| (words(name), value)).collect()
+        newest.into_iter().filter(|(name, _)| is_written(name)).map(|(name, value)| (in_release(name), value)).collect()
     }
 }
 
 /// The numbers at the beginning of what a log says: `6.0.5 @ 9142ef0e74`.
-fn number(said: &str) -> Option<Number> {
-    let mut parts = said.split([' ', '@']).next()?.split('.').map(|part| part.parse().ok());
+fn number(text: &str) -> Option<Number> {
+    let mut parts = text.split([' ', '@']).next()?.split('.').map(|part| part.parse().ok());
     let [major, minor] = [parts.next()??, parts.next()??];
     Some([major, minor, parts.next().unwrap_or(Some(0))?])
 }
@@ -72,9 +72,9 @@ mod tests {
 
     #[test]
     fn a_release_is_known_by_all_its_numbers() {
-        let known = ["5.0.18", "4.1 (x)", "6.0.5 @ 9142ef0e74", "6.0.17", "lon 0.1.0, unofficial", "6.0.x", ""];
+        let versions = ["5.0.18", "4.1 (x)", "6.0.5 @ 9142ef0e74", "6.0.17", "lon 0.1.0, unofficial", "6.0.x", ""];
         let numbers = [Some([5, 0, 18]), Some([4, 1, 0]), Some([6, 0, 5]), Some([6, 0, 17]), None, None, None];
-        assert_eq!(known.map(number), numbers);
+        assert_eq!(versions.map(number), numbers);
     }
 
     #[test]
@@ -85,13 +85,13 @@ mod tests {
             Release(number).lines(newest).into_iter().map(|(name, _)| name).collect()
         };
         let (old, new) = ("Min Time to Output Token (ns)", "Min Time per Output Token (ns)");
-        for (number, wanted) in [
+        for (number, expected) in [
             (Some([5, 0, 25]), vec![old, "max_duration (ms)"]),
             (Some([5, 1, 1]), vec![new, "max_duration (ms)"]),
             (Some([6, 0, 6]), vec!["accuracy_sample_count", new, "max_duration (ms)"]),
             (None, vec!["accuracy_sample_count", new, "max_duration (ms)"]),
         ] {
-            assert_eq!(names(number), wanted, "{number:?}");
+            assert_eq!(names(number), expected, "{number:?}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::detail_log::DetailLog;
 use super::error::LogError;
-use super::stated::Stated;
+use super::statements::Statements;
 use crate::requested::Qsl;
 use crate::scenario::TestSettings;
 
@@ -24,12 +24,12 @@ pub struct Requested {
 /// # Errors
 /// The log does not have them, or they are out of range.
 pub fn requested(log: &DetailLog) -> Result<Requested, LogError> {
-    let stated = Stated::read(log)?;
-    let plans = stated.plans(log)?;
+    let statements = Statements::read(log)?;
+    let plans = statements.plans(log)?;
     Ok(Requested {
         settings: plans.judging.requested().clone(),
         qsl: plans.judging.qsl(),
-        is_rounded: stated.is_rounded,
-        unknown: stated.unknown,
+        is_rounded: statements.is_rounded,
+        unknown: statements.unknown,
     })
 }

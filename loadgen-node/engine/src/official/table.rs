@@ -40,9 +40,9 @@ pub(super) fn compare(part: Part, official: &Lines, ours: &Ours) -> Vec<Quantity
     let texts = |lines: &Lines| lines.iter().cloned().collect::<BTreeMap<String, String>>();
     let by_name = ours.fillings.iter().map(|filling| filling.iter().map(texts).collect()).collect();
     let table = Table { part, ours, by_name };
-    let known: BTreeSet<&str> = official.iter().map(|(name, _)| name.as_str()).collect();
+    let official_names: BTreeSet<&str> = official.iter().map(|(name, _)| name.as_str()).collect();
     let first = ours.fillings.first().and_then(|filling| filling.first());
-    let others = first.into_iter().flatten().filter(|(name, _)| !known.contains(name.as_str()));
+    let others = first.into_iter().flatten().filter(|(name, _)| !official_names.contains(name.as_str()));
     let mut quantities: Vec<Quantity> =
         official.iter().map(|(name, text)| table.quantity(name, Some(text.as_str()))).collect();
     quantities.extend(others.map(|(name, _)| table.quantity(name, None)));
@@ -60,9 +60,9 @@ struct Table<'a> {
 
 impl Table<'_> {
     fn quantity(&self, name: &str, official: Option<&str>) -> Quantity {
-        let said = |lines: &BTreeMap<String, String>| lines.get(name).cloned();
+        let text_of = |lines: &BTreeMap<String, String>| lines.get(name).cloned();
         let by_filling: Vec<Vec<Option<String>>> =
-            self.by_name.iter().map(|filling| filling.iter().map(said).collect()).collect();
+            self.by_name.iter().map(|filling| filling.iter().map(text_of).collect()).collect();
         let quantity = |ours: Option<String>, agreement, note: Option<&str>| Quantity {
             part: self.part,
             name: name.to_owned(),
@@ -92,8 +92,8 @@ impl Table<'_> {
         let note = if is_one { None } else { Some(WITHIN) };
         match (same, self.ours.taken.contains(name)) {
             (true, true) => quantity(None, Agreement::Unchecked, Some(TAKEN)),
-            (true, false) => quantity(shown(first), Agreement::Same, note),
-            (false, _) => quantity(shown(first), Agreement::Differs, None),
+            (true, false) => quantity(range_text(first), Agreement::Same, note),
+            (false, _) => quantity(range_text(first), Agreement::Differs, None),
         }
     }
 }
@@ -123,7 +123,7 @@ fn is_between(official: Option<&str>, ours: &[Option<String>]) -> bool {
 }
 
 /// Ours in one text: from the first to the last, where they are not the same.
-fn shown(ours: &[Option<String>]) -> Option<String> {
+fn range_text(ours: &[Option<String>]) -> Option<String> {
     let (first, last) = (ours.first()?.as_deref(), ours.last()?.as_deref());
     match (first, last) {
         (first, last) if first == last => first.map(str::to_owned),
@@ -136,7 +136,7 @@ fn shown(ours: &[Option<String>]) -> Option<String> {
 ///
 /// Lines that this program adds to a summary of its own runs are left out: no LoadGen has them.
 pub(super) fn lines_of(text: &str) -> Lines {
-    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     text.lines()
         .filter(|line| !line.is_empty() && !line.starts_with(MARK))
         .map(|line| {
@@ -144,7 +144,7 @@ pub(super) fn lines_of(text: &str) -> Lines {
                 Some((name, value)) => (name.trim().to_owned(), value.to_owned()),
                 None => counted(line).unwrap_or_else(|| sentence(line)),
             };
-            let times = seen.entry(name.clone()).or_default();
+            let times = counts.entry(name.clone()).or_default();
             *times += 1;
             let name = if *times > 1 { format!("{name} ({times})") } else { name };
             (name, value)
@@ -156,7 +156,7 @@ pub(super) fn lines_of(text: &str) -> Lines {
 fn counted(line: &str) -> Option<(String, String)> {
     let (count, kind) = line.trim().split_once(" encountered")?.0.split_once(' ')?;
     let kind = kind.to_lowercase();
-    let kind = ["warning", "error"].into_iter().find(|known| kind.trim_end_matches('s') == *known)?;
+    let kind = ["warning", "error"].into_iter().find(|name| kind.trim_end_matches('s') == *name)?;
     let count = if count == "No" { "0" } else { count };
     Some((format!("{kind}s encountered"), count.to_owned()))
 }
@@ -207,9 +207,9 @@ mod tests {
 
     #[test]
     fn lines_have_names_and_repeated_ones_numbers() {
-        let found = lines_of("A : 1\n\nTitle\nA : 2\nttft (ns): 3\n * At least 17 more queries,\n");
+        let entries = lines_of("A : 1\n\nTitle\nA : 2\nttft (ns): 3\n * At least 17 more queries,\n");
         let sentence = ("* At least # more queries,", "17");
-        assert_eq!(found, lines(&[("A", "1"), ("Title", ""), ("A (2)", "2"), ("ttft (ns)", "3"), sentence]));
+        assert_eq!(entries, lines(&[("A", "1"), ("Title", ""), ("A (2)", "2"), ("ttft (ns)", "3"), sentence]));
         for (line, name, count) in [
             ("No warnings encountered during test.", "warnings", "0"),
             ("1 warning encountered. See detailed log.", "warnings", "1"),

@@ -70,9 +70,9 @@ fn trace_of(plan: &Plan, outcome: &RunOutcome, context: &detail::DetailContext<'
     trace_log::write(plan, outcome, context, &mut bytes).unwrap();
     let text = String::from_utf8(bytes).unwrap();
     let started_us = outcome.performance().unwrap().started.0 as f64 / 1e3;
-    let rest = format!("\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":{started_us:.3},\"dur\":0.000,\"args\":{{}}}},\n");
-    let around = ["GenerateQueries", "SampleLoop"].map(|name| format!("{{\"name\":\"{name}\",{rest}"));
-    text.replacen("[\n", &format!("[\n{}", around.concat()), 1)
+    let fields = format!("\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":{started_us:.3},\"dur\":0.000,\"args\":{{}}}},\n");
+    let events = ["GenerateQueries", "SampleLoop"].map(|name| format!("{{\"name\":\"{name}\",{fields}"));
+    text.replacen("[\n", &format!("[\n{}", events.concat()), 1)
 }
 
 fn settings(scenario: Scenario, tokens: bool) -> TestSettings {
@@ -141,8 +141,8 @@ fn an_altered_number_is_named() {
             texts.summary.replace("Mean latency (ns)               : ", "Mean latency (ns)               : 1")),
         "Mean latency (ns)"
     );
-    let told = compared(&|texts| texts.trace = texts.trace.replacen("\"complete_ns\":", "\"complete_ns\":1", 1));
-    assert!(told.starts_with("end of sample "), "{told}");
+    let difference = compared(&|texts| texts.trace = texts.trace.replacen("\"complete_ns\":", "\"complete_ns\":1", 1));
+    assert!(difference.starts_with("end of sample "), "{difference}");
 }
 
 #[test]
@@ -158,10 +158,10 @@ fn loaded_sets_are_those_that_some_release_draws() {
             tokens: None,
         };
         let quantities = compare_by(&logs, integers).unwrap().quantities;
-        let found = quantities.into_iter().find(|quantity| quantity.name == "loaded_qsl_set").unwrap();
-        (found.agreement, found.note.unwrap())
+        let loaded_set = quantities.into_iter().find(|quantity| quantity.name == "loaded_qsl_set").unwrap();
+        (loaded_set.agreement, loaded_set.note.unwrap())
     };
-    let told = |agreement, integers, from| {
+    let verdict_of = |agreement, integers, from| {
         let how = if agreement == Agreement::Same { "drawn" } else { "compared with" };
         (agreement, format!("{how}: integers by {integers}, from {from}"))
     };
@@ -174,22 +174,22 @@ fn loaded_sets_are_those_that_some_release_draws() {
         (Profile::GCC_10, "division", whole),
         (from_source, "division", below),
     ] {
-        assert_eq!(compared(profile, None, as_it_is), told(same, integers, from));
-        assert_eq!(compared(profile, Some(profile.integers), as_it_is), told(same, integers, from));
+        assert_eq!(compared(profile, None, as_it_is), verdict_of(same, integers, from));
+        assert_eq!(compared(profile, Some(profile.integers), as_it_is), verdict_of(same, integers, from));
     }
     let by_division = Some(IntegerRule::Division);
-    assert_eq!(compared(Profile::GCC_10, Some(IntegerRule::Product), as_it_is), told(differs, "product", below));
-    assert_eq!(compared(Profile::NEWEST, by_division, as_it_is), told(differs, "division", whole));
+    assert_eq!(compared(Profile::GCC_10, Some(IntegerRule::Product), as_it_is), verdict_of(differs, "product", below));
+    assert_eq!(compared(Profile::NEWEST, by_division, as_it_is), verdict_of(differs, "division", whole));
     let altered = ["\"loaded_qsl_set\", \"value\": [", "\"loaded_qsl_set\", \"value\": [1,"];
-    assert_eq!(compared(Profile::NEWEST, None, altered), told(differs, "product", below));
+    assert_eq!(compared(Profile::NEWEST, None, altered), verdict_of(differs, "product", below));
 }
 
 #[test]
 fn a_library_that_is_too_large_to_be_drawn_from_is_refused() {
     let qsl = Qsl { total: 6_000, performance: 5_000 };
     let texts = Texts::by(settings(Scenario::OFFLINE, false), qsl, Profile::NEWEST);
-    let said = "\"qsl_reported_total_count\", \"value\": ";
-    let detail = texts.detail.replacen(&format!("{said}6000"), &format!("{said}4000000000"), 1);
+    let key = "\"qsl_reported_total_count\", \"value\": ";
+    let detail = texts.detail.replacen(&format!("{key}6000"), &format!("{key}4000000000"), 1);
     let logs = Logs {
         detail: DetailLog::read(detail.as_bytes().lines()).unwrap(),
         summary: texts.summary,
@@ -213,8 +213,8 @@ fn a_mean_that_overflowed_is_named_as_such() {
         let detail = DetailLog::read(with(detail, "result_mean_latency_ns", 1).as_bytes().lines()).unwrap();
         let logs = Logs { detail, summary: texts.summary.clone(), trace: None, tokens: None };
         let quantities = compare(&logs).unwrap().quantities;
-        let found = quantities.into_iter().find(|quantity| quantity.name == "result_mean_latency_ns").unwrap();
-        (found.agreement, found.note.unwrap_or_default())
+        let mean_quantity = quantities.into_iter().find(|quantity| quantity.name == "result_mean_latency_ns").unwrap();
+        (mean_quantity.agreement, mean_quantity.note.unwrap_or_default())
     };
     assert_eq!(mean(&texts.detail), (Agreement::Differs, String::new()));
     let (agreement, note) = mean(&with(&texts.detail, "result_max_latency_ns", i64::MAX.unsigned_abs() / 100));
@@ -281,8 +281,8 @@ fn a_rate_with_more_digits_than_the_log_has_is_no_difference() {
     {
         // Of the latency 132239468 ns the log has 1.32239e+08, and of the rate 7.56204.
         let single_stream_expected_latency_ns = 1e9 / qps;
-        let asked = TestSettings { single_stream_expected_latency_ns, ..settings(scenario, false) };
-        let compared = Texts::of(TestSettings { server_target_qps: qps, offline_expected_qps: qps, ..asked });
+        let requested = TestSettings { single_stream_expected_latency_ns, ..settings(scenario, false) };
+        let compared = Texts::of(TestSettings { server_target_qps: qps, offline_expected_qps: qps, ..requested });
         for has_trace in [true, false] {
             assert_eq!(differences(&compared.compared(has_trace)), Vec::<String>::new(), "{scenario:?}");
         }
@@ -350,8 +350,8 @@ fn logs_of_older_releases_are_refused_by_name() {
     let version = "\"loadgen_version\", \"value\": \"";
     let detail = detail.replacen(version, &format!("{version}4.1.16 @ x "), 1);
     let detail = DetailLog::read(detail.as_bytes().lines()).unwrap();
-    let told = compare(&Logs { detail, summary: String::new(), trace: None, tokens: None }).unwrap_err().to_string();
-    assert!(told.contains("releases before 5.0.0 are not read"), "{told}");
+    let message = compare(&Logs { detail, summary: String::new(), trace: None, tokens: None }).unwrap_err().to_string();
+    assert!(message.contains("releases before 5.0.0 are not read"), "{message}");
 }
 
 #[test]

@@ -64,8 +64,9 @@ mod tests {
         let text = "[\n{ \"seq_id\" : 3, \"qsl_idx\" : 1, \"data\" : \"00\", \"token_count\" : 9 },\n\
             { \"seq_id\" : 4, \"qsl_idx\" : 1, \"data\" : \"\" }\n]\n";
         assert_eq!(TokenCounts::read(text.as_bytes().lines()).unwrap().0, BTreeMap::from([(3, 9)]));
-        let told = TokenCounts::read(text.replace("\"data\" : \"\" }", "").as_bytes().lines()).unwrap_err().to_string();
-        assert!(told.starts_with("mlperf_log_accuracy.json, line 3: "), "{told}");
+        let message =
+            TokenCounts::read(text.replace("\"data\" : \"\" }", "").as_bytes().lines()).unwrap_err().to_string();
+        assert!(message.starts_with("mlperf_log_accuracy.json, line 3: "), "{message}");
     }
 
     #[test]

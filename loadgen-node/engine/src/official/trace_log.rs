@@ -72,7 +72,7 @@ impl TraceLog {
         for line in lines {
             line_no += 1;
             let line = line.map_err(|error| LogError::new(TRACE_FILE, line_no, error.to_string()))?;
-            if let Some(name) = line.strip_prefix("{\"name\":\"").and_then(|rest| rest.split('"').next()) {
+            if let Some(name) = line.strip_prefix("{\"name\":\"").and_then(|text| text.split('"').next()) {
                 is_whole |= name == "LastTrace";
                 log.event(name, line.trim_end_matches(',')).map_err(|why| LogError::new(TRACE_FILE, line_no, why))?;
             }
@@ -188,11 +188,11 @@ mod tests {
     #[test]
     fn broken_files_are_named_with_their_line() {
         assert_eq!(read(&[]), Ok(None));
-        let told = read(&["{\"traceEvents\":[", BEGIN]).unwrap_err().to_string();
-        assert!(told.starts_with("mlperf_log_trace.json, line 2: the file ends here"), "{told}");
-        let told = read(&["", &BEGIN.replace("1002", "10x2")]).unwrap_err().to_string();
-        assert!(told.starts_with("mlperf_log_trace.json, line 2: Sample: "), "{told}");
-        let told = read(&[&BEGIN.replace("query_seq", "query")]).unwrap_err().to_string();
-        assert!(told.contains("not complete"), "{told}");
+        let message = read(&["{\"traceEvents\":[", BEGIN]).unwrap_err().to_string();
+        assert!(message.starts_with("mlperf_log_trace.json, line 2: the file ends here"), "{message}");
+        let message = read(&["", &BEGIN.replace("1002", "10x2")]).unwrap_err().to_string();
+        assert!(message.starts_with("mlperf_log_trace.json, line 2: Sample: "), "{message}");
+        let message = read(&[&BEGIN.replace("query_seq", "query")]).unwrap_err().to_string();
+        assert!(message.contains("not complete"), "{message}");
     }
 }

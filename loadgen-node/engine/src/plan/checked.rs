@@ -90,7 +90,7 @@ impl Plan {
     }
 
     /// The plan of a test that another engine of this crate leads, with the values and phases that it has worked out.
-    pub(crate) fn led(
+    pub(crate) fn with_values(
         self,
         effective: Effective,
         profile: Profile,

@@ -241,8 +241,8 @@ mod tests {
             ),
         ];
         for (plan, part) in cases {
-            let told = obstacles(&plan, false).join("\n");
-            assert!(told.contains(part), "{part}: {told}");
+            let text = obstacles(&plan, false).join("\n");
+            assert!(text.contains(part), "{part}: {text}");
         }
         assert_eq!(obstacles(&plan(Scenario::SERVER, |_| ()), true), [""; 0]);
     }

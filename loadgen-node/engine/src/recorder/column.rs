@@ -150,14 +150,14 @@ mod tests {
     #[test]
     fn what_is_written_is_seen_by_every_clone() {
         let mut column: Column<u64> = Column::new(4);
-        let seen = column.clone();
+        let reader = column.clone();
         column.set(2, 7);
         column.set(4, 9);
-        assert_eq!(seen.iter().collect::<Vec<_>>(), [0, 0, 7, 0]);
-        assert_eq!((seen.get(2), seen.get(4)), (Some(7), None));
+        assert_eq!(reader.iter().collect::<Vec<_>>(), [0, 0, 7, 0]);
+        assert_eq!((reader.get(2), reader.get(4)), (Some(7), None));
         column.truncate(3);
-        assert_eq!((column.len(), seen.len()), (3, 4));
+        assert_eq!((column.len(), reader.len()), (3, 4));
         assert_eq!(column.part(1, 9).collect::<Vec<_>>(), [0, 7]);
-        assert!(column != seen && column == Column::from(vec![0, 0, 7]));
+        assert!(column != reader && column == Column::from(vec![0, 0, 7]));
     }
 }

@@ -16,16 +16,16 @@ pub(super) fn to_bytes(header: &impl Serialize) -> io::Result<Vec<u8>> {
 /// Reads the JSON of a header through `read`, which fills the slice that it is given. `too_long` makes the error of a
 /// header that claims more bytes than any has.
 pub(super) fn read<E>(
-    mut read: impl FnMut(&mut [u8]) -> Result<(), E>,
+    mut fill: impl FnMut(&mut [u8]) -> Result<(), E>,
     too_long: impl FnOnce(String) -> E,
 ) -> Result<Vec<u8>, E> {
     let mut length = [0; 4];
-    read(&mut length)?;
+    fill(&mut length)?;
     let length = u32::from_le_bytes(length);
     if length > MAX_LENGTH {
         return Err(too_long(format!("it claims to be {length} bytes long")));
     }
     let mut text = vec![0; length as usize];
-    read(&mut text)?;
+    fill(&mut text)?;
     Ok(text)
 }

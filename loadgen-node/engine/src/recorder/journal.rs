@@ -205,15 +205,15 @@ fn rows(input: &mut impl Read, has_tokens: bool) -> Result<(Vec<Cell>, Option<To
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
             outcome => outcome?,
         }
-        let Some((record, rest)) = bytes.split_first_chunk() else { break };
+        let Some((record, token_bytes)) = bytes.split_first_chunk() else { break };
         let cell = Cell::from_bits(u64::from_le_bytes(*record));
         if cell.state() == SampleEnd::Unissued {
             break;
         }
         cells.push(cell);
-        if let Some((first, rest)) = rest.split_first_chunk() {
+        if let Some((first, count_bytes)) = token_bytes.split_first_chunk() {
             first_token.push(u64::from_le_bytes(*first));
-            count.push(rest.first_chunk().map_or(0, |count| u32::from_le_bytes(*count)));
+            count.push(count_bytes.first_chunk().map_or(0, |count| u32::from_le_bytes(*count)));
         }
     }
     let tokens = has_tokens.then(|| Tokens::from_columns(first_token, count));
@@ -245,7 +245,7 @@ mod tests {
         About { settings, qsl, sut_name: "a SUT".to_owned(), warnings: 0, errors: 0, reasons: Vec::new() }
     }
 
-    fn begun(scenario: Scenario, tokens: bool) -> (Live, Journal, Cursor<Vec<u8>>) {
+    fn open_journal(scenario: Scenario, tokens: bool) -> (Live, Journal, Cursor<Vec<u8>>) {
         let about = about(scenario);
         let live = Live::of(Column::new(SAMPLES), tokens.then(|| Tokens::new(SAMPLES)));
         let mut file = Cursor::new(Vec::new());
@@ -259,18 +259,18 @@ mod tests {
 
     #[test]
     fn what_the_last_look_saw_is_recovered() {
-        let (live, mut journal, mut file) = begun(Scenario::SERVER, false);
+        let (live, mut journal, mut file) = open_journal(Scenario::SERVER, false);
         assert_eq!(read(&file).counts, Counts::default(), "nothing was issued");
         (0..BLOCK + 10).for_each(|i| live.cells.set(i, Cell::pending(i as u64, false)));
         journal.look(50, &mut file).unwrap();
         (0..BLOCK).filter(|i| *i != 3).for_each(|i| live.cells.set(i, Cell::done(7)));
         live.cells.set(BLOCK + 4, Cell::failed(9));
         journal.look(60, &mut file).unwrap();
-        let seen = read(&file);
+        let recovered = read(&file);
         let counts =
-            Counts { issued: BLOCK as u64 + 10, completed: BLOCK as u64 - 1, failed: 1, lost: 10, ..seen.counts };
-        assert_eq!((seen.counts, seen.end_ns), (counts, 60));
-        assert!(seen.cells.iter().eq(live.cells.part(0, BLOCK + 10)));
+            Counts { issued: BLOCK as u64 + 10, completed: BLOCK as u64 - 1, failed: 1, lost: 10, ..recovered.counts };
+        assert_eq!((recovered.counts, recovered.end_ns), (counts, 60));
+        assert!(recovered.cells.iter().eq(live.cells.part(0, BLOCK + 10)));
         // Blocks whose samples have all ended are not written for ever; the one with a straggler is.
         live.cells.set(3, Cell::done(8));
         (0..4).for_each(|_| journal.look(70, &mut file).unwrap());
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn token_counts_that_follow_the_end_of_their_sample_are_not_missed() {
-        let (live, mut journal, mut file) = begun(Scenario::SERVER, true);
+        let (live, mut journal, mut file) = open_journal(Scenario::SERVER, true);
         let mut tokens = live.tokens.clone().unwrap();
         for i in 0..BLOCK {
             tokens.first_token(i, 4).unwrap();
@@ -289,13 +289,13 @@ mod tests {
         journal.look(5, &mut file).unwrap();
         (0..BLOCK).for_each(|i| tokens.answer(i, 6, true).unwrap());
         (0..3).for_each(|_| journal.look(6, &mut file).unwrap());
-        let seen = read(&file);
-        assert!(seen.tokens().all(|row| row == (Some(4), 6)) && seen.tokens().count() == BLOCK);
+        let recovered = read(&file);
+        assert!(recovered.tokens().all(|row| row == (Some(4), 6)) && recovered.tokens().count() == BLOCK);
     }
 
     #[test]
     fn it_is_never_valid_and_says_why() {
-        let (live, mut journal, mut file) = begun(Scenario::OFFLINE, false);
+        let (live, mut journal, mut file) = open_journal(Scenario::OFFLINE, false);
         live.cells.set(0, Cell::done(7));
         journal.look(5, &mut file).unwrap();
         let stored = recover(&mut file.get_ref().as_slice(), "it was killed").unwrap();
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_cut_off_or_altered_are_read_as_far_as_they_go() {
-        let (live, mut journal, mut file) = begun(Scenario::SERVER, true);
+        let (live, mut journal, mut file) = open_journal(Scenario::SERVER, true);
         (0..500).for_each(|i| live.cells.set(i, Cell::done(7)));
         journal.look(5, &mut file).unwrap();
         let whole = file.into_inner();

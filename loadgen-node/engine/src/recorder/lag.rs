@@ -147,12 +147,12 @@ impl SharedLag {
 
     /// The lag of this rank, counted from 1.
     fn value_at(&self, rank: u64) -> u64 {
-        let mut seen = 0;
-        let found = self.counts.iter().position(|count| {
-            seen += count;
-            seen >= rank
+        let mut count_so_far = 0;
+        let bucket = self.counts.iter().position(|count| {
+            count_so_far += count;
+            count_so_far >= rank
         });
-        found.map_or(MAX_NS, largest_of)
+        bucket.map_or(MAX_NS, largest_of)
     }
 }
 

@@ -88,8 +88,8 @@ impl Ends {
     /// sample that was issued.
     pub fn read(&mut self, most: usize, mut tell: impl FnMut(Ended)) -> bool {
         let live = &self.live;
-        let known = self.open.len().min(most);
-        let rest = self.open.split_off(known);
+        let due = self.open.len().min(most);
+        let later = self.open.split_off(due);
         self.open.retain_mut(|open| match look(live, open.position, open.awaits_tokens) {
             Look::Ended(ended) => {
                 tell(ended);
@@ -102,9 +102,9 @@ impl Ends {
             Look::Unissued => true,
         });
         // Those that were not looked at come first the next time.
-        let looked_at_all = rest.is_empty();
-        self.open.splice(0..0, rest);
-        looked_at_all && self.go_on(most - known, tell)
+        let looked_at_all = later.is_empty();
+        self.open.splice(0..0, later);
+        looked_at_all && self.go_on(most - due, tell)
     }
 
     /// Samples that were issued and have not ended, among those that were looked at.
@@ -149,9 +149,9 @@ mod tests {
     const SAMPLES: usize = 10;
 
     fn latencies(ends: &mut Ends, most: usize) -> (Vec<Option<u64>>, bool) {
-        let mut told = Vec::new();
-        let is_all = ends.read(most, |ended| told.push(ended.latency_ns));
-        (told, is_all)
+        let mut latencies_ns = Vec::new();
+        let is_all = ends.read(most, |ended| latencies_ns.push(ended.latency_ns));
+        (latencies_ns, is_all)
     }
 
     #[test]
@@ -168,9 +168,9 @@ mod tests {
         live.cells.set(4, Cell::done(5));
         live.cells.set(2, Cell::done(3));
         // A look at a few takes turns among those under way.
-        let mut told: Vec<_> = (0..3).flat_map(|_| latencies(&mut ends, 1).0).collect();
-        told.sort_unstable();
-        assert_eq!((told, ends.open()), (vec![Some(3), Some(5)], 1));
+        let mut latencies_ns: Vec<_> = (0..3).flat_map(|_| latencies(&mut ends, 1).0).collect();
+        latencies_ns.sort_unstable();
+        assert_eq!((latencies_ns, ends.open()), (vec![Some(3), Some(5)], 1));
         live.cells.set(1, Cell::done(2));
         assert_eq!(latencies(&mut ends, 10), (vec![Some(2)], true));
         (6..SAMPLES).for_each(|i| live.cells.set(i, Cell::done(7)));
@@ -183,15 +183,15 @@ mod tests {
         let live = Live::of(Column::new(SAMPLES), Some(Tokens::new(SAMPLES)));
         let mut tokens = live.tokens.clone().unwrap();
         let mut ends = Ends::new(live.clone());
-        let read = |ends: &mut Ends| {
-            let mut told = Vec::new();
-            ends.read(10, |ended| told.push((ended.first_token_ns, ended.tokens)));
-            told
+        let rows_of = |ends: &mut Ends| {
+            let mut rows = Vec::new();
+            ends.read(10, |ended| rows.push((ended.first_token_ns, ended.tokens)));
+            rows
         };
         (0..2).for_each(|i| live.cells.set(i, Cell::done(9)));
         tokens.first_token(0, 4).unwrap();
-        assert_eq!(read(&mut ends), []);
+        assert_eq!(rows_of(&mut ends), []);
         tokens.answer(0, 6, true).unwrap();
-        assert_eq!(read(&mut ends), [(Some(4), 6), (None, 0)], "the second has none");
+        assert_eq!(rows_of(&mut ends), [(Some(4), 6), (None, 0)], "the second has none");
     }
 }

@@ -165,7 +165,7 @@ impl Recorder {
 
     /// Notes when a pending sample was handed to the network.
     #[inline]
-    pub(crate) fn sent(&mut self, seq: SampleSeq, at: TimeNs) {
+    pub(crate) fn mark_sent(&mut self, seq: SampleSeq, at: TimeNs) {
         if let Some(SampleEnd::Pending { scheduled_ns }) = self.state(seq) {
             let lag_ns = at.since(self.start + scheduled_ns);
             let position = seq.0 - self.first.0;
@@ -245,8 +245,8 @@ impl Recorder {
     fn logged_index(&self, position: usize) -> Option<SampleIndex> {
         // Where everything is logged, the list has the order of the cells.
         let direct = self.logged.get(position).filter(|(at, _)| *at as usize == position);
-        let found = || self.logged.binary_search_by_key(&(position as u32), |(at, _)| *at).ok();
-        direct.or_else(|| found().map(|i| &self.logged[i])).map(|(_, index)| *index)
+        let position_in_log = || self.logged.binary_search_by_key(&(position as u32), |(at, _)| *at).ok();
+        direct.or_else(|| position_in_log().map(|i| &self.logged[i])).map(|(_, index)| *index)
     }
 }
 

@@ -89,14 +89,14 @@ impl CheckedTimeline {
             io::Result::Ok(column)
         };
         let tokens = if self.header.tokens { Some([column(1)?, column(2)?]) } else { None };
-        Ok(SampleRows { left: self.header.samples, records: column(0)?, tokens })
+        Ok(SampleRows { remaining: self.header.samples, records: column(0)?, tokens })
     }
 }
 
 /// The samples of a stored timeline, one by one.
 #[derive(Debug)]
 pub struct SampleRows<R> {
-    left: u64,
+    remaining: u64,
     records: R,
     /// First-token latencies and token counts.
     tokens: Option<[R; 2]>,
@@ -119,7 +119,7 @@ impl<R: Read> Iterator for SampleRows<R> {
     type Item = io::Result<SampleRow>;
 
     fn next(&mut self) -> Option<io::Result<SampleRow>> {
-        self.left = self.left.checked_sub(1)?;
+        self.remaining = self.remaining.checked_sub(1)?;
         Some(self.read())
     }
 }

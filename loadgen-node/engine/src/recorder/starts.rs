@@ -14,7 +14,7 @@ pub struct Starts<'a> {
     /// Samples in each query.
     each: u64,
     /// Samples that were told.
-    told: u64,
+    samples: u64,
     /// When the query of the next sample started.
     start_ns: u64,
     from: Origin<'a>,
@@ -52,13 +52,13 @@ impl<'a> Starts<'a> {
             (LatencyStart::Due, _) => Origin::Due(Box::new(Trace::of(phase, queries).map(|query| query.due_ns))),
             (LatencyStart::Issue | LatencyStart::Burst, _) => Origin::Issue { end_ns: 0 },
         };
-        Starts { each: each.max(1), told: 0, start_ns: 0, from }
+        Starts { each: each.max(1), samples: 0, start_ns: 0, from }
     }
 
     /// Of the next sample, which ended so.
     pub fn next(&mut self, end: SampleEnd) -> u64 {
-        let begins_a_query = self.told.is_multiple_of(self.each);
-        self.told += 1;
+        let begins_a_query = self.samples.is_multiple_of(self.each);
+        self.samples += 1;
         match &mut self.from {
             Origin::Phase => {}
             Origin::Due(due_ns) if begins_a_query => self.start_ns = due_ns.next().unwrap_or(self.start_ns),

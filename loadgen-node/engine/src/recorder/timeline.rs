@@ -149,8 +149,8 @@ impl Timeline {
             first_tokens_ns.extend(first_token_ns.map(signed));
             match (end, first_token_ns, tokens.count(position)) {
                 (SampleEnd::Done { latency_ns }, Some(first_ns), 2..) => {
-                    let rest = signed(latency_ns) - signed(first_ns);
-                    per_token_ns.push(rest / (i64::from(tokens.count(position)) - 1));
+                    let after_first_ns = signed(latency_ns) - signed(first_ns);
+                    per_token_ns.push(after_first_ns / (i64::from(tokens.count(position)) - 1));
                 }
                 (SampleEnd::Done { .. }, ..) => {}
                 (_, first_token_ns, _) => {

@@ -103,14 +103,14 @@ pub(super) fn check_counts(counts: &Counts, recorded: &Counts, has_unissued: boo
         return Err(TimelineError::Header("a sample is recorded that was never issued".to_owned()));
     }
     let Counts { issued, completed, failed, lost, .. } = *recorded;
-    let found = Counts { issued, completed, failed, lost, ..*counts };
-    if found == *counts {
+    let counted = Counts { issued, completed, failed, lost, ..*counts };
+    if counted == *counts {
         return Ok(());
     }
-    let [told, found] = [counts, &found].map(|Counts { issued, completed, failed, lost, .. }| {
+    let [header, records] = [counts, &counted].map(|Counts { issued, completed, failed, lost, .. }| {
         format!("{issued} samples, {completed} answered, {failed} failed, {lost} lost")
     });
-    Err(TimelineError::Header(format!("it says {told}; the records say {found}")))
+    Err(TimelineError::Header(format!("it says {header}; the records say {records}")))
 }
 
 /// A part under construction.
@@ -208,8 +208,8 @@ mod tests {
             let stored = stored(with_tokens);
             let bytes = bytes(&stored);
             let checked = CheckedTimeline::check(&mut bytes.as_slice()).unwrap();
-            let known = (checked.queries(), checked.samples_per_query(), checked.has_tokens());
-            assert_eq!((checked.about(), known), (&stored.about, (stored.timeline.queries, 1, with_tokens)));
+            let shape = (checked.queries(), checked.samples_per_query(), checked.has_tokens());
+            assert_eq!((checked.about(), shape), (&stored.about, (stored.timeline.queries, 1, with_tokens)));
             let rows = checked.rows(|| Ok(io::Cursor::new(&bytes))).unwrap().map(Result::unwrap);
             let mut tokens = stored.timeline.tokens();
             let expected = stored.timeline.samples().map(|end| {

@@ -165,12 +165,12 @@ impl<'a, R: Read> Source<'a, R> {
     ) -> Result<(), TimelineError> {
         self.begin(part);
         let mut bytes = vec![0; BLOCK * N];
-        let mut left = entries as usize;
-        while left > 0 {
-            let block = left.min(BLOCK);
+        let mut remaining = entries as usize;
+        while remaining > 0 {
+            let block = remaining.min(BLOCK);
             self.read(&mut bytes[..block * N])?;
             bytes[..block * N].as_chunks().0.iter().for_each(|entry| take(*entry));
-            left -= block;
+            remaining -= block;
         }
         self.check()
     }

@@ -206,15 +206,15 @@ mod tests {
             ..TestSettings::default()
         };
         let (detail, summary) = rendered(settings.clone(), true);
-        let found = remarks(&detail);
-        let wanted = [
+        let warnings = remarks(&detail);
+        let expected = [
             (13, "\"warning_generic_message\", \"value\": \"Found Audit Config file (audit.config). Overriding"),
             (14, "\"warning_generic_message\", \"value\": \"Test05 flag detected Overriding random seeds\""),
             (15, "\"error_invalid_test_settings\""),
         ];
-        assert_eq!(found.len(), wanted.len(), "{found:?}");
-        for ((line, text), (at, words)) in found.iter().zip(wanted) {
-            assert!(*line == at && text.contains(words), "{line}: {text}");
+        assert_eq!(warnings.len(), expected.len(), "{warnings:?}");
+        for ((line, text), (at, part)) in warnings.iter().zip(expected) {
+            assert!(*line == at && text.contains(part), "{line}: {text}");
         }
         assert!(detail.lines().nth(16).is_some_and(|line| line.contains("\"requested_scenario\"")));
         assert!(detail.contains("{\"key\": \"num_errors\", \"value\": 1,"));

@@ -177,7 +177,7 @@ impl<'a, W: World, O: Observer + ?Sized> Driver<'a, W, O> {
     fn record(&mut self, phase: &mut PhaseRun<'_>, arrival: Arrival<W::Data>) {
         let Arrival { seq, at, sent_at, kind } = arrival;
         if let Some(sent_at) = sent_at {
-            phase.recorder.sent(seq, sent_at);
+            phase.recorder.mark_sent(seq, sent_at);
         }
         let refused = match kind {
             ArrivalKind::Done { data, n_tokens } => self.complete(phase, seq, at, data.as_ref(), n_tokens),

@@ -91,9 +91,9 @@ impl Extension {
         let Some(bound) = &self.bound else { return false };
         let out_of_order = (self.next..self.goal).filter_map(|position| self.so_far(recorder, position, now_ns));
         let late = out_of_order.fold(self.late, Late::and);
-        let wanted = |late: u64| bound.min_passing(late).saturating_add(late);
-        let wanted = wanted(late.latency).max(wanted(late.per_token));
-        let goal = wanted.checked_next_multiple_of(self.unit).unwrap_or(u64::MAX);
+        let queries_for = |late: u64| bound.min_passing(late).saturating_add(late);
+        let queries = queries_for(late.latency).max(queries_for(late.per_token));
+        let goal = queries.checked_next_multiple_of(self.unit).unwrap_or(u64::MAX);
         let is_within = goal > self.goal && goal <= self.most;
         if is_within {
             self.goal = goal;

@@ -73,7 +73,10 @@ impl<'r, 'a, W: World, O: Observer + ?Sized> Hunt<'r, 'a, W, O> {
             self.run.unload(self.set());
         }
         let reported = self.best.take().map(|(plan, _)| Box::new(plan));
-        (end, FindPeakOutcome { end: search_end, trials: self.trials, bracket: self.search.shown(), reported })
+        (
+            end,
+            FindPeakOutcome { end: search_end, trials: self.trials, bracket: self.search.verified_bracket(), reported },
+        )
     }
 
     /// Step by step; an end for a reason of the search's own is a result, too.
@@ -84,7 +87,7 @@ impl<'r, 'a, W: World, O: Observer + ?Sized> Hunt<'r, 'a, W, O> {
                 self.note(&text);
             }
             let Some(load) = step.load() else { return Ok(self.settled(step)) };
-            let passed = match self.known(step, load) {
+            let passed = match self.prior_verdict(step, load) {
                 Some(passed) => passed,
                 None if self.ran >= self.run.options.find_peak.max_trials => return Ok(SearchEnd::TooManyTrials),
                 None => match self.measure(load, step.is_verification()) {
@@ -126,10 +129,10 @@ impl<'r, 'a, W: World, O: Observer + ?Sized> Hunt<'r, 'a, W, O> {
     }
 
     /// The result of a step that need not be run.
-    fn known(&mut self, step: Step, load: f64) -> Option<bool> {
-        let Step::Verify { number, wanted, .. } = step else { return self.known_trial(load) };
+    fn prior_verdict(&mut self, step: Step, load: f64) -> Option<bool> {
+        let Step::Verify { number, count, .. } = step else { return self.prior_trial_verdict(load) };
         // A run of this search is reported, so that one is always measured.
-        let counts = |trial: &&Trial| trial.is_at(load) && (!trial.passed || number < wanted);
+        let counts = |trial: &&Trial| trial.is_at(load) && (!trial.passed || number < count);
         let trial = self.verified.front().filter(counts).cloned()?;
         self.verified.pop_front();
         let passed = trial.passed;
@@ -138,7 +141,7 @@ impl<'r, 'a, W: World, O: Observer + ?Sized> Hunt<'r, 'a, W, O> {
     }
 
     /// The result of a trial that need not be run.
-    fn known_trial(&mut self, load: f64) -> Option<bool> {
+    fn prior_trial_verdict(&mut self, load: f64) -> Option<bool> {
         let prior =
             self.run.options.find_peak.prior.iter().rev().find(|trial| !trial.is_verification && trial.is_at(load))?;
         let trial = Trial { known: true, ..prior.clone() };
@@ -155,7 +158,7 @@ impl<'r, 'a, W: World, O: Observer + ?Sized> Hunt<'r, 'a, W, O> {
     /// The run at the peak is what is reported; when its trial was only known, it has to be run now.
     fn measure_if_only_known(&mut self) -> Result<(), Ended> {
         let bracket = self.search.bracket();
-        let verified = self.search.shown().low;
+        let verified = self.search.verified_bracket().low;
         let Some(load) = verified.or(bracket.low).or(bracket.high) else { return Ok(()) };
         let reported = self.best.as_ref().and_then(|(plan, _)| plan.load());
         let is_measured = reported.is_some_and(|reported| reported.value == load);

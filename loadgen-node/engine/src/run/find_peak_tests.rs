@@ -156,8 +156,8 @@ fn hopeless_trials_are_given_up_and_nothing_else_changes() {
     let given_up = outcome.phases.iter().filter(|phase| matches!(phase.stop, Stop::GivenUp { .. }));
     assert!(given_up.count() >= 2, "{:?}", outcome.phases.iter().map(|phase| phase.stop).collect::<Vec<_>>());
     assert!(outcome.ended < patient.ended);
-    let told = search_of(&outcome).trials.iter().filter(|trial| trial.reason.contains("given up after"));
-    assert!(told.count() >= 2);
+    let trials = search_of(&outcome).trials.iter().filter(|trial| trial.reason.contains("given up after"));
+    assert!(trials.count() >= 2);
 }
 
 #[test]

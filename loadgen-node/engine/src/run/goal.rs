@@ -58,21 +58,21 @@ impl FromStr for Goal {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Goal, String> {
-        let wanted = || format!("a goal has the form {FORMS}");
-        let (name, limit) = text.split_once("<=").ok_or_else(wanted)?;
+        let refusal = || format!("a goal has the form {FORMS}");
+        let (name, limit) = text.split_once("<=").ok_or_else(refusal)?;
         let (of, percentile) = match name.trim().split_once('-') {
             None => (Goaled::Latency, name.trim()),
             Some(("ttft", percentile)) => (Goaled::FirstToken, percentile),
             Some(("tpot", percentile)) => (Goaled::PerToken, percentile),
-            Some(_) => return Err(wanted()),
+            Some(_) => return Err(refusal()),
         };
-        let percent: f64 = percentile.strip_prefix('p').and_then(|digits| digits.parse().ok()).ok_or_else(wanted)?;
+        let percent: f64 = percentile.strip_prefix('p').and_then(|digits| digits.parse().ok()).ok_or_else(refusal)?;
         let near = |fraction: &f64| (fraction * 100.0 - percent).abs() < 1e-9;
-        let percentile = PERCENTILES.into_iter().find(near).ok_or_else(wanted)?;
+        let percentile = PERCENTILES.into_iter().find(near).ok_or_else(refusal)?;
         let limit = limit.trim();
         let unit = TIMES.iter().find_map(|(name, ns)| Some((limit.strip_suffix(name)?, *ns)));
         let limit_ns = unit.and_then(|(digits, ns)| Some(digits.trim_end().parse::<f64>().ok()? * ns));
-        let limit_ns = limit_ns.filter(|ns| (1.0..=1e18).contains(ns)).ok_or_else(wanted)?.round() as u64;
+        let limit_ns = limit_ns.filter(|ns| (1.0..=1e18).contains(ns)).ok_or_else(refusal)?.round() as u64;
         Ok(Goal { of, percentile, limit_ns })
     }
 }
@@ -118,14 +118,14 @@ mod tests {
 
     #[test]
     fn goals_are_read_and_written() {
-        for (text, written) in [
+        for (text, canonical_text) in [
             ("p99<=10ms", "p99<=10000000ns"),
             ("p99.9 <= 1.5s", "p99.9<=1500000000ns"),
             ("ttft-p50<=500us", "ttft-p50<=500000ns"),
             ("tpot-p97<=40ms", "tpot-p97<=40000000ns"),
         ] {
             let goal: Goal = text.parse().unwrap();
-            assert_eq!(goal.to_string(), written);
+            assert_eq!(goal.to_string(), canonical_text);
             assert_eq!(serde_json::from_str::<Goal>(&serde_json::to_string(&goal).unwrap()).unwrap(), goal);
         }
         for text in ["", "p99", "p98<=1ms", "99<=1ms", "p99<=1", "p99<=0ms", "x-p99<=1ms", "p99<10ms"] {

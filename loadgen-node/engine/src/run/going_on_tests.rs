@@ -66,23 +66,23 @@ fn ran(scenario: Scenario, end_ms: u64, times: Option<u64>) -> RunOutcome {
 fn a_phase_goes_on_until_the_others_have_what_they_need() {
     for scenario in SCENARIOS {
         let alone = ran(scenario, 0, None);
-        let beside = ran(scenario, 3_000, Some(1_000));
-        let [one, other] = [&alone.phases[0], &beside.phases[0]];
+        let companion = ran(scenario, 3_000, Some(1_000));
+        let [one, other] = [&alone.phases[0], &companion.phases[0]];
         assert!(one.ended < TimeNs(3_000_000_000), "{scenario:?}: {:?}", one.ended);
         assert!(other.ended >= TimeNs(3_000_000_000), "{scenario:?}: {:?}", other.ended);
         assert_eq!(other.queries_issued, one.queries_issued + other.extended_by, "{scenario:?}");
         assert_eq!(other.counts.issued, other.counts.completed, "{scenario:?}");
-        assert!(other.extended_by > 0 && beside.verdict.is_valid(), "{scenario:?}: {:?}", beside.verdict);
+        assert!(other.extended_by > 0 && companion.verdict.is_valid(), "{scenario:?}: {:?}", companion.verdict);
     }
 }
 
 #[test]
 fn the_first_queries_are_those_of_a_run_alone() {
     for scenario in SCENARIOS {
-        let [alone, beside] = [ran(scenario, 0, None), ran(scenario, 0, Some(4))];
+        let [alone, companion] = [ran(scenario, 0, None), ran(scenario, 0, Some(4))];
         let cells = |outcome: &RunOutcome| outcome.phases[0].timeline.as_ref().unwrap().cells.clone();
-        assert_eq!(cells(&alone), cells(&beside), "{scenario:?}: nobody else needs more time");
-        assert_eq!(beside.phases[0].extended_by, 0);
+        assert_eq!(cells(&alone), cells(&companion), "{scenario:?}: nobody else needs more time");
+        assert_eq!(companion.phases[0].extended_by, 0);
     }
 }
 

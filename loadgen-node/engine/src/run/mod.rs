@@ -72,10 +72,10 @@ pub fn run<W: World, O: Observer + ?Sized>(
         let now = run.world.now();
         run.events.warning(now, text);
     }
-    let (wanted, total) = (effective.performance_sample_count, plan.qsl().total);
-    if effective.mode.has_performance() && wanted > total {
+    let (requested, total) = (effective.performance_sample_count, plan.qsl().total);
+    if effective.mode.has_performance() && requested > total {
         // The official keys have the number that was asked for.
-        let text = format!("Performance samples: {total}, all that the library has, instead of {wanted}.");
+        let text = format!("Performance samples: {total}, all that the library has, instead of {requested}.");
         let now = run.world.now();
         run.events.info(now, "generic_message", text.as_str());
     }

@@ -21,8 +21,8 @@ fn add_official_reasons(verdict: &mut Verdict, effective: &Effective, summary: &
         verdict.add_rule("performance_constraints", over_limit(effective, summary));
     }
     if !checks.min_duration {
-        let wanted = Duration::from_millis(effective.min_duration_ms);
-        verdict.add_rule("min_duration", format!("the run was shorter than min_duration ({wanted:?})"));
+        let minimum = Duration::from_millis(effective.min_duration_ms);
+        verdict.add_rule("min_duration", format!("the run was shorter than min_duration ({minimum:?})"));
     }
     if !checks.min_queries {
         let Effective { min_query_count, min_sample_count, .. } = *effective;
@@ -129,23 +129,23 @@ mod tests {
     #[test]
     fn one_query_of_offline_with_too_few_answers_has_too_few_samples() {
         let settings = TestSettings { scenario: Scenario::OFFLINE, min_query_count: 24_576, ..TestSettings::default() };
-        let wanted = "too few samples: 14829 of 24576 were answered (Offline sends one query; its least samples are \
+        let reason = "too few samples: 14829 of 24576 were answered (Offline sends one query; its least samples are \
                       min_query_count)";
-        assert_eq!(reasons_against(settings, 1, vec![1_000_000; 14_829]), [wanted]);
+        assert_eq!(reasons_against(settings, 1, vec![1_000_000; 14_829]), [reason]);
     }
 
     #[test]
     fn what_is_too_few_is_said_with_numbers() {
         let few = reasons(500, 0);
-        let told = "too few queries: 500 were issued and 500 samples answered, 600 queries and 600 samples are \
+        let reason = "too few queries: 500 were issued and 500 samples answered, 600 queries and 600 samples are \
                     required (min_query_count)";
-        assert_eq!(few, [told], "459 are enough for early stopping");
+        assert_eq!(few, [reason], "459 are enough for early stopping");
         // One late query takes 662, two take 838 (the official table of the rules' appendix on early stopping).
         let late = reasons(700, 2);
         assert_eq!(late.len(), 1, "{late:?}");
-        let wanted = "700 queries are too few to judge the 99th percentile (early stopping): with 2 of them \
+        let reason = "700 queries are too few to judge the 99th percentile (early stopping): with 2 of them \
                     over the limit it takes at least 138 more that are not";
-        assert_eq!(late, [wanted]);
+        assert_eq!(late, [reason]);
         let least = reasons(400, 0);
         assert!(least[1].ends_with("(early stopping): it takes 459 at least"), "{least:?}");
         assert_eq!(reasons(662, 1), [""; 0]);

@@ -66,7 +66,7 @@ pub enum Step {
         /// Number of this verification of the load, from 1.
         number: u32,
         /// Verifications that the load has to pass.
-        wanted: u32,
+        count: u32,
     },
     /// The search is over: `load` is the highest rate that passed.
     Found {
@@ -106,8 +106,8 @@ impl Step {
                 "FindPeakPerformanceBinarySearch: Testing the mid value of bounds [{low:.6}, {high:.6}): {load:.6}"
             )),
             Self::Found { load } => Some(format!("FindPeakPerformance: Found peak performance field: {load:.6}")),
-            Self::Verify { load, number, wanted } => {
-                Some(format!("FindPeakPerformance: Verification {number} of {wanted}: {load:.6}"))
+            Self::Verify { load, number, count } => {
+                Some(format!("FindPeakPerformance: Verification {number} of {count}: {load:.6}"))
             }
             Self::BaseFails | Self::NotVerified => None,
         }
@@ -194,7 +194,7 @@ impl Search {
         match load {
             None => Step::NotVerified,
             Some(load) if passed >= self.verifications => Step::Found { load },
-            Some(load) => Step::Verify { load, number: passed + 1, wanted: self.verifications },
+            Some(load) => Step::Verify { load, number: passed + 1, count: self.verifications },
         }
     }
 
@@ -288,8 +288,8 @@ impl Search {
     pub fn is_best(&self, passed: bool) -> bool {
         match self.next() {
             // Until a load holds, the last whole run says why none does.
-            Step::Verify { number, wanted, .. } => {
-                self.verified.is_none_or(|verified| verified.holds.is_none()) || (passed && number == wanted)
+            Step::Verify { number, count, .. } => {
+                self.verified.is_none_or(|verified| verified.holds.is_none()) || (passed && number == count)
             }
             // A known peak is run again.
             Step::Found { .. } => true,
@@ -304,7 +304,7 @@ impl Search {
 
     /// Returns what the search has shown. With verifications, a load that was not verified is no lower bound, and one
     /// that failed in a whole run is an upper one.
-    pub fn shown(&self) -> Bracket {
+    pub fn verified_bracket(&self) -> Bracket {
         if self.verifications == 0 {
             return self.bracket;
         }
@@ -372,7 +372,7 @@ mod tests {
         }
         assert_eq!(verified, [11.0, 10.0, 9.0, 9.0]);
         assert_eq!(search.next(), Step::Found { load: 9.0 });
-        assert_eq!(search.shown(), Bracket { low: Some(9.0), high: Some(10.0) });
+        assert_eq!(search.verified_bracket(), Bracket { low: Some(9.0), high: Some(10.0) });
         assert_eq!(search.bracket(), Bracket { low: Some(11.0), high: Some(12.0) });
     }
 
@@ -386,7 +386,7 @@ mod tests {
                 whole_runs += usize::from(is_verification);
                 search.answer(load <= if is_verification { holds } else { 1_000.0 });
             }
-            let Bracket { low: Some(low), high: Some(high) } = search.shown() else { panic!("{search:?}") };
+            let Bracket { low: Some(low), high: Some(high) } = search.verified_bracket() else { panic!("{search:?}") };
             assert!(low <= holds && holds < high && high - low <= 0.0151 * low, "{holds}: {low} to {high}");
             assert!(whole_runs <= 20, "{holds}: {whole_runs}");
         }
@@ -399,7 +399,7 @@ mod tests {
             search.answer(load <= 3.0 && !search.next().is_verification());
         }
         assert_eq!(search.next(), Step::NotVerified);
-        assert_eq!(search.shown(), Bracket { low: None, high: Some(1.0) });
+        assert_eq!(search.verified_bracket(), Bracket { low: None, high: Some(1.0) });
     }
 
     #[test]

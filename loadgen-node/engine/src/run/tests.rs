@@ -82,7 +82,7 @@ fn server_with(change: Change<TestSettings>, sim: Change<SimOptions>) -> Ran {
 
 #[test]
 fn a_library_smaller_than_what_is_asked_of_it_is_said_as_it_is() {
-    let said = |count| {
+    let has_warning = |count| {
         let outcome = server_with(
             match count {
                 1_024 => |s| s.performance_sample_count_override = 1_024,
@@ -92,7 +92,7 @@ fn a_library_smaller_than_what_is_asked_of_it_is_said_as_it_is() {
         );
         messages(&outcome.outcome).contains("Performance samples: 64, all that the library has, instead of 1024.")
     };
-    assert!(said(1_024) && !said(64));
+    assert!(has_warning(1_024) && !has_warning(64));
 }
 
 /// Memory for a hundred million samples takes seconds. A node gives up on a peer that sends nothing for so long.
@@ -237,10 +237,10 @@ fn limits_end_a_run_early_with_the_official_words() {
         (|s| s.max_duration_ms = 5, "Max test duration reached. duration_ns 5"),
         (|s| s.server_max_async_queries = 1, "Too many outstanding queries. issued"),
     ];
-    for (change, words) in cases {
+    for (change, part) in cases {
         let run = server_with(change, |_| ());
         let text = messages(&run.outcome);
-        assert!(text.contains(words), "{words}: {text}");
+        assert!(text.contains(part), "{part}: {text}");
         assert_eq!(run.outcome.verdict.official(), Some(false));
         assert_eq!(run.outcome.counts().completed, run.outcome.counts().issued, "what was issued is still awaited");
     }

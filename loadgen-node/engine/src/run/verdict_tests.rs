@@ -15,14 +15,14 @@ fn a_sut_that_answers_nothing_has_no_rate_and_no_file_that_says_valid() {
         for token_run in [false, true] {
             let settings = TestSettings { use_token_latencies: token_run, ..settings(scenario, 2) };
             let run = ran(settings, SimOptions { failing: 1.0, tokens: token_run.then_some(4), ..sut(2) });
-            let told = format!("{scenario:?}, tokens {token_run}");
-            assert_eq!(run.outcome.counts().completed, 0, "{told}");
+            let case = format!("{scenario:?}, tokens {token_run}");
+            assert_eq!(run.outcome.counts().completed, 0, "{case}");
             let summary = run.outcome.summary.as_ref().unwrap();
             let rates = summary.rates;
             let answered = [rates.samples_per_s, rates.completed_samples_per_s, rates.qps_without_overhead];
-            assert_eq!((summary.metric.value, answered), (None, [0.0; 3]), "{told}");
-            assert_eq!(summary.tokens.map_or(0.0, |tokens| tokens.tokens_per_s), 0.0, "{told}");
-            assert_says_invalid(&run, &told);
+            assert_eq!((summary.metric.value, answered), (None, [0.0; 3]), "{case}");
+            assert_eq!(summary.tokens.map_or(0.0, |tokens| tokens.tokens_per_s), 0.0, "{case}");
+            assert_says_invalid(&run, &case);
         }
     }
 }
@@ -52,11 +52,11 @@ fn a_single_loss_makes_every_file_invalid() {
 }
 
 /// Summary file, detail log and the stored timeline say INVALID, and none says VALID.
-fn assert_says_invalid(run: &Ran, told: &str) {
+fn assert_says_invalid(run: &Ran, case: &str) {
     let outcome = &run.outcome;
     let summary = outcome.summary.as_ref().unwrap();
     let text = summary_text(&run.plan, summary, &outcome.verdict, "s", Trailer::default());
-    assert!(text.contains("Result is : INVALID\n") && text.contains("  Not valid, because: "), "{told}: {text}");
+    assert!(text.contains("Result is : INVALID\n") && text.contains("  Not valid, because: "), "{case}: {text}");
     let context = DetailContext {
         version: "0",
         sut_name: "s",
@@ -68,12 +68,12 @@ fn assert_says_invalid(run: &Ran, told: &str) {
         tid: 1,
     };
     let detail = render(&run.plan, outcome, &context);
-    assert!(!detail.contains("\"VALID\"") && detail.contains("\"result_validity\", \"value\": \"INVALID\""), "{told}");
+    assert!(!detail.contains("\"VALID\"") && detail.contains("\"result_validity\", \"value\": \"INVALID\""), "{case}");
     let (settings, qsl, reasons) = (run.plan.requested().clone(), run.plan.qsl(), outcome.verdict.lasting());
     let about = About { settings: settings.clone(), qsl, sut_name: "s".to_owned(), warnings: 0, errors: 0, reasons };
     let mut bytes = Vec::new();
     outcome.performance().unwrap().timeline.as_ref().unwrap().write_to(&about, &mut bytes).unwrap();
     let stored = Timeline::read_from(&mut bytes.as_slice()).unwrap();
     let again = crate::vectors::replay_timeline(&stored, settings).unwrap();
-    assert_eq!((again.verdict, again.report.summary), (outcome.verdict.clone(), text), "{told}");
+    assert_eq!((again.verdict, again.report.summary), (outcome.verdict.clone(), text), "{case}");
 }

@@ -71,14 +71,14 @@ pub enum AssignmentError {
         valid: Vec<&'static str>,
     },
     /// The value does not fit the key.
-    #[error("{key}: '{value}' is not {wanted}")]
+    #[error("{key}: '{value}' is not {requirement}")]
     Value {
         /// The key that the value is for.
         key: String,
         /// Value that the user typed.
         value: String,
         /// Description of the values that are accepted.
-        wanted: String,
+        requirement: String,
     },
 }
 
@@ -152,8 +152,8 @@ impl Assignment {
         }
     }
 
-    fn refused(&self, wanted: String) -> AssignmentError {
-        AssignmentError::Value { key: self.key.clone(), value: self.value.clone(), wanted }
+    fn refused(&self, requirement: String) -> AssignmentError {
+        AssignmentError::Value { key: self.key.clone(), value: self.value.clone(), requirement }
     }
 }
 
@@ -168,8 +168,8 @@ impl TestSettings {
         }
         if assignment.key == SCENARIO {
             let is_this = parse_scenario(&assignment.value)? == self.scenario;
-            let wanted = || format!("{}, which --scenario has chosen", self.scenario.name());
-            return if is_this { Ok(Assigned::Nothing) } else { Err(assignment.refused(wanted())) };
+            let requirement = || format!("{}, which --scenario has chosen", self.scenario.name());
+            return if is_this { Ok(Assigned::Nothing) } else { Err(assignment.refused(requirement())) };
         }
         if let Some((key, is_field)) = keys::find_typed(&assignment.key, self.scenario) {
             store(&key, Typed::new(&key, is_field), self, assignment)?;
@@ -195,7 +195,7 @@ impl TestSettings {
 /// Stores a typed value strictly.
 fn store(key: &Key, typed: Typed, settings: &mut TestSettings, assignment: &Assignment) -> Result<(), AssignmentError> {
     let text = assignment.value.as_str();
-    let refuse = |wanted: String| assignment.refused(wanted);
+    let refuse = |requirement: String| assignment.refused(requirement);
     match key.slot {
         Slot::Mode => settings.mode = parse_mode(text).map_err(|error| refuse(format!("a mode: {error}")))?,
         Slot::Flag(field, _) => {
@@ -248,7 +248,7 @@ fn unknown_key(key: &str, scenarios: &[Scenario]) -> AssignmentError {
         [one] => one.name(),
         _ => "any scenario",
     };
-    let close = keys::closest(key, valid.iter().copied()).map(|known| format!(" (did you mean '{known}'?)"));
+    let close = keys::closest(key, valid.iter().copied()).map(|name| format!(" (did you mean '{name}'?)"));
     let hint = worked_out(key).map(str::to_owned).or(close).unwrap_or_default();
     AssignmentError::Key { key: key.to_owned(), place, hint, valid }
 }
@@ -349,8 +349,8 @@ mod tests {
     #[test]
     fn settings_can_be_set_as_they_are_printed() {
         for (scenario, step) in Scenario::ALL.into_iter().flat_map(|scenario| [(scenario, 0), (scenario, 1)]) {
-            let wanted = odd(scenario, step);
-            let printed = serde_json::to_value(&wanted).unwrap();
+            let expected = odd(scenario, step);
+            let printed = serde_json::to_value(&expected).unwrap();
             let mut settings = TestSettings { scenario, ..TestSettings::default() };
             for (name, value) in printed.as_object().unwrap() {
                 let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -358,14 +358,14 @@ mod tests {
                 if name == "accuracy_log_probability" {
                     // A key in percent of the same name: the sign has to be added, and nothing is mistaken without.
                     assert!(set.unwrap_err().to_string().contains("%"), "{value}");
-                    settings.set(&format!("{name}={}%", wanted.accuracy_log_probability * 100.0)).unwrap();
-                    assert!((settings.accuracy_log_probability - wanted.accuracy_log_probability).abs() < 1e-12);
-                    settings.accuracy_log_probability = wanted.accuracy_log_probability;
+                    settings.set(&format!("{name}={}%", expected.accuracy_log_probability * 100.0)).unwrap();
+                    assert!((settings.accuracy_log_probability - expected.accuracy_log_probability).abs() < 1e-12);
+                    settings.accuracy_log_probability = expected.accuracy_log_probability;
                     continue;
                 }
                 set.unwrap_or_else(|error| panic!("{name}: {error}"));
             }
-            assert_eq!(settings, wanted);
+            assert_eq!(settings, expected);
         }
     }
 
@@ -387,15 +387,15 @@ mod tests {
                     (Some(number), false) if key.factor() != 1.0 => (number / key.factor()).to_string(),
                     _ => text,
                 };
-                let got = set(format!("{name}={counted}"));
-                let same = |got: &TestSettings| {
-                    let got = serde_json::to_value(got).unwrap()[key.field].clone();
-                    match (got.as_f64(), printed.as_f64()) {
-                        (Some(got), Some(wanted)) => (got - wanted).abs() <= 1e-9 * wanted.abs(),
-                        _ => got == printed,
+                let parsed = set(format!("{name}={counted}"));
+                let same = |parsed: &TestSettings| {
+                    let value = serde_json::to_value(parsed).unwrap()[key.field].clone();
+                    match (value.as_f64(), printed.as_f64()) {
+                        (Some(number), Some(expected)) => (number - expected).abs() <= 1e-9 * expected.abs(),
+                        _ => value == printed,
                     }
                 };
-                assert!(got.as_ref().is_ok_and(same), "{name}={counted} in {}: {got:?}", scenario.name());
+                assert!(parsed.as_ref().is_ok_and(same), "{name}={counted} in {}: {parsed:?}", scenario.name());
             }
         }
     }

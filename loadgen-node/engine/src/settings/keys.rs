@@ -96,13 +96,13 @@ pub(crate) fn names_in(scenario: Scenario) -> impl Iterator<Item = &'static str>
 
 /// The known word that another one probably stands for: the shortest that begins with it, else the nearest within three
 /// changed letters and a third of the word, else the shortest that ends with it.
-pub(crate) fn closest<'a>(word: &str, known: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+pub(crate) fn closest<'a>(word: &str, names: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
     let is_long = word.len() >= 3;
-    let begun = known.clone().filter(|known| is_long && known.starts_with(word)).min_by_key(|known| known.len());
+    let longer = names.clone().filter(|name| is_long && name.starts_with(word)).min_by_key(|name| name.len());
     let most = 3.min(word.chars().count().div_ceil(3));
-    let near = known.clone().map(|known| (levenshtein(word, known), known)).filter(|(far, _)| *far <= most).min();
-    let ended = known.filter(|known| is_long && known.ends_with(word)).min_by_key(|known| known.len());
-    begun.or(near.map(|(_, known)| known)).or(ended)
+    let near = names.clone().map(|name| (levenshtein(word, name), name)).filter(|(far, _)| *far <= most).min();
+    let ending = names.filter(|name| is_long && name.ends_with(word)).min_by_key(|name| name.len());
+    longer.or(near.map(|(_, name)| name)).or(ending)
 }
 
 /// Names that settings have in what is worked out from them ([`crate::effective::Effective`]), and their keys.
@@ -380,8 +380,8 @@ mod tests {
     #[test]
     fn names_in_force_lead_to_their_keys() {
         for (name, key) in IN_FORCE {
-            let (found, is_field) = find_typed(name, Scenario::SERVER).unwrap();
-            assert!(found.name == key && is_field, "{name}");
+            let (row, is_field) = find_typed(name, Scenario::SERVER).unwrap();
+            assert!(row.name == key && is_field, "{name}");
         }
         assert_eq!(find_typed("min_sample_count", Scenario::SERVER).map(|(key, _)| key.name), None);
     }

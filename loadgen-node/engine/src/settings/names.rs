@@ -6,7 +6,7 @@ use super::keys;
 
 /// A name that is none of those that are known.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("'{name}' is not a {what}{hint}; there are: {}", known.join(", "))]
+#[error("'{name}' is not a {what}{hint}; there are: {}", names.join(", "))]
 pub struct UnknownName {
     /// Name that the user typed.
     pub name: String,
@@ -15,23 +15,23 @@ pub struct UnknownName {
     /// A suggestion, or nothing.
     pub hint: String,
     /// The names that are known.
-    pub known: Vec<String>,
+    pub names: Vec<String>,
 }
 
 /// Which of the known names was typed: its place among them.
 ///
 /// # Errors
 /// It is none of them. The error has them all, and the nearest.
-pub fn named(what: &'static str, name: &str, known: &[&str]) -> Result<usize, UnknownName> {
-    let wanted = bare(name);
-    let found = known.iter().position(|known| bare(known) == wanted);
-    found.ok_or_else(|| {
-        let bares: Vec<String> = known.iter().map(|known| bare(known)).collect();
-        let closest = keys::closest(&wanted, bares.iter().map(String::as_str));
-        let closest = closest.and_then(|closest| known.iter().find(|known| bare(known) == closest));
-        let hint = closest.map(|known| format!(" (did you mean {known}?)")).unwrap_or_default();
-        let known = known.iter().map(ToString::to_string).collect();
-        UnknownName { name: name.to_owned(), what, hint, known }
+pub fn named(what: &'static str, name: &str, names: &[&str]) -> Result<usize, UnknownName> {
+    let key = bare(name);
+    let position = names.iter().position(|other| bare(other) == key);
+    position.ok_or_else(|| {
+        let bares: Vec<String> = names.iter().map(|other| bare(other)).collect();
+        let closest = keys::closest(&key, bares.iter().map(String::as_str));
+        let closest = closest.and_then(|closest| names.iter().find(|other| bare(other) == closest));
+        let hint = closest.map(|other| format!(" (did you mean {other}?)")).unwrap_or_default();
+        let names = names.iter().map(ToString::to_string).collect();
+        UnknownName { name: name.to_owned(), what, hint, names }
     })
 }
 

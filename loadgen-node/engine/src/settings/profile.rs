@@ -84,7 +84,7 @@ impl Profile {
 
     /// The profile with this name.
     pub fn from_name(name: &str) -> Option<Profile> {
-        Self::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, profile)| profile)
+        Self::ALL.into_iter().find(|(other, _)| *other == name).map(|(_, profile)| profile)
     }
 
     /// The name of this profile; `None` for a combination that was never published.

@@ -35,15 +35,15 @@ impl Typed {
         // Exact, where it can be: numbers may have 64 bits.
         if let Ok(number) = text.parse::<u64>() {
             self.refuse_short(number)?;
-            return number.checked_mul(self.factor as u64).ok_or_else(|| self.wanted());
+            return number.checked_mul(self.factor as u64).ok_or_else(|| self.requirement());
         }
         if !matches!(self.unit, Unit::Ms | Unit::RunMs) {
-            return Err(self.wanted());
+            return Err(self.requirement());
         }
         let number = self.time(text)?;
         let rounded = number.round();
         let is_whole = (number - rounded).abs() < 1e-6 && rounded < u64::MAX as f64;
-        if is_whole { Ok(rounded as u64) } else { Err(format!("{}, in whole {}", self.wanted(), self.grain())) }
+        if is_whole { Ok(rounded as u64) } else { Err(format!("{}, in whole {}", self.requirement(), self.grain())) }
     }
 
     /// A whole number for the field, which may be negative; an error says what was wanted.
@@ -57,20 +57,20 @@ impl Typed {
             Unit::Ms | Unit::RunMs => self.time(text),
             Unit::PerSecond => {
                 let number = number(text.strip_suffix("/s").unwrap_or(text).trim_end());
-                number.filter(|rate| *rate > 0.0).ok_or_else(|| self.wanted())
+                number.filter(|rate| *rate > 0.0).ok_or_else(|| self.requirement())
             }
             Unit::Percent => {
                 self.refuse_unclear(text)?;
                 let share = self.share(text)?;
                 let most = if self.is_field { 1.0 } else { 100.0 * self.factor };
-                if share <= most { Ok(share) } else { Err(self.wanted()) }
+                if share <= most { Ok(share) } else { Err(self.requirement()) }
             }
             Unit::Percentile => {
                 let share = self.share(text)?;
                 let percent = if self.is_field { share * 100.0 } else { share / self.factor };
                 if (LOWEST_PERCENTILE..100.0).contains(&percent) { Ok(share) } else { Err(self.not_so(percent)) }
             }
-            Unit::Plain | Unit::Share => number(text).ok_or_else(|| self.wanted()),
+            Unit::Plain | Unit::Share => number(text).ok_or_else(|| self.requirement()),
         }
     }
 
@@ -88,8 +88,8 @@ impl Typed {
     /// meant in seconds, so it needs its unit.
     fn refuse_short(self, number: u64) -> Result<(), String> {
         let is_unclear = self.unit == Unit::RunMs && !self.is_field && (1..1_000).contains(&number);
-        let told = || format!("clear (config files have milliseconds here): write {number}s or {number}ms");
-        if is_unclear { Err(told()) } else { Ok(()) }
+        let remedy = || format!("clear (config files have milliseconds here): write {number}s or {number}ms");
+        if is_unclear { Err(remedy()) } else { Ok(()) }
     }
 
     fn time(self, text: &str) -> Result<f64, String> {
@@ -98,7 +98,7 @@ impl Typed {
             Some((digits, ns)) => number(digits).map(|number| number * ns * self.ns),
             None => number(text).map(|number| number * self.factor),
         };
-        time.filter(|time| *time >= 0.0).ok_or_else(|| self.wanted())
+        time.filter(|time| *time >= 0.0).ok_or_else(|| self.requirement())
     }
 
     fn share(self, text: &str) -> Result<f64, String> {
@@ -106,7 +106,7 @@ impl Typed {
             Some(percent) => number(percent.trim_end()).map(|percent| percent * 0.01),
             None => number(text).map(|number| number * self.factor),
         };
-        share.filter(|share| *share >= 0.0).ok_or_else(|| self.wanted())
+        share.filter(|share| *share >= 0.0).ok_or_else(|| self.requirement())
     }
 
     /// Why a percentile is refused, with what was probably meant.
@@ -118,13 +118,13 @@ impl Typed {
         let [percent, meant] = [percent, percent * 100.0].map(|number| (number * 1e6).round() / 1e6);
         match (LOWEST_PERCENTILE..100.0).contains(&meant) {
             true => format!("percent: {meant}, not {percent}"),
-            false => format!("{}: 99, not 0.99", self.wanted()),
+            false => format!("{}: 99, not 0.99", self.requirement()),
         }
     }
 
     /// Describes the values that are accepted.
-    fn wanted(self) -> String {
-        let wanted = match (self.unit, self.is_field) {
+    fn requirement(self) -> String {
+        let text = match (self.unit, self.is_field) {
             (Unit::Plain, _) => "a whole number from 0 on",
             (Unit::Share, _) => "a share above 0, such as 0.5; 1 is as much again",
             (Unit::PerSecond, _) => "a rate above 0, in queries per second",
@@ -136,7 +136,7 @@ impl Typed {
                 return format!("a time: whole {}, or a number with ns, us, ms, s, m or h", self.grain());
             }
         };
-        wanted.to_owned()
+        text.to_owned()
     }
 
     /// Returns the unit of a field of time.

@@ -12,7 +12,7 @@ pub struct Indices<'a> {
     trace: Trace<'a>,
     query: Option<Query>,
     /// Samples of the query that were drawn.
-    drawn: u64,
+    position: u64,
     /// Samples that were drawn, the next one last.
     piece: Vec<Issued>,
 }
@@ -20,7 +20,7 @@ pub struct Indices<'a> {
 impl<'a> Indices<'a> {
     /// Of the samples of this many queries of a phase.
     pub fn new(phase: &'a PhasePlan, queries: u64) -> Indices<'a> {
-        Indices { trace: Trace::of(phase, queries), query: None, drawn: 0, piece: Vec::new() }
+        Indices { trace: Trace::of(phase, queries), query: None, position: 0, piece: Vec::new() }
     }
 }
 
@@ -29,13 +29,13 @@ impl Iterator for Indices<'_> {
 
     fn next(&mut self) -> Option<SampleIndex> {
         while self.piece.is_empty() {
-            if self.query.is_none_or(|query| self.drawn >= query.samples) {
+            if self.query.is_none_or(|query| self.position >= query.samples) {
                 self.query = Some(self.trace.next()?);
-                self.drawn = 0;
+                self.position = 0;
             }
             let query = self.query?;
-            self.trace.samples(&query, self.drawn, PIECE, &mut self.piece);
-            self.drawn += self.piece.len().max(1) as u64;
+            self.trace.samples(&query, self.position, PIECE, &mut self.piece);
+            self.position += self.piece.len().max(1) as u64;
             self.piece.reverse();
         }
         self.piece.pop().map(|issued| issued.index)

@@ -53,13 +53,13 @@ mod tests {
 
     #[test]
     fn skipping_equals_asking() {
-        let (mut asked, mut skipped) = (Picks::new(4, 0.3), Picks::new(4, 0.3));
+        let (mut stepped, mut skipped) = (Picks::new(4, 0.3), Picks::new(4, 0.3));
         for _ in 0..50 {
-            asked.next();
+            stepped.next();
         }
         skipped.skip(50);
-        let rest = |picks: &mut Picks| (0..200).map(|_| picks.next()).collect::<Vec<_>>();
-        assert_eq!(rest(&mut asked), rest(&mut skipped));
+        let picks_of = |picks: &mut Picks| (0..200).map(|_| picks.next()).collect::<Vec<_>>();
+        assert_eq!(picks_of(&mut stepped), picks_of(&mut skipped));
     }
 
     #[test]

@@ -117,18 +117,18 @@ impl<'a> Trace<'a> {
 
     /// Samples from `position` on, as many as lie next to each other before `end`.
     fn piece(&mut self, query: &Query, position: u64, end: u64) -> &[SampleIndex] {
-        let wanted = (end - position) as usize;
+        let count = (end - position) as usize;
         let start = query.start as usize;
         match &mut self.content {
-            Content::Window => &self.set[start + position as usize..][..wanted],
+            Content::Window => &self.set[start + position as usize..][..count],
             Content::Copies => &self.set[start..=start],
-            Content::WholeSet(whole) => whole.piece(self.set, position, wanted),
+            Content::WholeSet(whole) => whole.piece(self.set, position, count),
         }
     }
 }
 
 impl WholeSet {
-    fn piece(&mut self, set: &[SampleIndex], position: u64, wanted: usize) -> &[SampleIndex] {
+    fn piece(&mut self, set: &[SampleIndex], position: u64, count: usize) -> &[SampleIndex] {
         let len = self.round.len() as u64;
         let within = (position % len) as usize;
         if let (0, Some(rng)) = (within, &mut self.shuffler) {
@@ -137,7 +137,7 @@ impl WholeSet {
                 rng.shuffle(&mut self.round);
             }
         }
-        let end = self.round.len().min(within + wanted);
+        let end = self.round.len().min(within + count);
         &self.round[within..end]
     }
 }

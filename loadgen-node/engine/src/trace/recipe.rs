@@ -217,10 +217,10 @@ impl Recipe {
     pub(crate) fn count(&self) -> Option<(Generated, Drawn)> {
         let limit = MAX_SAMPLES_PER_PHASE / self.samples_per_query.max(1);
         let (mut schedule, mut meter) = (self.schedule(), Meter::default());
-        let (mut queries, mut wanted, mut last_ns) = (0_u64, self.padded_min_queries, 0);
+        let (mut queries, mut minimum, mut last_ns) = (0_u64, self.padded_min_queries, 0);
         let grows = self.equal && self.layout != Layout::WholeSet;
         let most = self.most_queries();
-        while queries < most && (last_ns < self.generate_ns || queries < wanted || !queries.is_multiple_of(self.group))
+        while queries < most && (last_ns < self.generate_ns || queries < minimum || !queries.is_multiple_of(self.group))
         {
             queries += 1;
             if queries > limit {
@@ -229,13 +229,13 @@ impl Recipe {
             last_ns = schedule.next_due_ns;
             meter.add(last_ns);
             schedule.advance();
-            if grows && queries >= wanted && last_ns < self.generate_ns {
-                wanted += self.set_len;
+            if grows && queries >= minimum && last_ns < self.generate_ns {
+                minimum += self.set_len;
             }
         }
         let generated =
             Generated { queries, samples_per_query: self.samples_per_query, duration_ns: schedule.next_due_ns };
-        Some((generated, meter.drawn(generated.duration_ns)))
+        Some((generated, meter.statistics(generated.duration_ns)))
     }
 
     /// Most queries that the arrivals have.

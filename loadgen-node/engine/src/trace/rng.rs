@@ -162,9 +162,9 @@ mod tests {
     #[test]
     fn below_stays_below_and_reaches_both_ends() {
         let mut rng = Rng::new(7);
-        let drawn: Vec<u32> = (0..1_000).map(|_| rng.below(10)).collect();
-        assert!(drawn.iter().all(|x| *x < 10));
-        assert!(drawn.contains(&0) && drawn.contains(&9));
+        let integers: Vec<u32> = (0..1_000).map(|_| rng.below(10)).collect();
+        assert!(integers.iter().all(|x| *x < 10));
+        assert!(integers.contains(&0) && integers.contains(&9));
     }
 
     #[test]

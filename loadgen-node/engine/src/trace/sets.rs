@@ -72,9 +72,9 @@ mod tests {
     fn cuts_everything_once_and_pads_from_the_front() {
         let sets = loadable_sets(Cut { count: 10, per_set: 4, padding: 6, ..cut(10) });
         assert_eq!(sets.iter().map(|set| set.end).collect::<Vec<_>>(), [4, 4, 2]);
-        let mut seen: Vec<u32> = sets.iter().flat_map(|set| &set.indices[..set.end]).map(|i| i.0).collect();
-        seen.sort_unstable();
-        assert_eq!(seen, (0..10).collect::<Vec<_>>());
+        let mut positions: Vec<u32> = sets.iter().flat_map(|set| &set.indices[..set.end]).map(|i| i.0).collect();
+        positions.sort_unstable();
+        assert_eq!(positions, (0..10).collect::<Vec<_>>());
         let short = &sets[2].indices;
         assert_eq!(short.len(), 8);
         assert!((2..8).all(|i| short[i] == short[i - 2]), "padding repeats a set shorter than itself");

@@ -16,8 +16,8 @@ pub(super) fn effective_rate(
     faults: &mut Vec<String>,
 ) -> Result<f64, PlanError> {
     if requested < 0.0 {
-        let shown = g(requested);
-        faults.push(format!("Invalid value for {setting} requested. requested: {shown} using: 1"));
+        let digits = g(requested);
+        faults.push(format!("Invalid value for {setting} requested. requested: {digits} using: 1"));
         return Ok(1.0);
     }
     if (1e-6..=1e15).contains(&requested) {

@@ -31,10 +31,10 @@ pub(super) fn assign(
     let by_field = || WITHOUT_KEYS.into_iter().find(|field| *field == assignment.key);
     let field =
         conf::field(&assignment.key, scenario).or_else(by_field).ok_or_else(|| unknown(settings, assignment))?;
-    let refused = |wanted: &str| AssignmentError::Value {
+    let refused = |requirement: &str| AssignmentError::Value {
         key: assignment.key.clone(),
         value: assignment.value.clone(),
-        wanted: wanted.to_owned(),
+        requirement: requirement.to_owned(),
     };
     if assignment.is_auto() {
         return Err(refused("a number: runs of round v0.5 find none by a look at the nodes"));
@@ -80,7 +80,7 @@ fn unknown(settings: &Settings, assignment: &Assignment) -> AssignmentError {
         LatencyRule::Intervals if assignment.key == "target_latency" => {
             Some(" (the limit is one interval, 1 / target_qps)".to_owned())
         }
-        _ => closest(&assignment.key, valid.iter().copied()).map(|known| format!(" (did you mean '{known}'?)")),
+        _ => closest(&assignment.key, valid.iter().copied()).map(|name| format!(" (did you mean '{name}'?)")),
     };
     let place = PLACES.iter().find(|(name, _)| *name == settings.scenario.shape().name).map_or("", |(_, place)| place);
     AssignmentError::Key { key: assignment.key.clone(), place, hint: hint.unwrap_or_default(), valid }
@@ -135,15 +135,15 @@ mod tests {
 
     #[test]
     fn keys_that_the_round_has_not_are_named_with_those_that_it_has() {
-        for (name, text, words) in [
+        for (name, text, part) in [
             ("MultiStream", "target_latency=50", "no setting 'target_latency' in MultiStream of round v0.5"),
             ("Server", "ttft_latency=50", "no setting 'ttft_latency' in Server of round v0.5"),
             ("Offline", "max_async_queries=5", "in Offline of round v0.5"),
             ("Server", "target_qps=auto", "find none by a look at the nodes"),
             ("Server", "target_qps=-5", "target_qps: '-5' is not a rate above 0"),
         ] {
-            let told = assigned(name, text).unwrap_err();
-            assert!(told.contains(words), "{text}: {told}");
+            let error = assigned(name, text).unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
         }
         let other =
             Assignment { scenario: Some(Scenario::OFFLINE), key: "target_qps".to_owned(), value: "5".to_owned() };

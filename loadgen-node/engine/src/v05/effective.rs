@@ -184,11 +184,11 @@ mod tests {
 
     #[test]
     fn the_limit_of_multi_stream_follows_from_its_rate() {
-        let found = effective(|s| {
+        let effective_settings = effective(|s| {
             s.scenario = Scenario::MultiStream;
             s.multi_stream_target_qps = 15.0;
         });
-        assert_eq!(found.unwrap().target_latency_ns, 66_666_666);
+        assert_eq!(effective_settings.unwrap().target_latency_ns, 66_666_666);
     }
 
     #[test]
@@ -197,9 +197,16 @@ mod tests {
             s.scenario = Scenario::Offline;
             s.offline_expected_qps = 7.0;
         };
-        let found = effective(offline).unwrap();
-        assert_eq!((found.samples_per_query, found.min_query_count, found.min_sample_count), (100, 1, 100));
-        assert_eq!((found.generation_ns, found.target_latency_percentile), (0, None));
+        let effective_settings = effective(offline).unwrap();
+        assert_eq!(
+            (
+                effective_settings.samples_per_query,
+                effective_settings.min_query_count,
+                effective_settings.min_sample_count
+            ),
+            (100, 1, 100)
+        );
+        assert_eq!((effective_settings.generation_ns, effective_settings.target_latency_percentile), (0, None));
         let longer = effective(|s| {
             offline(s);
             s.min_duration_ms = 60_000;
@@ -221,8 +228,8 @@ mod tests {
     fn a_negative_rate_of_server_becomes_one() {
         let settings = Settings { scenario: Scenario::Server, server_target_qps: -5.0, ..Settings::default() };
         let mut errors = Vec::new();
-        let found = Effective::new(&settings, Qsl { total: 9, performance: 9 }, &mut errors).unwrap();
-        assert_eq!((found.target_qps, errors.len()), (1.0, 1));
+        let effective_settings = Effective::new(&settings, Qsl { total: 9, performance: 9 }, &mut errors).unwrap();
+        assert_eq!((effective_settings.target_qps, errors.len()), (1.0, 1));
     }
 
     #[test]

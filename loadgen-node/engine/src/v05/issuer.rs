@@ -211,9 +211,9 @@ mod tests {
     use crate::settings::Qsl;
 
     /// Answers by hand: the moment at which each query was answered.
-    struct Known(Vec<Option<u64>>);
+    struct AnswerTimes(Vec<Option<u64>>);
 
-    impl Answers for Known {
+    impl Answers for AnswerTimes {
         fn answered_ns(&self, query: u64) -> Option<u64> {
             self.0.get(query as usize).copied().flatten()
         }
@@ -239,17 +239,21 @@ mod tests {
             [(100 * MS, 100 * MS, 1), (100 * MS + 1, 150 * MS, 2), (260 * MS, 300 * MS, 5)]
         {
             let mut issuer = issuer(Scenario::MultiStream, |_| ());
-            assert_eq!(issuer.decide(0, Some(0), &Known(vec![])), Decision::WaitUntil(50 * MS), "one interval first");
+            assert_eq!(
+                issuer.decide(0, Some(0), &AnswerTimes(vec![])),
+                Decision::WaitUntil(50 * MS),
+                "one interval first"
+            );
             let first = Slot { scheduled_ns: 50 * MS, intervals: 1 };
-            assert_eq!(issuer.decide(50 * MS, Some(0), &Known(vec![])), Decision::Issue(first));
-            issuer.issued(50 * MS, &Known(vec![None]));
-            assert_eq!(issuer.decide(50 * MS, Some(0), &Known(vec![None])), Decision::AwaitAnswer);
-            let known = Known(vec![Some(answered)]);
+            assert_eq!(issuer.decide(50 * MS, Some(0), &AnswerTimes(vec![])), Decision::Issue(first));
+            issuer.issued(50 * MS, &AnswerTimes(vec![None]));
+            assert_eq!(issuer.decide(50 * MS, Some(0), &AnswerTimes(vec![None])), Decision::AwaitAnswer);
+            let ends = AnswerTimes(vec![Some(answered)]);
             let next = Slot { scheduled_ns: tick, intervals };
             if tick > answered {
-                assert_eq!(issuer.decide(answered, Some(0), &known), Decision::WaitUntil(tick));
+                assert_eq!(issuer.decide(answered, Some(0), &ends), Decision::WaitUntil(tick));
             }
-            assert_eq!(issuer.decide(tick, Some(0), &known), Decision::Issue(next));
+            assert_eq!(issuer.decide(tick, Some(0), &ends), Decision::Issue(next));
         }
     }
 
@@ -264,33 +268,33 @@ mod tests {
     fn free_running_queries_start_at_an_answer_that_may_be_long_ago() {
         let mut issuer = issuer(Scenario::MultiStreamFree, |s| s.multi_stream_max_async_queries = 2);
         for _ in 0..2 {
-            assert_eq!(issuer.decide(0, Some(0), &Known(vec![None])), Decision::Issue(Slot::default()));
-            issuer.issued(0, &Known(vec![None, None]));
+            assert_eq!(issuer.decide(0, Some(0), &AnswerTimes(vec![None])), Decision::Issue(Slot::default()));
+            issuer.issued(0, &AnswerTimes(vec![None, None]));
         }
-        assert_eq!(issuer.decide(30, Some(0), &Known(vec![None, Some(30)])), Decision::AwaitAnswer);
+        assert_eq!(issuer.decide(30, Some(0), &AnswerTimes(vec![None, Some(30)])), Decision::AwaitAnswer);
         let third = Slot { scheduled_ns: 40, intervals: 0 };
-        assert_eq!(issuer.decide(90, Some(0), &Known(vec![Some(40), Some(30)])), Decision::Issue(third));
+        assert_eq!(issuer.decide(90, Some(0), &AnswerTimes(vec![Some(40), Some(30)])), Decision::Issue(third));
     }
 
     #[test]
     fn a_series_ends_after_its_minimum_duration_and_not_at_it() {
         let mut issuer = issuer(Scenario::SingleStream, |s| s.min_duration_ms = 5);
-        let known = Known(vec![Some(0); 9]);
+        let ends = AnswerTimes(vec![Some(0); 9]);
         for at in [0, 0, 0, 5 * MS, 5 * MS + 1] {
-            assert!(matches!(issuer.decide(at, Some(0), &known), Decision::Issue(_)), "{at}");
-            issuer.issued(at, &known);
+            assert!(matches!(issuer.decide(at, Some(0), &ends), Decision::Issue(_)), "{at}");
+            issuer.issued(at, &ends);
         }
-        assert_eq!(issuer.decide(9 * MS, Some(0), &known), Decision::Stop(Stop::Naturally));
+        assert_eq!(issuer.decide(9 * MS, Some(0), &ends), Decision::Stop(Stop::Naturally));
     }
 
     #[test]
     fn limits_are_tested_in_the_order_of_the_round() {
         let all = |s: &mut Settings| (s.max_query_count, s.max_duration_ms) = (1, 1);
         let stop = |mut issuer: Issuer, at: u64, outstanding: usize| {
-            let known = Known(vec![None; outstanding]);
-            issuer.decide(at, Some(0), &Known(vec![]));
-            issuer.issued(at, &known);
-            match issuer.decide(at, None, &known) {
+            let ends = AnswerTimes(vec![None; outstanding]);
+            issuer.decide(at, Some(0), &AnswerTimes(vec![]));
+            issuer.issued(at, &ends);
+            match issuer.decide(at, None, &ends) {
                 Decision::Stop(stop) => stop,
                 other => panic!("{other:?}"),
             }

@@ -178,8 +178,8 @@ mod tests {
             let effective = effective(scenario, 1);
             Judgement::new(&effective, &Measured::new(&effective, &record(queries)))
         };
-        let kept = Judgement { latency: Some(true), min_duration: true, min_queries: true };
-        assert_eq!(judged(Scenario::MultiStream, &[(50, 1, 15), (100, 1, 15)]), kept);
+        let judgement = Judgement { latency: Some(true), min_duration: true, min_queries: true };
+        assert_eq!(judged(Scenario::MultiStream, &[(50, 1, 15), (100, 1, 15)]), judgement);
         let slow = judged(Scenario::MultiStream, &[(50, 1, 60), (150, 2, 15)]);
         assert_eq!((slow.latency, slow.is_valid()), (Some(false), false));
         let short = judged(Scenario::SingleStream, &[(0, 0, 1)]);

@@ -207,7 +207,7 @@ mod tests {
     use super::super::scenario::Scenario;
     use super::super::script::{Script, ScriptedWorld};
     use super::super::settings::Settings;
-    use super::super::{led, shown};
+    use super::super::{adapter, later_records};
     use super::*;
     use crate::run::RunOptions;
     use crate::settings::{IntegerRule, Mode, Qsl};
@@ -225,9 +225,9 @@ mod tests {
         };
         let input = TestInput { settings, qsl: Qsl { total: 9, performance: 5 }, integers: IntegerRule::Division };
         let script: Script = serde_json::from_str(&format!(r#"{{"latency_ns": {latency_ns}}}"#)).unwrap();
-        let plan = shown::plan(&input).unwrap();
+        let plan = later_records::plan(&input).unwrap();
         let mut world = ScriptedWorld::new(script);
-        let (outcome, test) = led::run(&input, &plan, &RunOptions::default(), &mut world, &mut ());
+        let (outcome, test) = adapter::run(&input, &plan, &RunOptions::default(), &mut world, &mut ());
         let context = DetailContext {
             version: "1",
             sut_name: "a",

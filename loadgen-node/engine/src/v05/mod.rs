@@ -11,7 +11,7 @@
 //! | [`settings`] | the record of the requested settings | MultiStream has a rate and a number of queries in flight |
 //! | [`conf`] | config files -> settings | keys and units; one bad line voids the file |
 //! | `assign` | `KEY=VALUE` -> settings | its keys |
-//! | [`sourced`] | settings, each with where it comes from | every file may set everything |
+//! | [`origin`] | settings, each with where it comes from | every file may set everything |
 //! | [`effective`] | requested settings -> values in force | Offline counts in 32 bits |
 //! | [`traffic`] | values in force -> loaded sets and phases | picks follow one shuffle; twice the duration |
 //! | [`issuer`] | when a query is issued, and when a series stops | skipped ticks; a minimum that is exceeded |
@@ -23,26 +23,26 @@
 //! | [`search`] | results in, the next value to try out | no upper bound, samples per query too |
 //! | [`trial`] | the outcome of one value | - |
 //! | [`mod@test`] | a whole test over a world, of any mode | sets and seeds of each series |
-//! | [`shown`] | a test -> settings and plan by the names of later rounds | - |
-//! | [`led`] | a test that is run for a caller of later rounds: its outcome in their records | - |
+//! | [`later_records`] | a test -> settings and plan by the names of later rounds | - |
+//! | [`adapter`] | a test that is run for a caller of later rounds: its outcome in their records | - |
 //! | [`script`] | a world with virtual time and scripted latencies | - |
 //! | [`vectors`] | recorded cases of that LoadGen, and where this engine differs | - |
 
+pub mod adapter;
 mod assign;
 pub mod conf;
 pub mod effective;
 pub mod issuer;
 pub mod judge;
-pub mod led;
+pub mod later_records;
 pub mod logs;
+pub mod origin;
 pub mod record;
 pub mod scenario;
 pub mod script;
 pub mod search;
 pub mod series;
 pub mod settings;
-pub mod shown;
-pub mod sourced;
 pub mod summary;
 pub mod test;
 pub mod traffic;

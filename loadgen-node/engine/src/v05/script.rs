@@ -234,8 +234,8 @@ mod tests {
     #[test]
     fn series_have_latencies_of_their_own() {
         let mut world = world(r#"{"latency_by_series_ns": [4, 2], "latency_rest_ns": 1}"#);
-        let found: Vec<_> = (0..3).map(|_| answers(&mut world, &[1])).collect();
-        assert_eq!(found, [[4], [2], [1]]);
+        let rows: Vec<_> = (0..3).map(|_| answers(&mut world, &[1])).collect();
+        assert_eq!(rows, [[4], [2], [1]]);
         assert_eq!(world.calls, [Call::Series; 3]);
     }
 

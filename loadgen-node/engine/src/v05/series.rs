@@ -188,7 +188,7 @@ impl<W: World, O: Observer + ?Sized> Driver<'_, W, O> {
     fn arrived(&mut self, arrival: Arrival<W::Data>) {
         let Arrival { seq, at, sent_at, kind } = arrival;
         if let Some(sent_at) = sent_at {
-            self.recorder.sent(seq, sent_at);
+            self.recorder.mark_sent(seq, sent_at);
         }
         let at_ns = at.since(self.start);
         let refused = match kind {

@@ -42,7 +42,7 @@ pub fn broken_rules(judgement: Judgement) -> Vec<&'static str> {
         ("min_duration", judgement.min_duration),
         ("min_queries", judgement.min_queries),
     ];
-    rules.into_iter().filter(|(_, kept)| !kept).map(|(name, _)| name).collect()
+    rules.into_iter().filter(|(_, is_met)| !is_met).map(|(name, _)| name).collect()
 }
 
 /// The recommendations for a result, one for each rule that it breaks, in the words of the round.
@@ -58,7 +58,7 @@ pub fn recommendations(shape: Shape, judgement: Judgement) -> Vec<&'static str> 
         (duration_advice(shape), judgement.min_duration),
         (queries, judgement.min_queries),
     ];
-    rules.into_iter().filter(|(_, kept)| !kept).map(|(text, _)| text).collect()
+    rules.into_iter().filter(|(_, is_met)| !is_met).map(|(text, _)| text).collect()
 }
 
 /// The recommendation for a series that was too short.
@@ -76,8 +76,8 @@ pub fn duration_advice(shape: Shape) -> &'static str {
 }
 
 /// The words for a rule that is kept or not.
-pub fn yes_or_no(kept: bool) -> &'static str {
-    if kept { "Yes" } else { "NO" }
+pub fn yes_or_no(is_met: bool) -> &'static str {
+    if is_met { "Yes" } else { "NO" }
 }
 
 /// The word for a verdict.
@@ -116,7 +116,7 @@ fn result(sut: &str, effective: &Effective, measured: &Measured, judgement: Judg
         headline(effective, measured),
         line("Result is", verdict(judgement.is_valid())),
     ];
-    lines.extend(judgement.latency.map(|kept| line("Performance constraints satisfied", yes_or_no(kept))));
+    lines.extend(judgement.latency.map(|is_met| line("Performance constraints satisfied", yes_or_no(is_met))));
     lines.push(line("Min duration satisfied", yes_or_no(judgement.min_duration)));
     lines.push(line("Min queries satisfied", yes_or_no(judgement.min_queries)));
     lines
@@ -302,7 +302,7 @@ mod tests {
     }
 
     fn has(lines: &Lines, label: &str, value: &str) -> bool {
-        lines.iter().any(|(known, shown)| known == label && shown == value)
+        lines.iter().any(|(name, text)| name == label && text == value)
     }
 
     #[test]

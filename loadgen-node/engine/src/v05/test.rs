@@ -48,7 +48,7 @@ pub struct SearchOutcome {
     /// The bounds after widening; `None`: the requested value failed.
     pub boundaries: Option<(Peak, Peak)>,
     /// The highest value that passed, its verifications included.
-    pub found: Option<Peak>,
+    pub peak: Option<Peak>,
     /// End of the search.
     pub end: SearchEnd,
 }
@@ -192,52 +192,52 @@ impl<W: World, O: Observer + ?Sized> Test<'_, W, O> {
             self.outcome.errors.push("FindPeakPerformance is not supported for this scenario.".to_owned());
             return Ok(());
         };
-        let mut found = SearchOutcome { trials: Vec::new(), boundaries: None, found: None, end: SearchEnd::Stopped };
-        let searched = match self.search(&mut search, &mut found) {
+        let mut record = SearchOutcome { trials: Vec::new(), boundaries: None, peak: None, end: SearchEnd::Stopped };
+        let searched = match self.search(&mut search, &mut record) {
             Ok(end) | Err(Cut::Search(end)) => {
-                found.end = end;
+                record.end = end;
                 Ok(())
             }
             Err(cut) => Err(cut),
         };
-        let (reported, searched) = match searched.and_then(|()| self.measured_best(&mut found)) {
+        let (reported, searched) = match searched.and_then(|()| self.measured_best(&mut record)) {
             Ok(series) => (series, Ok(())),
             Err(cut) => {
-                let mut passed = found.trials.iter().rev().filter(|trial| trial.passed());
+                let mut passed = record.trials.iter().rev().filter(|trial| trial.passed());
                 (passed.find_map(|trial| trial.series), Err(cut))
             }
         };
-        if found.end == SearchEnd::BaseFails {
+        if record.end == SearchEnd::BaseFails {
             self.outcome.errors.push("FindPeakPerformance: The base settings fail.".to_owned());
         }
-        self.outcome.search = Some(found);
+        self.outcome.search = Some(record);
         self.report(reported.unwrap_or(0), sorted);
         searched
     }
 
     /// Position of the series to report: the one at the peak. When its trial was only known, it has to be run now.
-    fn measured_best(&mut self, found: &mut SearchOutcome) -> Result<Option<usize>, Cut> {
-        let Some(&Trial { wish, series, .. }) = best(found) else { return Ok(None) };
+    fn measured_best(&mut self, record: &mut SearchOutcome) -> Result<Option<usize>, Cut> {
+        let Some(&Trial { wish, series, .. }) = best(record) else { return Ok(None) };
         if series.is_some() {
             return Ok(series);
         }
         let effective = self.at(wish.value)?;
         let set = self.performance_set(&effective)?;
         let again = Wish { part: Part::Verify, ..wish };
-        self.loaded(&set, |test| test.ran(found, again, &effective, set.clone()).map(|_| ()))?;
-        Ok(found.trials.last().and_then(|trial| trial.series))
+        self.loaded(&set, |test| test.ran(record, again, &effective, set.clone()).map(|_| ()))?;
+        Ok(record.trials.last().and_then(|trial| trial.series))
     }
 
-    fn search(&mut self, search: &mut Search, found: &mut SearchOutcome) -> Result<SearchEnd, Cut> {
-        self.widen(search, found)?;
-        found.boundaries = search.bounds();
-        if let Some((_, upper)) = found.boundaries {
+    fn search(&mut self, search: &mut Search, record: &mut SearchOutcome) -> Result<SearchEnd, Cut> {
+        self.widen(search, record)?;
+        record.boundaries = search.bounds();
+        if let Some((_, upper)) = record.boundaries {
             let set = self.performance_set(&self.at(upper)?)?;
             self.loaded(&set, |test| {
                 while let Step::Try(wish) = search.next() {
-                    let passed = match test.known(found, wish) {
+                    let passed = match test.prior_verdict(record, wish) {
                         Some(passed) => passed,
-                        None => test.tried(found, wish, &test.at(wish.value)?, set.clone())?,
+                        None => test.tried(record, wish, &test.at(wish.value)?, set.clone())?,
                     };
                     search.answer(passed);
                 }
@@ -245,17 +245,17 @@ impl<W: World, O: Observer + ?Sized> Test<'_, W, O> {
             })?;
         }
         match search.next() {
-            Step::Found(value) => self.verify(found, value),
+            Step::Found(value) => self.verify(record, value),
             Step::BaseFails => Ok(SearchEnd::BaseFails),
             Step::Try { .. } => Ok(SearchEnd::Stopped),
         }
     }
 
     /// The requested value and larger ones, until one fails.
-    fn widen(&mut self, search: &mut Search, found: &mut SearchOutcome) -> Result<(), Cut> {
+    fn widen(&mut self, search: &mut Search, record: &mut SearchOutcome) -> Result<(), Cut> {
         let out_of_reach = |error: PlanError| Cut::Search(SearchEnd::OutOfReach(error.to_string()));
         while let Step::Try(wish @ Wish { part: part @ (Part::Base | Part::Widen), .. }) = search.next() {
-            if let Some(passed) = self.known(found, wish) {
+            if let Some(passed) = self.prior_verdict(record, wish) {
                 search.answer(passed);
                 continue;
             }
@@ -265,7 +265,7 @@ impl<W: World, O: Observer + ?Sized> Test<'_, W, O> {
             };
             let set = self.performance_set(&effective)?;
             let ran = self.loaded(&set, |test| {
-                search.answer(test.tried(found, wish, &effective, set.clone())?);
+                search.answer(test.tried(record, wish, &effective, set.clone())?);
                 Ok(())
             });
             match ran {
@@ -279,24 +279,24 @@ impl<W: World, O: Observer + ?Sized> Test<'_, W, O> {
 
     /// Runs the value that was found as often as the options ask for, and lower ones until one passes each time. Every
     /// run loads the set of its value.
-    fn verify(&mut self, found: &mut SearchOutcome, mut value: Peak) -> Result<SearchEnd, Cut> {
+    fn verify(&mut self, record: &mut SearchOutcome, mut value: Peak) -> Result<SearchEnd, Cut> {
         let options = &self.options.find_peak;
-        let (wanted, step_back) = (options.verifications, options.step_back);
+        let (count, step_back) = (options.verifications, options.step_back);
         loop {
             let mut passed = true;
-            for number in 1..=wanted {
-                let (lower, upper) = found.boundaries.unzip();
+            for number in 1..=count {
+                let (lower, upper) = record.boundaries.unzip();
                 let wish = Wish { part: Part::Verify, lower, upper, value };
-                passed = match self.known_verification(found, wish, number == wanted) {
+                passed = match self.prior_verification(record, wish, number == count) {
                     Some(passed) => passed,
-                    None => self.verification(found, wish)?,
+                    None => self.verification(record, wish)?,
                 };
                 if !passed {
                     break;
                 }
             }
             if passed {
-                found.found = Some(value);
+                record.peak = Some(value);
                 return Ok(SearchEnd::Found);
             }
             match Search::below(value, step_back) {
@@ -307,69 +307,69 @@ impl<W: World, O: Observer + ?Sized> Test<'_, W, O> {
     }
 
     /// Runs a verification. Returns true when it passed.
-    fn verification(&mut self, found: &mut SearchOutcome, wish: Wish) -> Result<bool, Cut> {
+    fn verification(&mut self, record: &mut SearchOutcome, wish: Wish) -> Result<bool, Cut> {
         let effective = self.at(wish.value)?;
         let set = self.performance_set(&effective)?;
         let mut passed = false;
         self.loaded(&set, |test| {
-            passed = test.tried(found, wish, &effective, set.clone())?;
+            passed = test.tried(record, wish, &effective, set.clone())?;
             Ok(())
         })?;
         Ok(passed)
     }
 
     /// The result of a trial that an earlier search has run, and need not be run again.
-    fn known(&mut self, found: &mut SearchOutcome, wish: Wish) -> Option<bool> {
+    fn prior_verdict(&mut self, record: &mut SearchOutcome, wish: Wish) -> Option<bool> {
         let load = wish.value.number();
         let mut prior = self.options.find_peak.prior.iter().rev();
         let earlier = prior.find(|trial| !trial.is_verification && trial.is_at(load))?;
-        found.trials.push(Trial::known(wish, earlier));
+        record.trials.push(Trial::from_prior(wish, earlier));
         Some(earlier.passed)
     }
 
     /// The same of a verification. A run of this search is reported, so that the last one is always measured.
-    fn known_verification(&mut self, found: &mut SearchOutcome, wish: Wish, is_last: bool) -> Option<bool> {
+    fn prior_verification(&mut self, record: &mut SearchOutcome, wish: Wish, is_last: bool) -> Option<bool> {
         let load = wish.value.number();
         let counts = |trial: &run::Trial| trial.is_at(load) && !(trial.passed && is_last);
         let earlier = self.known_verifications.pop_front_if(|trial| counts(trial))?;
-        found.trials.push(Trial::known(wish, &earlier));
+        record.trials.push(Trial::from_prior(wish, &earlier));
         Some(earlier.passed)
     }
 
     /// Runs a trial, if the search may have another one. Returns true when it passed.
     fn tried(
         &mut self,
-        found: &mut SearchOutcome,
+        record: &mut SearchOutcome,
         wish: Wish,
         effective: &Effective,
         set: LoadableSet,
     ) -> Result<bool, Cut> {
-        let ran = found.trials.iter().filter(|trial| trial.series.is_some()).count() as u64;
+        let ran = record.trials.iter().filter(|trial| trial.series.is_some()).count() as u64;
         if ran >= self.options.find_peak.max_trials {
             return Err(Cut::Search(SearchEnd::TooManyTrials));
         }
-        self.ran(found, wish, effective, set)
+        self.ran(record, wish, effective, set)
     }
 
     /// Runs a trial. Returns true when it passed.
     fn ran(
         &mut self,
-        found: &mut SearchOutcome,
+        record: &mut SearchOutcome,
         wish: Wish,
         effective: &Effective,
         set: LoadableSet,
     ) -> Result<bool, Cut> {
-        let (number, load, is_verification) = (found.trials.len() + 1, wish.value.number(), wish.is_verification());
+        let (number, load, is_verification) = (record.trials.len() + 1, wish.value.number(), wish.is_verification());
         self.observer.trial_started(TrialStart { number, load, is_verification, bracket: wish.bracket() });
         self.series(effective, false, set)?;
         let (world, outcome) = (&mut *self.world, &self.outcome);
         let Some((series, phase)) = outcome.series.last().zip(outcome.phases.last()) else { return Ok(false) };
         let position = outcome.series.len() - 1;
-        let (effective, record) = (&series.effective, &series.run.record);
-        let trial = world.meanwhile(|| Trial::of_series(wish, position, effective, record, phase));
+        let (effective, run_record) = (&series.effective, &series.run.record);
+        let trial = world.meanwhile(|| Trial::of_series(wish, position, effective, run_record, phase));
         self.observer.trial_ended(&trial.result);
         let passed = trial.passed();
-        found.trials.push(trial);
+        record.trials.push(trial);
         Ok(passed)
     }
 
@@ -428,10 +428,10 @@ impl<W: World, O: Observer + ?Sized> Test<'_, W, O> {
 }
 
 /// The trial to report: the last one that passed at the value that was found, else the best that there is.
-fn best(found: &SearchOutcome) -> Option<&Trial> {
-    let mut latest = found.trials.iter().rev();
-    match found.end {
-        SearchEnd::Found => latest.find(|trial| Some(trial.wish.value) == found.found && trial.passed()),
+fn best(record: &SearchOutcome) -> Option<&Trial> {
+    let mut latest = record.trials.iter().rev();
+    match record.end {
+        SearchEnd::Found => latest.find(|trial| Some(trial.wish.value) == record.peak && trial.passed()),
         SearchEnd::BaseFails | SearchEnd::NotVerified => latest.next(),
         // Of a search that is broken off, the best so far is better than none.
         _ => latest.find(|trial| trial.passed()),

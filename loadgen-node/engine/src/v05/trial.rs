@@ -50,7 +50,7 @@ impl Trial {
     }
 
     /// A trial of an earlier search.
-    pub(super) fn known(wish: Wish, earlier: &run::Trial) -> Self {
+    pub(super) fn from_prior(wish: Wish, earlier: &run::Trial) -> Self {
         Self { wish, series: None, result: run::Trial { known: true, ..earlier.clone() } }
     }
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `form` | the text of a vector -> its input |
 //! | `trace`, `listing` | settings -> the traffic that they generate; its lists, in full or as digests |
-//! | `logged` | settings -> the answers that a run logs while it is measured |
+//! | `logged_answers` | settings -> the answers that a run logs while it is measured |
 //! | `replay` | measured latencies -> summary file and result keys |
 //! | `timeline` | a stored timeline -> the same, as it was or under other settings |
 //! | `config` | config files -> the settings that change |
@@ -15,7 +15,7 @@
 mod config;
 mod form;
 mod listing;
-mod logged;
+mod logged_answers;
 mod replay;
 mod timeline;
 mod trace;
@@ -23,7 +23,7 @@ mod trace;
 pub use config::{ConfigCase, config_cases};
 pub use form::VectorError;
 pub use listing::{ListDigest, Numbers};
-pub use logged::logged_answers;
+pub use logged_answers::logged_answers;
 pub(crate) use replay::report;
 pub use replay::{ReplayedReport, replay_report};
 pub use timeline::{RejudgeError, Rejudged, replay_timeline};

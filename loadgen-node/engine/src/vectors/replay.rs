@@ -137,11 +137,11 @@ mod tests {
 
     #[test]
     fn what_no_run_measures_is_an_error_that_names_its_key() {
-        let told = refused(|vector| vector["result"]["tokens_per_sample"] = json!([i64::MAX, 1]));
-        assert!(told.contains("result.tokens_per_sample"), "{told}");
-        let told = refused(|vector| vector["result"]["queries_issued"] = json!(u64::MAX));
-        assert!(told.contains("result.queries_issued"), "{told}");
-        let told = refused(|vector| vector["result"]["max_latenzy"] = json!(1.0));
-        assert!(told.contains("max_latenzy"), "{told}");
+        let message = refused(|vector| vector["result"]["tokens_per_sample"] = json!([i64::MAX, 1]));
+        assert!(message.contains("result.tokens_per_sample"), "{message}");
+        let message = refused(|vector| vector["result"]["queries_issued"] = json!(u64::MAX));
+        assert!(message.contains("result.queries_issued"), "{message}");
+        let message = refused(|vector| vector["result"]["max_latenzy"] = json!(1.0));
+        assert!(message.contains("max_latenzy"), "{message}");
     }
 }

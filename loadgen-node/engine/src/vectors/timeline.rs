@@ -15,12 +15,12 @@ use crate::traffic::PlanError;
 #[derive(Debug, Error)]
 pub enum RejudgeError {
     /// They are for another scenario: its queries were other ones.
-    #[error("the timeline is of {recorded:?}, the settings are for {asked:?}")]
+    #[error("the timeline is of {recorded:?}, the settings are for {requested:?}")]
     Scenario {
         /// The scenario that was run.
         recorded: Scenario,
         /// The scenario that the settings ask for.
-        asked: Scenario,
+        requested: Scenario,
     },
     /// They are out of range.
     #[error("these settings cannot be judged by: {0}")]
@@ -47,9 +47,9 @@ pub struct Rejudged {
 /// The settings are for another scenario, or out of range.
 pub fn replay_timeline(stored: &StoredTimeline, settings: TestSettings) -> Result<Rejudged, RejudgeError> {
     let About { settings: own, qsl, sut_name, warnings, errors, reasons } = &stored.about;
-    let (recorded, asked) = (own.scenario, settings.scenario);
-    if recorded != asked {
-        return Err(RejudgeError::Scenario { recorded, asked });
+    let (recorded, requested) = (own.scenario, settings.scenario);
+    if recorded != requested {
+        return Err(RejudgeError::Scenario { recorded, requested });
     }
     let plan = Plan::for_judging(settings, *qsl)?;
     let summary = plan.effective().judge(stored.timeline.measured(plan.effective()));

@@ -131,12 +131,12 @@ pub fn traffic(plan: &Plan, digest: bool) -> Result<TrafficTrace, VectorError> {
 fn check_loaded(input: &Input) -> Result<(), VectorError> {
     let plan = Plan::for_judging(input.settings.clone(), input.qsl)?;
     let effective = plan.effective();
-    let wanted = if effective.mode.has_accuracy() {
+    let set_size = if effective.mode.has_accuracy() {
         effective.accuracy_sample_count.max(effective.performance_sample_count)
     } else {
         effective.performance_sample_count
     };
-    let loaded = wanted.min(input.qsl.total);
+    let loaded = set_size.min(input.qsl.total);
     if loaded > MAX_LOADED {
         return Err(VectorError::TooMuch(format!(
             "the loaded sets have {loaded} samples, more than the {MAX_LOADED} that are taken: give a smaller qsl, \
@@ -263,10 +263,10 @@ mod tests {
             let settings = json!({ "min_query_count": min_query_count, "min_duration_ms": 0 });
             json!({ "qsl": { "total": total, "performance": total }, "settings": settings }).to_string()
         };
-        let told = trace(&vector(4, 2_000_001), false).unwrap_err().to_string();
-        assert!(told.contains("--digest"), "{told}");
+        let message = trace(&vector(4, 2_000_001), false).unwrap_err().to_string();
+        assert!(message.contains("--digest"), "{message}");
         assert!(trace(&vector(4, 2_000_001), true).is_ok());
-        let told = trace(&vector(4_000_000_000, 10), true).unwrap_err().to_string();
-        assert!(told.contains("performance_sample_count_override"), "{told}");
+        let message = trace(&vector(4_000_000_000, 10), true).unwrap_err().to_string();
+        assert!(message.contains("performance_sample_count_override"), "{message}");
     }
 }

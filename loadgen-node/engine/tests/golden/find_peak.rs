@@ -102,11 +102,11 @@ fn searched() -> (Case, Plan, RunOutcome) {
 #[test]
 fn messages_sets_and_schedules_are_official() {
     let (case, _, outcome) = searched();
-    let wanted = ["generic_message", "loaded_qsl_set", "generated_query_count", "generated_samples_per_query"];
+    let keys = ["generic_message", "loaded_qsl_set", "generated_query_count", "generated_samples_per_query"];
     let ours: Vec<(String, serde_json::Value)> = outcome
         .events
         .iter()
-        .filter(|event| wanted.contains(&event.key.as_ref()) || event.key == "generated_query_duration")
+        .filter(|event| keys.contains(&event.key.as_ref()) || event.key == "generated_query_duration")
         .map(|event| (event.key.to_string(), json(&event.value)))
         .collect();
     for (ours, official) in ours.iter().zip(&case.events) {

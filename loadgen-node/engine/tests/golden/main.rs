@@ -18,14 +18,14 @@ use serde_json::Value;
 /// The vector files whose names begin with `prefix`: name and text.
 fn vectors(prefix: &str) -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/golden");
-    let mut found: Vec<(String, String)> = std::fs::read_dir(folder)
+    let mut files: Vec<(String, String)> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap())
         .filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix))
         .map(|entry| (entry.file_name().to_string_lossy().into_owned(), std::fs::read_to_string(entry.path()).unwrap()))
         .collect();
-    found.sort();
-    found
+    files.sort();
+    files
 }
 
 /// The lines of a file of vectors, one each.

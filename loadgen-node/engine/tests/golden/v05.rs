@@ -38,15 +38,15 @@ fn all_cases_are_equal() {
 }
 
 /// The values in a document, as JSON pointers.
-fn leaves(value: &Value, pointer: &str, found: &mut Vec<String>) {
+fn leaves(value: &Value, pointer: &str, pointers: &mut Vec<String>) {
     match value {
         Value::Object(named) => {
-            named.iter().for_each(|(name, value)| leaves(value, &format!("{pointer}/{name}"), found));
+            named.iter().for_each(|(name, value)| leaves(value, &format!("{pointer}/{name}"), pointers));
         }
         Value::Array(row) => {
-            row.iter().enumerate().for_each(|(i, value)| leaves(value, &format!("{pointer}/{i}"), found));
+            row.iter().enumerate().for_each(|(i, value)| leaves(value, &format!("{pointer}/{i}"), pointers));
         }
-        _ => found.push(pointer.to_owned()),
+        _ => pointers.push(pointer.to_owned()),
     }
 }
 
@@ -66,7 +66,7 @@ fn an_altered_value_is_found_where_it_is() {
     for (kind, _) in KINDS {
         for case in jsonl("v05", kind) {
             let document: Value = serde_json::from_str(&case).unwrap();
-            let mut found = Vec::new();
+            let mut pointers = Vec::new();
             // `JSON pointers` escape what the names of these documents do not have.
             for part in ["test_settings", "effective", "measured", "expected"] {
                 let is_stated = part != "test_settings" || kind != "official";
@@ -74,10 +74,10 @@ fn an_altered_value_is_found_where_it_is() {
                     .get(part)
                     .filter(|_| is_stated)
                     .iter()
-                    .for_each(|stated| leaves(stated, &format!("/{part}"), &mut found));
+                    .for_each(|stated| leaves(stated, &format!("/{part}"), &mut pointers));
             }
-            found.retain(|pointer| document.pointer(pointer).is_some());
-            for pointer in [&found[0], &found[found.len() / 2], &found[found.len() - 1]] {
+            pointers.retain(|pointer| document.pointer(pointer).is_some());
+            for pointer in [&pointers[0], &pointers[pointers.len() / 2], &pointers[pointers.len() - 1]] {
                 let mut document = document.clone();
                 let value = document.pointer_mut(pointer).unwrap();
                 *value = altered(value);

@@ -36,9 +36,9 @@ pub struct Counts {
     /// The number of runs, by their length.
     runs: [u64; LONGEST],
     /// The number of words of the translation.
-    given: u64,
+    answer_words: u64,
     /// The number of words of the right text by which the length is judged.
-    wanted: u64,
+    right_words: u64,
 }
 
 impl Counts {
@@ -50,22 +50,26 @@ impl Counts {
                 (text.to_owned(), right.iter().map(|text| text.trim_matches(is_space).replace("@@ ", "")).collect())
             }
         };
-        let (given, right): (_, Vec<_>) = (style.words(&text), right.iter().map(|text| style.words(text)).collect());
+        let (answer, right): (_, Vec<_>) = (style.words(&text), right.iter().map(|text| style.words(text)).collect());
         let lengths = right.iter().map(Vec::len);
-        let wanted = match style {
-            Style::Sacre => lengths.min_by_key(|length| (length.abs_diff(given.len()), *length)),
+        let right_length = match style {
+            Style::Sacre => lengths.min_by_key(|length| (length.abs_diff(answer.len()), *length)),
             Style::Words => lengths.min(),
         };
-        let mut counts = Counts { given: given.len() as u64, wanted: wanted.unwrap_or(0) as u64, ..Counts::default() };
+        let mut counts = Counts {
+            answer_words: answer.len() as u64,
+            right_words: right_length.unwrap_or(0) as u64,
+            ..Counts::default()
+        };
         for length in 1..=LONGEST {
-            let mut known = HashMap::new();
+            let mut right_counts = HashMap::new();
             for (run, count) in right.iter().flat_map(|words| runs(words, length)) {
-                let most: &mut u64 = known.entry(run).or_default();
+                let most: &mut u64 = right_counts.entry(run).or_default();
                 *most = count.max(*most);
             }
-            for (run, count) in runs(&given, length) {
+            for (run, count) in runs(&answer, length) {
                 counts.runs[length - 1] += count;
-                counts.matches[length - 1] += count.min(known.get(run).copied().unwrap_or(0));
+                counts.matches[length - 1] += count.min(right_counts.get(run).copied().unwrap_or(0));
             }
         }
         counts
@@ -76,7 +80,11 @@ impl Counts {
             self.matches[at] += other.matches[at];
             self.runs[at] += other.runs[at];
         }
-        Counts { given: self.given + other.given, wanted: self.wanted + other.wanted, ..self }
+        Counts {
+            answer_words: self.answer_words + other.answer_words,
+            right_words: self.right_words + other.right_words,
+            ..self
+        }
     }
 }
 
@@ -105,7 +113,11 @@ impl Style {
         };
         let logs: f64 = sum.matches.iter().zip(&sum.runs).map(precision).map(f64::ln).sum();
         // Without a precision the sum is minus infinity, and the score 0.
-        let penalty = if sum.given < sum.wanted { (1.0 - sum.wanted as f64 / sum.given as f64).exp() } else { 1.0 };
+        let penalty = if sum.answer_words < sum.right_words {
+            (1.0 - sum.right_words as f64 / sum.answer_words as f64).exp()
+        } else {
+            1.0
+        };
         penalty * (logs / LONGEST as f64).exp()
     }
 }
@@ -130,8 +142,8 @@ mod tests {
         100.0 * style.score(&pairs.iter().map(count).collect::<Vec<_>>())
     }
 
-    fn close(got: f64, wanted: f64) {
-        assert!((got - wanted).abs() < 1e-9, "{got} is not {wanted}");
+    fn close(value: f64, expected: f64) {
+        assert!((value - expected).abs() < 1e-9, "{value} is not {expected}");
     }
 
     #[test]

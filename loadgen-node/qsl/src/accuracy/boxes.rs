@@ -191,8 +191,8 @@ impl Boxes {
         if values.len() < 7 {
             return Ok(Vec::new());
         }
-        let (boxes, rest) = values.as_chunks::<7>();
-        if !rest.is_empty() || values.iter().any(|value| !value.is_finite()) {
+        let (boxes, remainder) = values.as_chunks::<7>();
+        if !remainder.is_empty() || values.iter().any(|value| !value.is_finite()) {
             return Err(OddBoxes::Form);
         }
         let Image { height, width, .. } = self.images[index];
@@ -279,17 +279,17 @@ mod tests {
     fn answers_become_pixels() {
         let boxes = Boxes::from_json(FILE.as_bytes()).unwrap();
         assert_eq!((boxes.len(), boxes.images[0].objects.len()), (1, 1));
-        let found = |values: &[f32]| {
+        let detections_of = |values: &[f32]| {
             let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
             boxes.detections(0, Elements::new(DType::F32, &bytes).unwrap(), Categories::Ids)
         };
-        assert_eq!(found(&[0.0; 6]), Ok(vec![]));
-        assert_eq!(found(&[0.0; 8]), Err(OddBoxes::Form));
-        assert_eq!(found(&[f32::NAN; 7]), Err(OddBoxes::Form));
-        let found = found(&[0.0, 0.1, 0.1, 0.3, 0.3, 0.5, 3.0]).unwrap();
+        assert_eq!(detections_of(&[0.0; 6]), Ok(vec![]));
+        assert_eq!(detections_of(&[0.0; 8]), Err(OddBoxes::Form));
+        assert_eq!(detections_of(&[f32::NAN; 7]), Err(OddBoxes::Form));
+        let detections = detections_of(&[0.0, 0.1, 0.1, 0.3, 0.3, 0.5, 3.0]).unwrap();
         let place = Place { left: 2.0, top: 1.0, width: 4.0, height: 2.0 };
-        assert_eq!(found, [Detection { category: 3, score: 0.5, place }]);
-        assert_eq!(found[0].place.overlap(&boxes.images[0].objects[0]), 1.0);
+        assert_eq!(detections, [Detection { category: 3, score: 0.5, place }]);
+        assert_eq!(detections[0].place.overlap(&boxes.images[0].objects[0]), 1.0);
     }
 
     #[test]
@@ -300,8 +300,8 @@ mod tests {
         let named = |category: f32, categories| -> Result<Option<i64>, OddBoxes> {
             let row = [0.0, 0.0, 0.0, 1.0, 1.0, 0.5, category];
             let bytes: Vec<u8> = row.iter().flat_map(|value| value.to_le_bytes()).collect();
-            let found = boxes.detections(0, Elements::new(DType::F32, &bytes).unwrap(), categories)?;
-            Ok(found.first().map(|found| found.category))
+            let detections = boxes.detections(0, Elements::new(DType::F32, &bytes).unwrap(), categories)?;
+            Ok(detections.first().map(|detection| detection.category))
         };
         assert_eq!(
             [1.0, 2.0, 0.0].map(|place| named(place, Categories::Places)),
@@ -323,7 +323,7 @@ mod tests {
         assert_eq!(boxes.file_names(), Some(vec!["a.jpg", "val/b.jpg", "c.jpg"]));
         let of = |names: &[&str]| -> Result<Option<Vec<i64>>, String> {
             let names: Vec<Box<str>> = names.iter().map(|name| (*name).into()).collect();
-            Ok(boxes.of_files(&names)?.map(|found| found.images.iter().map(|image| image.id).collect()))
+            Ok(boxes.of_files(&names)?.map(|boxes| boxes.images.iter().map(|image| image.id).collect()))
         };
         assert_eq!(of(&["other/c.jpg", "a.jpg"]), Ok(Some(vec![9, 7])));
         assert_eq!(of(&["0.jpg", "1.jpg", "2.jpg"]), Ok(None));

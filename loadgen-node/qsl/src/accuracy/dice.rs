@@ -8,16 +8,16 @@ pub(super) const KITS_CLASSES: usize = 3;
 
 /// Returns the mean DICE of all classes but the first, which is the background; from 0 to 1. Both have the class of
 /// each voxel. None when a class is not below `classes`, the lengths differ, or there is only the background.
-pub fn dice(given: impl ExactSizeIterator<Item = i64>, wanted: &[u8], classes: usize) -> Option<f64> {
+pub fn dice(answer: impl ExactSizeIterator<Item = i64>, right: &[u8], classes: usize) -> Option<f64> {
     let mut counts = vec![Overlap::default(); classes];
-    if given.len() != wanted.len() || classes < 2 {
+    if answer.len() != right.len() || classes < 2 {
         return None;
     }
-    for (given, wanted) in given.zip(wanted.iter().map(|class| usize::from(*class))) {
-        let given = usize::try_from(given).ok()?;
-        counts.get_mut(given)?.given += 1;
-        counts.get_mut(wanted)?.wanted += 1;
-        counts[given].both += u64::from(given == wanted);
+    for (answer, right) in answer.zip(right.iter().map(|class| usize::from(*class))) {
+        let answer = usize::try_from(answer).ok()?;
+        counts.get_mut(answer)?.answer += 1;
+        counts.get_mut(right)?.right += 1;
+        counts[answer].both += u64::from(answer == right);
     }
     let scores = counts[1..].iter().map(Overlap::score);
     Some(scores.sum::<f64>() / (classes - 1) as f64)
@@ -26,14 +26,14 @@ pub fn dice(given: impl ExactSizeIterator<Item = i64>, wanted: &[u8], classes: u
 /// The numbers of voxels of a class: in the answer, in the right answer, and in both.
 #[derive(Clone, Default)]
 struct Overlap {
-    given: u64,
-    wanted: u64,
+    answer: u64,
+    right: u64,
     both: u64,
 }
 
 impl Overlap {
     fn score(&self) -> f64 {
-        (2.0 * self.both as f64 + SMOOTH) / (self.wanted as f64 + self.given as f64 + SMOOTH)
+        (2.0 * self.both as f64 + SMOOTH) / (self.right as f64 + self.answer as f64 + SMOOTH)
     }
 }
 
@@ -43,10 +43,10 @@ mod tests {
 
     #[test]
     fn scores_by_hand() {
-        let of = |given: &[i64], wanted: &[u8]| dice(given.iter().copied(), wanted, 3);
+        let of = |answer: &[i64], right: &[u8]| dice(answer.iter().copied(), right, 3);
         // Class 1: 2 * 1 of 2 + 1; class 2: 2 * 1 of 1 + 2.
-        let got = of(&[0, 1, 1, 2], &[0, 1, 2, 2]).unwrap();
-        assert!((got - 2.0 / 3.0).abs() < 1e-6, "{got}");
+        let score = of(&[0, 1, 1, 2], &[0, 1, 2, 2]).unwrap();
+        assert!((score - 2.0 / 3.0).abs() < 1e-6, "{score}");
         // A class that neither has is right; one that only one has is wrong.
         assert_eq!(of(&[0, 0], &[0, 0]), Some(1.0));
         assert!(of(&[1, 1], &[0, 0]).unwrap() - 0.5 < 1e-6);

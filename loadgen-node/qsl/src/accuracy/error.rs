@@ -50,7 +50,8 @@ pub enum ScoreError {
     Text(usize),
     /// The answer is not start and end logits.
     #[error(
-        "the answer to sample {index} has {bytes} bytes: no start and end logits of {least} to {places} places; {told}"
+        "the answer to sample {index} has {bytes} bytes: no start and end logits of {least} to {places} places; \
+         {origin}"
     )]
     Logits {
         /// The index of the sample.
@@ -62,7 +63,7 @@ pub enum ScoreError {
         /// The number of places of the sample.
         places: usize,
         /// A clause that says where the expected layout comes from.
-        told: String,
+        origin: String,
     },
     /// The sample has no right answer that the metric can use.
     #[error("sample {index} has no label for {metric}")]

@@ -79,8 +79,9 @@ impl Target {
     /// Answers name classes: by a score for each, or by their numbers.
     fn fits_classes(&self, samples: &[Option<Truth>], rows: Rows) -> Result<(), String> {
         if rows.dtype() == DType::U8 && rows.count().is_none() {
-            let told = "the SUT answers with texts (u8), and labels are classes: give the node a model that names them";
-            return Err(told.to_owned());
+            let reason =
+                "the SUT answers with texts (u8), and labels are classes: give the node a model that names them";
+            return Err(reason.to_owned());
         }
         let label = |(index, truth): (usize, &Option<Truth>)| match truth {
             Some(Truth::Class(class)) => Some((index, *class)),

@@ -22,9 +22,9 @@ fn numbers(text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         while at < text.len() {
             if let Some(end) = number_end(&text.as_bytes()[at..]) {
-                let found = &text[at..at + end];
+                let number = &text[at..at + end];
                 at += end;
-                return Some(found);
+                return Some(number);
             }
             at += 1;
         }
@@ -53,12 +53,12 @@ mod tests {
 
     #[test]
     fn numbers_are_found_as_the_pattern_finds_them() {
-        let found = |text| numbers(text).collect::<Vec<_>>();
+        let list = |text| numbers(text).collect::<Vec<_>>();
         assert_eq!(
-            found("a 1,234.50, -7 and .5. 3.4.5 ,,2,, - 9,.1é6"),
+            list("a 1,234.50, -7 and .5. 3.4.5 ,,2,, - 9,.1é6"),
             ["1,234.50", "-7", ".5", "3.4", ".5", ",,2", "9,.1", "6"]
         );
-        assert!(found("no - , . one").is_empty());
+        assert!(list("no - , . one").is_empty());
     }
 
     #[test]

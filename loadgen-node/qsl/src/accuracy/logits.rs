@@ -74,15 +74,15 @@ impl Layout {
     /// answer does not have this layout.
     pub(super) fn read(self, answer: &[u8], least: usize, places: usize) -> Option<Logits> {
         let values: Vec<f64> = Elements::new(self.dtype, answer)?.floats().collect();
-        let given = values.len() / 2;
-        let is_as_told = self.places.is_none_or(|told| told as usize == given);
-        if !values.len().is_multiple_of(2) || given < least.max(1) || given > places || !is_as_told {
+        let count = values.len() / 2;
+        let is_as_declared = self.places.is_none_or(|declared| declared as usize == count);
+        if !values.len().is_multiple_of(2) || count < least.max(1) || count > places || !is_as_declared {
             return None;
         }
         let padded = |values: &mut dyn Iterator<Item = f64>| -> Vec<f64> {
             values.chain(std::iter::repeat(NOTHING)).take(places).collect()
         };
-        let (first, second) = values.split_at(given);
+        let (first, second) = values.split_at(count);
         let (mut first, mut second) = (first.iter().copied(), second.iter().copied());
         Some(match self.order {
             Order::StartEnd => Logits { start: padded(&mut first), end: padded(&mut second) },
@@ -125,7 +125,7 @@ mod tests {
         let (n, l) = (None, Some(3));
         let two = |names: [&str; 2]| Layout::of(&names.map(|name| spec(name, DType::F32, &[n, l]))).unwrap();
         let one = |dims: &[Option<u32>]| Layout::of(&[spec("logits", DType::F32, dims)]);
-        let wanted = Some(Logits { start: vec![1.0, 2.0, 3.0, NOTHING], end: vec![4.0, 5.0, 6.0, NOTHING] });
+        let expected = Some(Logits { start: vec![1.0, 2.0, 3.0, NOTHING], end: vec![4.0, 5.0, 6.0, NOTHING] });
         let (rows, pairs) = (bytes(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), bytes(&[1.0, 4.0, 2.0, 5.0, 3.0, 6.0]));
         for layout in [
             two(["output_start_logits", "output_end_logits"]),
@@ -134,10 +134,10 @@ mod tests {
             one(&[Some(1), Some(2), None]).unwrap(),
             Layout::UNTOLD,
         ] {
-            assert_eq!(layout.read(&rows, 1, 4), wanted, "{layout}");
+            assert_eq!(layout.read(&rows, 1, 4), expected, "{layout}");
         }
         for layout in [one(&[n, l, Some(2)]).unwrap(), one(&[n, n, Some(2)]).unwrap()] {
-            assert_eq!(layout.read(&pairs, 1, 4), wanted, "{layout}");
+            assert_eq!(layout.read(&pairs, 1, 4), expected, "{layout}");
         }
         let swapped = two(["End", "START"]).read(&rows, 1, 3).unwrap();
         assert_eq!((swapped.start, swapped.end), (vec![4.0, 5.0, 6.0], vec![1.0, 2.0, 3.0]));
@@ -166,15 +166,15 @@ mod tests {
 
     #[test]
     fn answers_of_other_lengths_are_none() {
-        let told = Layout { places: Some(2), ..Layout::UNTOLD };
+        let declared = Layout { places: Some(2), ..Layout::UNTOLD };
         for (layout, values, is_one) in [
             (Layout::UNTOLD, 2, true),
             (Layout::UNTOLD, 4, true),
             (Layout::UNTOLD, 3, false),
             (Layout::UNTOLD, 0, false),
             (Layout::UNTOLD, 8, false),
-            (told, 4, true),
-            (told, 2, false),
+            (declared, 4, true),
+            (declared, 2, false),
         ] {
             assert_eq!(layout.read(&bytes(&vec![0.5; values]), 1, 3).is_some(), is_one, "{layout} {values}");
         }

@@ -36,32 +36,32 @@ fn rule(part: &str) -> Option<Rule> {
 /// characters that it has, wherever; those that the text has too many give nothing. The script rounds to a hundredth
 /// of a percent.
 fn identifiers(text: &str, right: &str) -> f64 {
-    let (given, wanted) = (found(text), found(right));
-    if given.is_empty() {
+    let (answer_ids, right_ids) = (identifiers_in(text), identifiers_in(right));
+    if answer_ids.is_empty() {
         return 0.0;
     }
-    let share = |(given, wanted): (&String, &String)| {
-        let has = wanted.chars().filter(|c| given.contains(*c)).count();
-        has as f64 / wanted.chars().count() as f64
+    let share = |(answer_id, right_id): (&String, &String)| {
+        let has = right_id.chars().filter(|c| answer_id.contains(*c)).count();
+        has as f64 / right_id.chars().count() as f64
     };
-    let percent = given.iter().zip(&wanted).map(share).sum::<f64>() / given.len() as f64 * 100.0;
+    let percent = answer_ids.iter().zip(&right_ids).map(share).sum::<f64>() / answer_ids.len() as f64 * 100.0;
     format!("{percent:.2}").parse::<f64>().unwrap_or(percent) / 100.0
 }
 
 /// The identifiers in a text in lower case, none of which overlap.
-fn found(text: &str) -> Vec<String> {
+fn identifiers_in(text: &str) -> Vec<String> {
     let chars: Vec<char> = text.chars().collect();
-    let (mut found, mut at) = (Vec::new(), 0);
+    let (mut ids, mut at) = (Vec::new(), 0);
     while at < chars.len() {
         match identifier_end(&chars[at..]) {
             Some(len) => {
-                found.push(chars[at..at + len].iter().collect::<String>().to_lowercase());
+                ids.push(chars[at..at + len].iter().collect::<String>().to_lowercase());
                 at += len;
             }
             None => at += 1,
         }
     }
-    found
+    ids
 }
 
 /// The length of the identifier with which a text starts.
@@ -81,12 +81,12 @@ fn identifier_end(text: &[char]) -> Option<usize> {
 /// 1 where what follows the last `Answer: ` is a piece of the right text, or has one of the right answers in it without
 /// case and blanks.
 fn answer(text: &str, right: &str) -> f64 {
-    let given = text.rsplit_once(BEFORE).map_or(text, |(_, behind)| behind);
-    if right.contains(given) {
+    let choice = text.rsplit_once(BEFORE).map_or(text, |(_, behind)| behind);
+    if right.contains(choice) {
         return 1.0;
     }
-    let given = bare(given);
-    f64::from(right.split('|').any(|right| given.contains(&bare(right))))
+    let choice = bare(choice);
+    f64::from(right.split('|').any(|right| choice.contains(&bare(right))))
 }
 
 /// A text in lower case and without blanks.
@@ -108,9 +108,9 @@ mod tests {
     /// Source: `niah_em` of the script: it goes over the characters of each right identifier.
     #[test]
     fn identifiers_by_hand() {
-        let is = |text: &str, right: &str, wanted: f64| {
-            let got = of("niah_em", text, right);
-            assert!((got - wanted).abs() < 1e-12, "{text}: {got}");
+        let is = |text: &str, right: &str, expected: f64| {
+            let points = of("niah_em", text, right);
+            assert!((points - expected).abs() < 1e-12, "{text}: {points}");
         };
         is(&format!("The value is {}.", ONE.to_uppercase()), ONE, 1.0);
         is("none", ONE, 0.0);

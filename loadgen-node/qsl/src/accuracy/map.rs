@@ -57,11 +57,11 @@ impl Precision {
     /// has no box that counts.
     pub(super) fn of(&self, boxes: &Boxes, detections: &[Vec<Detection>]) -> Option<f64> {
         let mut categories: BTreeMap<i64, BTreeMap<i64, Scene<'_>>> = BTreeMap::new();
-        for (image, found) in boxes.images.iter().zip(detections) {
+        for (image, image_detections) in boxes.images.iter().zip(detections) {
             for object in &image.objects {
                 categories.entry(object.category).or_default().entry(image.id).or_default().objects.push(object);
             }
-            for detection in found.iter().filter(|found| boxes.categories.contains(&found.category)) {
+            for detection in image_detections.iter().filter(|one| boxes.categories.contains(&one.category)) {
                 let images = categories.entry(detection.category).or_default();
                 images.entry(image.id).or_default().detections.push(detection);
             }
@@ -89,11 +89,13 @@ impl Precision {
         scene.detections.sort_by(|one, other| highest_first(one.score, other.score));
         scene.detections.truncate(MOST);
         let (objects, detections) = (&scene.objects, &scene.detections);
-        let overlaps: Vec<Vec<f64>> =
-            detections.iter().map(|found| objects.iter().map(|object| found.place.overlap(object)).collect()).collect();
-        let fresh = |found: &&Detection| {
-            let is_odd = !self.has(found.place.area());
-            Judged { score: found.score, is_hit: [false; THRESHOLDS], is_ignored: [is_odd; THRESHOLDS] }
+        let overlaps: Vec<Vec<f64>> = detections
+            .iter()
+            .map(|detection| objects.iter().map(|object| detection.place.overlap(object)).collect())
+            .collect();
+        let fresh = |detection: &&Detection| {
+            let is_odd = !self.has(detection.place.area());
+            Judged { score: detection.score, is_hit: [false; THRESHOLDS], is_ignored: [is_odd; THRESHOLDS] }
         };
         let mut judged: Vec<Judged> = detections.iter().map(fresh).collect();
         for at in self.thresholds.clone() {
@@ -172,8 +174,8 @@ fn precisions(judged: &[Judged], at: usize, count: usize) -> f64 {
             precisions[place - 1] = precisions[place];
         }
     }
-    let wanted = (0..RECALLS).map(|place| if place + 1 == RECALLS { 1.0 } else { place as f64 * 0.01 });
-    wanted.filter_map(|wanted| precisions.get(recalls.partition_point(|recall| *recall < wanted))).sum()
+    let levels = (0..RECALLS).map(|place| if place + 1 == RECALLS { 1.0 } else { place as f64 * 0.01 });
+    levels.filter_map(|level| precisions.get(recalls.partition_point(|recall| *recall < level))).sum()
 }
 
 #[cfg(test)]
@@ -196,33 +198,33 @@ mod tests {
         )
     }
 
-    fn found(left: f64, width: f64, score: f64) -> Detection {
+    fn detection(left: f64, width: f64, score: f64) -> Detection {
         Detection { category: 1, score, place: Place { left, top: 0.0, width, height: 10.0 } }
     }
 
-    fn score(objects: &[String], found: &[Detection]) -> Option<f64> {
-        Precision::ALL.of(&boxes(&objects.join(",")), &[found.to_vec()])
+    fn score(objects: &[String], detections: &[Detection]) -> Option<f64> {
+        Precision::ALL.of(&boxes(&objects.join(",")), &[detections.to_vec()])
     }
 
     #[test]
     fn precision_by_hand() {
         let two = [object(1, 0.0, 0), object(2, 50.0, 0)];
-        let close = |found: &[Detection], wanted: f64| {
-            let got = score(&two, found).unwrap();
-            assert!((got - wanted).abs() < 1e-12, "{got} is not {wanted}");
+        let close = |detections: &[Detection], expected: f64| {
+            let value = score(&two, detections).unwrap();
+            assert!((value - expected).abs() < 1e-12, "{value} is not {expected}");
         };
-        close(&[found(0.0, 10.0, 0.9), found(50.0, 10.0, 0.8)], 1.0);
+        close(&[detection(0.0, 10.0, 0.9), detection(50.0, 10.0, 0.8)], 1.0);
         // Half of the objects: 51 of 101 recalls.
-        close(&[found(0.0, 10.0, 0.9)], 51.0 / 101.0);
+        close(&[detection(0.0, 10.0, 0.9)], 51.0 / 101.0);
         // A miss with the highest score halves the precision; one with the lowest does not matter.
-        close(&[found(20.0, 10.0, 0.9), found(0.0, 10.0, 0.8)], 25.5 / 101.0);
-        close(&[found(20.0, 10.0, 0.1), found(0.0, 10.0, 0.8)], 51.0 / 101.0);
+        close(&[detection(20.0, 10.0, 0.9), detection(0.0, 10.0, 0.8)], 25.5 / 101.0);
+        close(&[detection(20.0, 10.0, 0.1), detection(0.0, 10.0, 0.8)], 51.0 / 101.0);
         // An overlap of 0.8 passes seven of ten thresholds; of 0.5 one.
-        close(&[found(0.0, 8.0, 0.9)], 0.7 * 51.0 / 101.0);
-        close(&[found(0.0, 5.0, 0.9)], 0.1 * 51.0 / 101.0);
+        close(&[detection(0.0, 8.0, 0.9)], 0.7 * 51.0 / 101.0);
+        close(&[detection(0.0, 5.0, 0.9)], 0.1 * 51.0 / 101.0);
         // The same object twice: the second is a miss.
         close(
-            &[found(0.0, 10.0, 0.9), found(0.0, 10.0, 0.8), found(50.0, 10.0, 0.7)],
+            &[detection(0.0, 10.0, 0.9), detection(0.0, 10.0, 0.8), detection(50.0, 10.0, 0.7)],
             (51.0 + 50.0 * 2.0 / 3.0) / 101.0,
         );
         close(&[], 0.0);
@@ -241,9 +243,9 @@ mod tests {
         let place = |left: f64, width: f64, height: f64| Place { left, top: 0.0, width, height };
         // All of the first, 0.83 of the second, 0.5 of the third.
         let places = [place(0.0, 32.0, 32.0), place(200.0, 96.0, 79.68), place(400.0, 100.0, 50.0)];
-        let found = places.map(|place| Detection { category: 1, score: 0.5, place });
-        let of = |precision: Precision| precision.of(&three, &[found.to_vec()]).unwrap();
-        let close = |got: f64, wanted: f64| assert!((got - wanted).abs() < 1e-12, "{got} is not {wanted}");
+        let detections = places.map(|place| Detection { category: 1, score: 0.5, place });
+        let of = |precision: Precision| precision.of(&three, &[detections.to_vec()]).unwrap();
+        let close = |value: f64, expected: f64| assert!((value - expected).abs() < 1e-12, "{value} is not {expected}");
         close(of(Precision::HALF), 1.0);
         // Two of three: 67 of 101 recalls.
         close(of(Precision::THREE_QUARTERS), 67.0 / 101.0);
@@ -260,7 +262,7 @@ mod tests {
     #[test]
     fn what_is_found_in_a_crowd_does_not_count() {
         let objects = [object(1, 0.0, 0), object(2, 50.0, 1)];
-        let all = [found(50.0, 10.0, 0.9), found(50.0, 5.0, 0.8), found(0.0, 10.0, 0.7)];
+        let all = [detection(50.0, 10.0, 0.9), detection(50.0, 5.0, 0.8), detection(0.0, 10.0, 0.7)];
         assert!((score(&objects, &all).unwrap() - 1.0).abs() < 1e-12);
         assert_eq!(score(&[object(1, 0.0, 1)], &all), None);
         assert_eq!(score(&[], &all), None);

@@ -80,8 +80,8 @@ pub(super) fn stem(word: &str) -> String {
 
 /// Applies the first rule whose ending the word has, if its condition holds for the rest of the word.
 fn first_of(word: String, rules: &[(&'static str, &str)], holds: impl Fn(&str, &str) -> bool) -> String {
-    let found = rules.iter().find_map(|(ending, instead)| Some((word.strip_suffix(ending)?, *ending, *instead)));
-    match found {
+    let rule = rules.iter().find_map(|(ending, instead)| Some((word.strip_suffix(ending)?, *ending, *instead)));
+    match rule {
         Some((stem, ending, instead)) if holds(stem, ending) => format!("{stem}{instead}"),
         _ => word,
     }

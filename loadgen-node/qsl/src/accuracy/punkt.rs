@@ -32,7 +32,7 @@ pub struct Sentences {
     /// Words that often begin a sentence.
     starters: HashSet<String>,
     /// For each word the bits of how it was written.
-    written: HashMap<String, u32>,
+    spellings: HashMap<String, u32>,
 }
 
 /// A word, and what it was taken for.
@@ -60,8 +60,8 @@ impl Sentences {
     /// # Errors
     /// A line is none of such a file; the error is a clause that says which.
     pub fn of_files(texts: [&str; 4]) -> Result<Sentences, String> {
-        let [abbreviations, collocations, starters, written] = texts;
-        let words = |text: &str| text.lines().map(str::to_owned).collect();
+        let [abbreviations, collocations, starters, spelling_lines] = texts;
+        let lines_of = |text: &str| text.lines().map(str::to_owned).collect();
         let pair = |file: usize, line: &'_ str| -> Result<(String, String), String> {
             let (one, other) =
                 line.split_once('\t').ok_or_else(|| format!("{}: '{line}' is no pair with a tab", FILES[file]))?;
@@ -73,10 +73,10 @@ impl Sentences {
             Ok((word, bits))
         };
         Ok(Sentences {
-            abbreviations: words(abbreviations),
+            abbreviations: lines_of(abbreviations),
             collocations: collocations.lines().map(|line| pair(1, line)).collect::<Result<_, _>>()?,
-            starters: words(starters),
-            written: written.lines().map(bits).collect::<Result<_, String>>()?,
+            starters: lines_of(starters),
+            spellings: spelling_lines.lines().map(bits).collect::<Result<_, String>>()?,
         })
     }
 
@@ -173,14 +173,14 @@ impl Sentences {
             return;
         }
         let begins = self.begins_sentence(next);
-        let is_name = begins.is_none() && is_initial && is_upper && self.written(next_kind) & LOWER == 0;
+        let is_name = begins.is_none() && is_initial && is_upper && self.spelling(next_kind) & LOWER == 0;
         if begins == Some(false) || is_name {
             (token.ends, token.is_abbreviation) = (false, true);
         }
     }
 
-    fn written(&self, kind: &str) -> u32 {
-        self.written.get(kind).copied().unwrap_or(0)
+    fn spelling(&self, kind: &str) -> u32 {
+        self.spellings.get(kind).copied().unwrap_or(0)
     }
 
     /// Returns true when the spelling of a word shows that it begins a sentence, and false when it shows that it does
@@ -190,12 +190,12 @@ impl Sentences {
         if matches!(text, ";" | ":" | "," | "." | "!" | "?") {
             return Some(false);
         }
-        let written = self.written(token.kind());
-        if text.starts_with(char::is_uppercase) && written & LOWER != 0 && written & INSIDE_UPPER == 0 {
+        let spelling = self.spelling(token.kind());
+        if text.starts_with(char::is_uppercase) && spelling & LOWER != 0 && spelling & INSIDE_UPPER == 0 {
             return Some(true);
         }
         let is_lower = text.starts_with(char::is_lowercase);
-        (is_lower && (written & UPPER != 0 || written & BEGINS_LOWER == 0)).then_some(false)
+        (is_lower && (spelling & UPPER != 0 || spelling & BEGINS_LOWER == 0)).then_some(false)
     }
 }
 
@@ -208,7 +208,7 @@ impl Token {
 
 /// Returns all places where a sentence may end. Of several in one word the last counts.
 fn candidates(text: &[char]) -> Vec<Candidate> {
-    let mut found: Vec<Candidate> = Vec::new();
+    let mut places: Vec<Candidate> = Vec::new();
     // The word before the last place, as far as it is known.
     let (mut before, mut pending): ((usize, usize), Option<Candidate>) = ((0, 0), None);
     for (place, c) in text.iter().enumerate() {
@@ -222,25 +222,25 @@ fn candidates(text: &[char]) -> Vec<Candidate> {
             _ => before.0,
         };
         if before.1 <= from {
-            found.extend(pending.take());
+            places.extend(pending.take());
         }
         before = (from, place);
         let context = text[from..after].iter().collect();
         pending = Some(Candidate { end: place + 1, next, context });
     }
-    found.extend(pending);
-    found
+    places.extend(pending);
+    places
 }
 
 /// Returns the place behind the text that follows a period. With blanks behind the period, it also returns the place
 /// where the next word begins. `None` when the following text is part of the word, or there is none.
 fn follows(text: &[char], from: usize) -> Option<(usize, Option<usize>)> {
-    let rest = &text[from..];
-    if words::is_outside(*rest.first()?) {
+    let tail = &text[from..];
+    if words::is_outside(*tail.first()?) {
         return Some((from + 1, None));
     }
-    let next = rest.iter().position(|c| !is_space(*c)).filter(|blanks| *blanks > 0)?;
-    let length = rest[next..].iter().position(|c| is_space(*c)).unwrap_or(rest.len() - next);
+    let next = tail.iter().position(|c| !is_space(*c)).filter(|blanks| *blanks > 0)?;
+    let length = tail[next..].iter().position(|c| is_space(*c)).unwrap_or(tail.len() - next);
     Some((from + next + length, Some(from + next)))
 }
 
@@ -251,9 +251,9 @@ fn closing(sentence: &[char]) -> Option<(usize, usize)> {
     if count == 0 {
         return None;
     }
-    let rest = &sentence[count..];
-    let blanks = rest.iter().position(|c| !is_space(*c)).unwrap_or(rest.len());
-    let is_closed = blanks > 0 || rest.is_empty() || rest.starts_with(&['-', '-']);
+    let tail = &sentence[count..];
+    let blanks = tail.iter().position(|c| !is_space(*c)).unwrap_or(tail.len());
+    let is_closed = blanks > 0 || tail.is_empty() || tail.starts_with(&['-', '-']);
     is_closed.then_some((count, count + blanks))
 }
 
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn sentences_by_hand() {
-        for (text, wanted) in [
+        for (text, expected) in [
             ("  One. Two.\n\nThree!  ", "One.\nTwo.\nThree!"),
             ("Dr. Smith came. He left.", "Dr. Smith came.\nHe left."),
             ("(He came.) The end.", "(He came.)\nThe end."),
@@ -278,7 +278,7 @@ mod tests {
             ("a.(b", "a.\n(b"),
             ("", ""),
         ] {
-            assert_eq!(lines(text), wanted, "{text}");
+            assert_eq!(lines(text), expected, "{text}");
         }
     }
 

@@ -30,14 +30,14 @@ fn of_two(kind: Rouge, text: &str, right: &str) -> f64 {
     match kind {
         Rouge::Words(run) => same_runs(run, &numbers.of(text), &numbers.of(right)),
         Rouge::Longest => {
-            let (given, wanted) = (numbers.of(text), numbers.of(right));
-            let longest = table(&wanted, &given).last().and_then(|row| row.last().copied()).unwrap_or(0);
-            f_measure(longest as usize, given.len(), wanted.len())
+            let (answer, reference) = (numbers.of(text), numbers.of(right));
+            let longest = table(&reference, &answer).last().and_then(|row| row.last().copied()).unwrap_or(0);
+            f_measure(longest as usize, answer.len(), reference.len())
         }
         Rouge::LongestByLine => {
             let mut lines = |text: &str| -> Vec<Vec<u32>> { text.split('\n').map(|line| numbers.of(line)).collect() };
-            let (given, wanted) = (lines(text), lines(right));
-            same_by_line(&given, &wanted)
+            let (answer, reference) = (lines(text), lines(right));
+            same_by_line(&answer, &reference)
         }
     }
 }
@@ -62,37 +62,37 @@ impl Numbers {
 }
 
 /// The harmonic mean of precision and recall.
-fn f_measure(same: usize, given: usize, wanted: usize) -> f64 {
+fn f_measure(same: usize, answer_count: usize, reference_count: usize) -> f64 {
     if same == 0 {
         return 0.0;
     }
-    let (precision, recall) = (same as f64 / given as f64, same as f64 / wanted as f64);
+    let (precision, recall) = (same as f64 / answer_count as f64, same as f64 / reference_count as f64);
     2.0 * precision * recall / (precision + recall)
 }
 
 /// Compares runs of words; one counts as often as both texts have it.
-fn same_runs(run: usize, given: &[u32], wanted: &[u32]) -> f64 {
+fn same_runs(run: usize, answer: &[u32], reference: &[u32]) -> f64 {
     let mut counts = HashMap::<&[u32], usize>::new();
-    for words in wanted.windows(run) {
+    for words in reference.windows(run) {
         *counts.entry(words).or_default() += 1;
     }
     let mut same = 0;
-    for words in given.windows(run) {
+    for words in answer.windows(run) {
         if let Some(count) = counts.get_mut(words).filter(|count| **count > 0) {
             *count -= 1;
             same += 1;
         }
     }
-    f_measure(same, given.windows(run).len(), wanted.windows(run).len())
+    f_measure(same, answer.windows(run).len(), reference.windows(run).len())
 }
 
 /// The lengths of the longest common subsequences of all beginnings of both.
-fn table(wanted: &[u32], given: &[u32]) -> Vec<Vec<u32>> {
-    let mut rows = vec![vec![0; given.len() + 1]];
-    for word in wanted {
+fn table(reference: &[u32], answer: &[u32]) -> Vec<Vec<u32>> {
+    let mut rows = vec![vec![0; answer.len() + 1]];
+    for word in reference {
         let above = &rows[rows.len() - 1];
-        let mut row = vec![0; given.len() + 1];
-        for (place, other) in given.iter().enumerate() {
+        let mut row = vec![0; answer.len() + 1];
+        for (place, other) in answer.iter().enumerate() {
             row[place + 1] = if word == other { above[place] + 1 } else { row[place].max(above[place + 1]) };
         }
         rows.push(row);
@@ -100,13 +100,13 @@ fn table(wanted: &[u32], given: &[u32]) -> Vec<Vec<u32>> {
     rows
 }
 
-/// Adds the places in `wanted` of one longest common subsequence. Which one it is, where there are several, is that of
-/// `rouge_score`.
-fn add_places(places: &mut BTreeSet<usize>, wanted: &[u32], given: &[u32]) {
-    let table = table(wanted, given);
-    let (mut i, mut j) = (wanted.len(), given.len());
+/// Adds the places in `reference` of one longest common subsequence. Which one it is, where there are several, is that
+/// of `rouge_score`.
+fn add_places(places: &mut BTreeSet<usize>, reference: &[u32], answer: &[u32]) {
+    let table = table(reference, answer);
+    let (mut i, mut j) = (reference.len(), answer.len());
     while i > 0 && j > 0 {
-        if wanted[i - 1] == given[j - 1] {
+        if reference[i - 1] == answer[j - 1] {
             (i, j) = (i - 1, j - 1);
             places.insert(i);
         } else if table[i][j - 1] > table[i - 1][j] {
@@ -118,39 +118,39 @@ fn add_places(places: &mut BTreeSet<usize>, wanted: &[u32], given: &[u32]) {
 }
 
 /// ROUGE-Lsum: a word counts at most as often as both texts have it.
-fn same_by_line(given: &[Vec<u32>], wanted: &[Vec<u32>]) -> f64 {
+fn same_by_line(answer: &[Vec<u32>], reference: &[Vec<u32>]) -> f64 {
     let counts = |lines: &[Vec<u32>]| {
         let mut counts = HashMap::<u32, usize>::new();
         lines.iter().flatten().for_each(|word| *counts.entry(*word).or_default() += 1);
         counts
     };
     // Both texts have at least as many of a word as are counted of it.
-    let (left_given, mut left) = (counts(given), counts(wanted));
-    for (word, count) in &mut left {
-        *count = (*count).min(left_given.get(word).copied().unwrap_or(0));
+    let (answer_counts, mut shared) = (counts(answer), counts(reference));
+    for (word, count) in &mut shared {
+        *count = (*count).min(answer_counts.get(word).copied().unwrap_or(0));
     }
     let mut same = 0;
-    for line in wanted {
+    for line in reference {
         let mut places = BTreeSet::new();
-        given.iter().for_each(|other| add_places(&mut places, line, other));
+        answer.iter().for_each(|other| add_places(&mut places, line, other));
         for place in places {
-            if let Some(count) = left.get_mut(&line[place]).filter(|count| **count > 0) {
+            if let Some(count) = shared.get_mut(&line[place]).filter(|count| **count > 0) {
                 *count -= 1;
                 same += 1;
             }
         }
     }
-    let words = |lines: &[Vec<u32>]| lines.iter().map(Vec::len).sum();
-    f_measure(same, words(given), words(wanted))
+    let word_count = |lines: &[Vec<u32>]| lines.iter().map(Vec::len).sum();
+    f_measure(same, word_count(answer), word_count(reference))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn close(kind: Rouge, text: &str, right: &str, wanted: f64) {
-        let got = rouge(kind, text, &[right.to_owned()]);
-        assert!((got - wanted).abs() < 1e-12, "{kind:?} of '{text}' and '{right}' is {got}");
+    fn close(kind: Rouge, text: &str, right: &str, expected: f64) {
+        let value = rouge(kind, text, &[right.to_owned()]);
+        assert!((value - expected).abs() < 1e-12, "{kind:?} of '{text}' and '{right}' is {value}");
     }
 
     #[test]

@@ -9,15 +9,15 @@ pub fn to_five_digits(value: f64) -> f64 {
     // This has the form d.ddde±x, with as many digits as needed.
     let text = format!("{value:e}");
     let Some((mantissa, exponent)) = text.split_once('e') else { return value };
-    let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
+    let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |unsigned| ("-", unsigned));
     let digits: Vec<u8> = mantissa.bytes().filter(u8::is_ascii_digit).collect();
-    let (Some((kept, rest)), Ok(exponent)) = (digits.split_at_checked(DIGITS), exponent.parse::<i32>()) else {
+    let (Some((leading, tail)), Ok(exponent)) = (digits.split_at_checked(DIGITS), exponent.parse::<i32>()) else {
         return value;
     };
-    let whole = kept.iter().fold(0u32, |whole, digit| 10 * whole + u32::from(digit - b'0'));
-    let is_up = match rest.split_first() {
+    let whole = leading.iter().fold(0u32, |whole, digit| 10 * whole + u32::from(digit - b'0'));
+    let is_up = match tail.split_first() {
         None => false,
-        Some((b'5', rest)) if rest.iter().all(|digit| *digit == b'0') => !whole.is_multiple_of(2),
+        Some((b'5', zeros)) if zeros.iter().all(|digit| *digit == b'0') => !whole.is_multiple_of(2),
         Some((first, _)) => *first >= b'5',
     };
     let rounded = whole + u32::from(is_up);

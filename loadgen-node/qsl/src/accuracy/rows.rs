@@ -48,14 +48,14 @@ impl Rows {
 
     /// Reads the layout from a signature as results show it: `logits f32[N,10], ...`. None when no output can be read.
     pub fn from_text(outputs: &str) -> Option<Rows> {
-        let (mut specs, mut rest) = (Vec::new(), outputs);
-        while let Some((spec, behind)) = first_spec(rest) {
+        let (mut specs, mut tail) = (Vec::new(), outputs);
+        while let Some((spec, behind)) = first_spec(tail) {
             specs.push(spec);
-            rest = behind.trim_start_matches([',', ' ']);
+            tail = behind.trim_start_matches([',', ' ']);
         }
         let rows = Rows::of_specs(&specs)?;
         // A part that cannot be read is an output all the same.
-        let is_whole = rest.is_empty();
+        let is_whole = tail.is_empty();
         let (behind, logits) = (rows.behind.filter(|_| is_whole), rows.logits.filter(|_| is_whole));
         Some(Rows { behind, logits, ..rows })
     }
@@ -116,23 +116,23 @@ impl Rows {
         Elements::new(self.dtype, answer.get(..usize::try_from(own).ok()?)?)
     }
 
-    /// Returns what so many elements of this type are, when there are `known` classes; none when they name no classes.
-    /// Of whole numbers as many as there are classes are their scores, and fewer are classes.
-    pub(super) fn naming(self, count: u64, known: Option<usize>) -> Option<Naming> {
-        let known = known.map(|classes| classes as u64);
+    /// Returns what so many elements of this type are, when there are `class_count` classes; none when they name no
+    /// classes. Of whole numbers as many as there are classes are their scores, and fewer are classes.
+    pub(super) fn naming(self, count: u64, class_count: Option<usize>) -> Option<Naming> {
+        let class_count = class_count.map(|classes| classes as u64);
         match self.kind()? {
-            Kind::Floats => known.is_none_or(|classes| count == classes).then_some(Naming::Scores),
+            Kind::Floats => class_count.is_none_or(|classes| count == classes).then_some(Naming::Scores),
             Kind::WholeNumbers if count == 1 => Some(Naming::Classes),
-            Kind::WholeNumbers if Some(count) == known => Some(Naming::Scores),
-            Kind::WholeNumbers => known.is_none_or(|classes| count < classes).then_some(Naming::Classes),
+            Kind::WholeNumbers if Some(count) == class_count => Some(Naming::Scores),
+            Kind::WholeNumbers => class_count.is_none_or(|classes| count < classes).then_some(Naming::Classes),
         }
     }
 
-    /// Returns the first `most` classes that an answer names; `known` is the number of classes, when it is known. None
-    /// when the answer does not have this layout.
-    pub(super) fn classes(self, answer: &[u8], most: usize, known: Option<usize>) -> Option<Vec<i64>> {
+    /// Returns the first `most` classes that an answer names; `class_count` is the number of classes, when it is known.
+    /// None when the answer does not have this layout.
+    pub(super) fn classes(self, answer: &[u8], most: usize, class_count: Option<usize>) -> Option<Vec<i64>> {
         let elements = self.elements(answer).filter(|elements| elements.iter().len() > 0)?;
-        match self.naming(elements.iter().len() as u64, known)? {
+        match self.naming(elements.iter().len() as u64, class_count)? {
             Naming::Scores => Some(largest(elements.iter(), most)),
             Naming::Classes => Some(elements.classes().take(most).collect()),
         }
@@ -140,13 +140,13 @@ impl Rows {
 
     /// Tells whether an answer of whole numbers that are read as scores has each class once, as all classes in order
     /// have.
-    pub(super) fn may_be_in_order(self, answer: &[u8], known: Option<usize>) -> bool {
+    pub(super) fn may_be_in_order(self, answer: &[u8], class_count: Option<usize>) -> bool {
         let Some(elements) = self.elements(answer).filter(|_| self.kind() == Some(Kind::WholeNumbers)) else {
             return false;
         };
         let mut classes: Vec<i64> = elements.classes().collect();
         classes.sort_unstable();
-        let is_scores = self.naming(classes.len() as u64, known) == Some(Naming::Scores);
+        let is_scores = self.naming(classes.len() as u64, class_count) == Some(Naming::Scores);
         is_scores && classes.into_iter().eq(0..elements.iter().len() as i64)
     }
 }
@@ -169,11 +169,11 @@ fn first_spec(outputs: &str) -> Option<(TensorSpec, &str)> {
     outputs.match_indices(']').find_map(|(end, _)| spec(end))
 }
 
-/// Returns the layout of an answer when the SUT does not say it; `known` is the number of classes. It is a row of f32,
-/// or 1 to 5 classes of i64 when the length allows it, else of i32, or one class of a byte.
-pub(super) fn guessed(answer: &[u8], known: Option<usize>) -> Option<Rows> {
+/// Returns the layout of an answer when the SUT does not say it; `class_count` is the number of classes. It is a row of
+/// f32, or 1 to 5 classes of i64 when the length allows it, else of i32, or one class of a byte.
+pub(super) fn guessed(answer: &[u8], class_count: Option<usize>) -> Option<Rows> {
     let dtype = match answer.len() {
-        bytes if known.is_none_or(|classes| bytes == 4 * classes) => DType::F32,
+        bytes if class_count.is_none_or(|classes| bytes == 4 * classes) => DType::F32,
         8 | 16 | 24 | 32 | 40 => DType::I64,
         4 | 12 | 20 => DType::I32,
         1 => DType::U8,

@@ -77,7 +77,7 @@ impl Target {
     ) -> Result<Score, ScoreError> {
         let (metric, samples) = (self.metric, boxes.len());
         let precision = metric.precision().ok_or(ScoreError::Label { index: 0, metric: metric.name() })?;
-        let found = of_each(answers, samples, |index, answer| {
+        let by_image = of_each(answers, samples, |index, answer| {
             let elements = rows.elements(answer).ok_or(OddBoxes::Form);
             let detections = elements.and_then(|elements| boxes.detections(index, elements, self.categories));
             detections.map_err(|odd| match odd {
@@ -85,7 +85,7 @@ impl Target {
                 OddBoxes::Place(category) => ScoreError::Category { index, category, count: boxes.category_count() },
             })
         })?;
-        let value = precision.of(boxes, &found).ok_or(ScoreError::NoBoxes)?;
+        let value = precision.of(boxes, &by_image).ok_or(ScoreError::NoBoxes)?;
         Ok(Score { value: value * metric.scale(), samples, questions: None, others: Vec::new() })
     }
 
@@ -126,7 +126,7 @@ impl Form<'_> {
                 let sum = |of: fn(&WordErrors) -> usize| errors.iter().map(of).sum::<usize>();
                 match sum(|errors| errors.words) {
                     0 => return Err(ScoreError::NoWords),
-                    words => scale * sum(|errors| errors.errors) as f64 / words as f64,
+                    count => scale * sum(|errors| errors.errors) as f64 / count as f64,
                 }
             }
             metric if let Some(style) = metric.bleu() => {
@@ -164,9 +164,9 @@ impl Form<'_> {
             (Metric::Top1, Some(Truth::Class(label))) => top(1, label),
             (Metric::Top5, Some(Truth::Class(label))) => top(5, label),
             (Metric::Dice, Some(Truth::Mask(path))) => {
-                let told = |reason| ScoreError::Mask { index, path: path.clone(), reason };
-                let mask =
-                    files::bytes(path, Limit::bytes(MAX_SAMPLE_BYTES)).map_err(|error| told(error.to_string()))?;
+                let mask_error = |reason| ScoreError::Mask { index, path: path.clone(), reason };
+                let mask = files::bytes(path, Limit::bytes(MAX_SAMPLE_BYTES))
+                    .map_err(|error| mask_error(error.to_string()))?;
                 self.dice(index, answer, &mask, target.classes.unwrap_or(dice::KITS_CLASSES))
             }
             (metric, Some(truth)) if metric.compares_texts() => {
@@ -236,7 +236,7 @@ impl Form<'_> {
     /// Returns the DICE of a segmentation. Its classes are u8 unless the SUT says otherwise.
     fn dice(&self, index: usize, answer: &[u8], mask: &[u8], classes: usize) -> Result<f64, ScoreError> {
         let rows = self.rows_or(DType::U8);
-        let score = rows.elements(answer).and_then(|given| dice::dice(given.classes(), mask, classes));
+        let score = rows.elements(answer).and_then(|elements| dice::dice(elements.classes(), mask, classes));
         let (bytes, voxels, dtype) = (answer.len(), mask.len(), rows.dtype());
         score.ok_or(ScoreError::Voxels { index, bytes, dtype, classes, voxels })
     }
@@ -321,11 +321,11 @@ fn span(reading: &Reading, index: usize, answer: &[u8], rows: Option<Rows>) -> R
     let (bytes, least, places) = (answer.len(), reading.len(index), reading.places());
     let layout = rows.and_then(Rows::logits);
     let logits = layout.unwrap_or(Layout::UNTOLD).read(answer, least, places).ok_or_else(|| {
-        let told = match layout {
+        let origin = match layout {
             Some(layout) => format!("the SUT's outputs are {layout}"),
             None => format!("taken for {}, since the SUT does not say what it is", Layout::UNTOLD),
         };
-        ScoreError::Logits { index, bytes, least, places, told }
+        ScoreError::Logits { index, bytes, least, places, origin }
     })?;
     Ok(spans::likeliest(reading, index, &logits))
 }

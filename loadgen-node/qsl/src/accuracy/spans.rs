@@ -67,8 +67,8 @@ fn best(spans: impl Iterator<Item = Span>) -> Option<Span> {
 pub(super) fn answer<'r>(reading: &'r Reading, question: &'r Question, spans: &[Option<Span>]) -> &'r str {
     match best(spans[question.windows.clone()].iter().flatten().copied()) {
         Some(Span { first, last, .. }) => {
-            let (pieces, words) = reading.stretch(question, first..=last);
-            within(reading, pieces, words)
+            let (pieces, text) = reading.stretch(question, first..=last);
+            within(reading, pieces, text)
         }
         None => NOTHING,
     }
@@ -80,18 +80,18 @@ pub(super) fn answer<'r>(reading: &'r Reading, question: &'r Question, spans: &[
 /// in the result. That fails when a word has more than one piece, because the marks `##` stand in one text and not in
 /// the other. It also fails when the pieces have another number of characters than the words. Then all of the words are
 /// the answer.
-fn within<'w>(reading: &Reading, pieces: &[u32], words: &'w str) -> &'w str {
-    let wanted = joined(reading, pieces).replace(" ##", "").replace("##", "");
-    let wanted = wanted.split_whitespace().collect::<Vec<_>>().join(" ");
-    let split = joined(reading, &reading.vocabulary.encode(words));
-    let Some(at) = split.find(&wanted).filter(|_| !wanted.is_empty()) else { return words };
-    let seen: Vec<(usize, char)> = words.char_indices().filter(|(_, c)| *c != ' ').collect();
-    if seen.len() != seen_in(&split) {
-        return words;
+fn within<'w>(reading: &Reading, pieces: &[u32], text: &'w str) -> &'w str {
+    let span_text = joined(reading, pieces).replace(" ##", "").replace("##", "");
+    let span_text = span_text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let split = joined(reading, &reading.vocabulary.encode(text));
+    let Some(at) = split.find(&span_text).filter(|_| !span_text.is_empty()) else { return text };
+    let letters: Vec<(usize, char)> = text.char_indices().filter(|(_, c)| *c != ' ').collect();
+    if letters.len() != letter_count(&split) {
+        return text;
     }
-    let first = seen_in(&split[..at]);
-    let last = first + seen_in(&wanted) - 1;
-    &words[seen[first].0..seen[last].0 + seen[last].1.len_utf8()]
+    let first = letter_count(&split[..at]);
+    let last = first + letter_count(&span_text) - 1;
+    &text[letters[first].0..letters[last].0 + letters[last].1.len_utf8()]
 }
 
 /// Joins the texts of pieces with blanks.
@@ -100,7 +100,7 @@ fn joined(reading: &Reading, pieces: &[u32]) -> String {
 }
 
 /// Counts the characters that are not blanks.
-fn seen_in(text: &str) -> usize {
+fn letter_count(text: &str) -> usize {
     text.chars().filter(|c| *c != ' ').count()
 }
 

@@ -27,17 +27,17 @@ fn is_letter_or_digit(c: char) -> bool {
 
 /// Replaces articles with blanks. A word is an article when no letter or digit touches it, so also within quotes.
 fn without_articles(text: &str) -> String {
-    let mut left = String::with_capacity(text.len());
-    let mut rest = text;
-    while !rest.is_empty() {
-        let word_end = rest.find(|c: char| !is_letter_or_digit(c)).unwrap_or(rest.len());
-        let (word, behind) = rest.split_at(word_end);
-        left.push_str(if matches!(word, "a" | "an" | "the") { " " } else { word });
+    let mut output = String::with_capacity(text.len());
+    let mut tail = text;
+    while !tail.is_empty() {
+        let word_end = tail.find(|c: char| !is_letter_or_digit(c)).unwrap_or(tail.len());
+        let (word, behind) = tail.split_at(word_end);
+        output.push_str(if matches!(word, "a" | "an" | "the") { " " } else { word });
         let next = behind.find(is_letter_or_digit).unwrap_or(behind.len());
-        left.push_str(&behind[..next]);
-        rest = &behind[next..];
+        output.push_str(&behind[..next]);
+        tail = &behind[next..];
     }
-    left
+    output
 }
 
 /// Tells whether a text is equal to one of the right texts.
@@ -67,8 +67,8 @@ fn f1_of_two(text: &str, right: &str) -> f64 {
     if same == 0 {
         return 0.0;
     }
-    let (given, wanted) = (text.split_whitespace().count() as f64, right.split_whitespace().count() as f64);
-    let (precision, recall) = (f64::from(same) / given, f64::from(same) / wanted);
+    let (answer_count, right_count) = (text.split_whitespace().count() as f64, right.split_whitespace().count() as f64);
+    let (precision, recall) = (f64::from(same) / answer_count, f64::from(same) / right_count);
     2.0 * precision * recall / (precision + recall)
 }
 
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn case_punctuation_articles_and_blanks_do_not_count() {
-        for (text, left) in [
+        for (text, normal_form) in [
             ("The  Denver Broncos!", "denver broncos"),
             ("a man, a plan", "man plan"),
             ("don't", "dont"),
@@ -94,7 +94,7 @@ mod tests {
             // An accent of its own is no letter; a circled letter is a sign.
             ("a\u{301} aⓐ aé", "\u{301} ⓐ aé"),
         ] {
-            assert_eq!(normalise(text), left, "{text}");
+            assert_eq!(normalise(text), normal_form, "{text}");
         }
     }
 

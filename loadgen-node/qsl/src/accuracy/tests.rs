@@ -34,9 +34,9 @@ fn score(target: Target, answers: &[Vec<u8>], truths: &[Option<Truth>]) -> Resul
 #[test]
 fn top1_by_hand() {
     let answers = [row(&[0.0, 2.0, 1.0]), row(&[3.0, 3.0, 1.0]), row(&[-1.0, -2.0, -0.5]), row(&[9.0, f32::NAN, 1.0])];
-    for known in [None, Some(3)] {
-        let got = score(target(Metric::Top1, known), &answers, &classes(&[1, 0, 2, 2]));
-        assert_eq!(got, Ok(Score { value: 75.0, samples: 4, questions: None, others: Vec::new() }));
+    for class_count in [None, Some(3)] {
+        let outcome = score(target(Metric::Top1, class_count), &answers, &classes(&[1, 0, 2, 2]));
+        assert_eq!(outcome, Ok(Score { value: 75.0, samples: 4, questions: None, others: Vec::new() }));
     }
 }
 
@@ -74,8 +74,8 @@ fn texts_by_hand() {
     assert!((score(target(Metric::F1, None), &answers, &truths).unwrap().value - 70.0).abs() < 1e-9);
     let logits = [b"gold".to_vec(), vec![0xff, 0xfe]];
     assert_eq!(score(target(Metric::F1, None), &logits, &truths), Err(ScoreError::Text(1)));
-    let told = ScoreError::Label { index: 0, metric: "top1" };
-    assert_eq!(score(target(Metric::Top1, None), &answers, &truths), Err(told));
+    let error = ScoreError::Label { index: 0, metric: "top1" };
+    assert_eq!(score(target(Metric::Top1, None), &answers, &truths), Err(error));
 }
 
 #[test]
@@ -124,8 +124,9 @@ fn token_ids_and_words_by_hand() {
         let answers = answers.iter().enumerate().map(|(index, answer)| (index, answer.as_slice()));
         target(metric, None).score(answers, &truths, rows.and_then(Rows::from_text)).map(|score| score.value)
     };
-    let close =
-        |got: Result<f64, ScoreError>, wanted: f64| assert!((got.clone().unwrap() - wanted).abs() < 1e-9, "{got:?}");
+    let close = |score: Result<f64, ScoreError>, expected: f64| {
+        assert!((score.clone().unwrap() - expected).abs() < 1e-9, "{score:?}")
+    };
     // Of three words one is missing.
     close(of(Metric::Wer, None, [i64s(&[0]), i64s(&[2])]), 100.0 / 3.0);
     close(of(Metric::Rouge1, Some("y i32[N,?]"), [i32s(&[0]), i32s(&[2])]), 100.0 * (2.0 / 3.0 + 1.0) / 2.0);
@@ -178,9 +179,9 @@ fn cast(dtype: DType, values: &[i8]) -> Vec<u8> {
 }
 
 /// The score of answers of which the SUT says this.
-fn scored(told: &str, answers: &[Vec<u8>], labels: &[i64]) -> Result<f64, String> {
+fn scored(outputs: &str, answers: &[Vec<u8>], labels: &[i64]) -> Result<f64, String> {
     let answers = answers.iter().enumerate().map(|(index, answer)| (index, answer.as_slice()));
-    let (rows, truths) = (Rows::from_text(told), Truths::Samples(classes(labels)));
+    let (rows, truths) = (Rows::from_text(outputs), Truths::Samples(classes(labels)));
     let score = target(Metric::Top1, Some(4)).score(answers, &truths, rows);
     score.map(|score| score.value).map_err(|error| error.to_string())
 }
@@ -195,9 +196,9 @@ fn logits_of_every_type_are_scored() {
         let answers = rows.map(|row| cast(dtype, &row));
         // Of u8 a free number is a text.
         let free = if dtype == DType::U8 { "4" } else { "?" };
-        for told in [format!("y {dtype}[N,4]"), format!("y {dtype}[N,{free}]"), format!("y {dtype}[1,4]")] {
-            assert_eq!(scored(&told, &answers, &[1, 0, 2, 0]), Ok(100.0), "{told}");
-            assert_eq!(scored(&told, &answers, &[1, 0, 2, 3]), Ok(75.0), "{told}");
+        for outputs in [format!("y {dtype}[N,4]"), format!("y {dtype}[N,{free}]"), format!("y {dtype}[1,4]")] {
+            assert_eq!(scored(&outputs, &answers, &[1, 0, 2, 0]), Ok(100.0), "{outputs}");
+            assert_eq!(scored(&outputs, &answers, &[1, 0, 2, 3]), Ok(75.0), "{outputs}");
         }
     }
 }
@@ -206,9 +207,9 @@ fn logits_of_every_type_are_scored() {
 fn classes_of_every_whole_type_are_scored() {
     let is_whole = |dtype: &DType| dtype.bits() >= 8 && !dtype.name().contains('f') && *dtype != DType::Bool;
     for dtype in DType::ALL.iter().copied().filter(is_whole) {
-        for (told, more) in [("[N]", &[][..]), ("[N,1]", &[]), ("[N,3]", &[0, 1])] {
+        for (shape, more) in [("[N]", &[][..]), ("[N,1]", &[]), ("[N,3]", &[0, 1])] {
             let answers = [3, 2].map(|class| cast(dtype, &[&[class][..], more].concat()));
-            assert_eq!(scored(&format!("y {dtype}{told}"), &answers, &[3, 1]), Ok(50.0), "{dtype}{told}");
+            assert_eq!(scored(&format!("y {dtype}{shape}"), &answers, &[3, 1]), Ok(50.0), "{dtype}{shape}");
         }
     }
 }
@@ -226,9 +227,9 @@ fn whole_numbers_that_may_be_scores_and_classes_are_not_scored() {
 #[test]
 fn answers_that_cannot_be_scored_are_refused_before_a_run() {
     let samples = Truths::Samples(classes(&[3, 1]));
-    let refused = |target: Target, truths: &Truths, told: &str, part: &str| {
-        let why = target.fits(truths, Rows::from_text(told).unwrap()).unwrap_err();
-        assert!(why.contains(part), "{told}: {why}");
+    let refused = |target: Target, truths: &Truths, outputs: &str, part: &str| {
+        let why = target.fits(truths, Rows::from_text(outputs).unwrap()).unwrap_err();
+        assert!(why.contains(part), "{outputs}: {why}");
     };
     let top1 = |classes| target(Metric::Top1, classes);
     for dtype in ["f8e4m3", "f8e5m2", "u4", "i4"] {
@@ -320,10 +321,10 @@ fn parts_of_llama_405b_are_scored_apart() {
 #[test]
 fn classes_of_nodes_are_scored_by_their_labels() {
     let rgat = Benchmark::find("rgat").unwrap();
-    let score = |told: Option<&str>, answers: &[(usize, Vec<u8>)]| {
+    let score = |outputs: Option<&str>, answers: &[(usize, Vec<u8>)]| {
         let answers = answers.iter().map(|(index, answer)| (*index, answer.as_slice()));
         let truths = Truths::Samples(classes(&[7, 255, 2982, 3]));
-        rgat.score(answers, &truths, told.and_then(Rows::from_text)).unwrap().unwrap().value
+        rgat.score(answers, &truths, outputs.and_then(Rows::from_text)).unwrap().unwrap().value
     };
     let each = |class: fn(i64) -> Vec<u8>| [7, 255, 2982, 4].map(class).into_iter().enumerate().collect::<Vec<_>>();
     assert_eq!(score(None, &each(|class| vec![class as u8])), 50.0, "a byte has no 2982");

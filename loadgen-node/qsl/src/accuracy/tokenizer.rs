@@ -143,7 +143,7 @@ impl Decoder {
             Decoder::WordPiece { prefix, cleanup } => each(&|place, token| {
                 let piece = match token.strip_prefix(prefix.as_str()) {
                     _ if place == 0 => token.to_owned(),
-                    Some(rest) => rest.to_owned(),
+                    Some(tail) => tail.to_owned(),
                     None => format!(" {token}"),
                 };
                 if *cleanup { cleaned(&piece) } else { piece }
@@ -195,14 +195,14 @@ fn with_bytes(tokens: Vec<Cow<'_, str>>) -> Vec<Cow<'_, str>> {
 
 /// Takes a character away from both ends, as often as it is there, but no more than so many times.
 fn stripped(token: &str, content: char, start: usize, stop: usize) -> String {
-    let mut rest = token;
+    let mut tail = token;
     for _ in 0..start {
-        rest = rest.strip_prefix(content).unwrap_or(rest);
+        tail = tail.strip_prefix(content).unwrap_or(tail);
     }
     for _ in 0..stop {
-        rest = rest.strip_suffix(content).unwrap_or(rest);
+        tail = tail.strip_suffix(content).unwrap_or(tail);
     }
-    rest.to_owned()
+    tail.to_owned()
 }
 
 /// Takes away blanks before punctuation and within shortened words.

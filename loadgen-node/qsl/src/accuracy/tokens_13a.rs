@@ -39,20 +39,20 @@ fn marks_apart(text: &[char]) -> Vec<char> {
 /// Replaces pairs of characters from left to right, as a regular expression of two characters does: a character of a
 /// pair that was replaced is in no other pair.
 fn pairs(text: &[char], replaced: impl Fn(char, char) -> Option<Vec<char>>) -> Vec<char> {
-    let (mut made, mut at) = (Vec::with_capacity(text.len() + text.len() / 4), 0);
+    let (mut output, mut at) = (Vec::with_capacity(text.len() + text.len() / 4), 0);
     while let Some(&one) = text.get(at) {
         match text.get(at + 1).and_then(|other| replaced(one, *other)) {
             Some(pair) => {
-                made.extend(pair);
+                output.extend(pair);
                 at += 2;
             }
             None => {
-                made.push(one);
+                output.push(one);
                 at += 1;
             }
         }
     }
-    made
+    output
 }
 
 #[cfg(test)]
@@ -62,7 +62,7 @@ mod tests {
     /// The tokens of `sacrebleu` 2.6.0, `Tokenizer13a`.
     #[test]
     fn tokens_are_those_of_sacrebleu() {
-        for (text, wanted) in [
+        for (text, expected) in [
             ("Hello, world.", "Hello , world ."),
             ("It cost 1,000.50 on 3-4 May (2019)!", "It cost 1,000.50 on 3 - 4 May ( 2019 ) !"),
             ("well-known, 5.a and a.5; x,y", "well-known , 5 . a and a . 5 ; x , y"),
@@ -77,7 +77,7 @@ mod tests {
             (" \t\n", ""),
             ("", ""),
         ] {
-            assert_eq!(tokens(text), wanted, "{text:?}");
+            assert_eq!(tokens(text), expected, "{text:?}");
         }
     }
 }

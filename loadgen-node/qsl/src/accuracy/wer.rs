@@ -18,22 +18,22 @@ pub struct WordErrors {
 
 /// Counts the errors of one text.
 pub fn word_errors(text: &str, right: &str) -> WordErrors {
-    let (given, wanted): (Vec<&str>, Vec<&str>) = (words(text).collect(), words(right).collect());
-    WordErrors { errors: distance(&given, &wanted), words: wanted.len() }
+    let (answer, reference): (Vec<&str>, Vec<&str>) = (words(text).collect(), words(right).collect());
+    WordErrors { errors: distance(&answer, &reference), words: reference.len() }
 }
 
 /// The Levenshtein distance.
-fn distance(given: &[&str], wanted: &[&str]) -> usize {
-    let mut row: Vec<usize> = (0..=wanted.len()).collect();
-    for (line, word) in given.iter().enumerate() {
+fn distance(answer: &[&str], reference: &[&str]) -> usize {
+    let mut row: Vec<usize> = (0..=reference.len()).collect();
+    for (line, word) in answer.iter().enumerate() {
         let mut diagonal = std::mem::replace(&mut row[0], line + 1);
-        for (place, other) in wanted.iter().enumerate() {
+        for (place, other) in reference.iter().enumerate() {
             let replaced = diagonal + usize::from(word != other);
             diagonal = row[place + 1];
             row[place + 1] = replaced.min(row[place] + 1).min(diagonal + 1);
         }
     }
-    row[wanted.len()]
+    row[reference.len()]
 }
 
 #[cfg(test)]

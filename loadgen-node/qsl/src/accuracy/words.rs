@@ -69,39 +69,39 @@ fn of_line(line: &str) -> Vec<Word> {
             at += 1;
             continue;
         }
-        let rest = &line[at..];
-        let length = match marks(rest) {
+        let tail = &line[at..];
+        let length = match marks(tail) {
             0 if "(\"`{[:;&#*@)}]-,".contains(c) => 1,
-            0 => (1..rest.len()).find(|length| ends(&rest[*length..])).unwrap_or(rest.len()),
+            0 => (1..tail.len()).find(|length| ends(&tail[*length..])).unwrap_or(tail.len()),
             length => length,
         };
-        words.push(Word::new(&rest[..length]));
+        words.push(Word::new(&tail[..length]));
         at += length;
     }
     words
 }
 
-/// Returns true when a word ends where `rest` follows.
-fn ends(rest: &[char]) -> bool {
-    match rest {
+/// Returns true when a word ends where `tail` follows.
+fn ends(tail: &[char]) -> bool {
+    match tail {
         [',', behind @ ..] => is_end(behind),
-        _ => is_end(rest),
+        _ => is_end(tail),
     }
 }
 
-fn is_end(rest: &[char]) -> bool {
-    rest.first().is_none_or(|c| is_space(*c) || is_outside(*c)) || marks(rest) > 0
+fn is_end(tail: &[char]) -> bool {
+    tail.first().is_none_or(|c| is_space(*c) || is_outside(*c)) || marks(tail) > 0
 }
 
 /// The length of a mark of several characters: hyphens, periods, or periods with a blank behind each. 0: there is none.
-fn marks(rest: &[char]) -> usize {
-    let run = |mark: char| rest.iter().take_while(|c| **c == mark).count();
+fn marks(tail: &[char]) -> usize {
+    let run = |mark: char| tail.iter().take_while(|c| **c == mark).count();
     match [run('-'), run('.')].into_iter().find(|length| *length > 1) {
         Some(length) => length,
         None => {
-            let pairs = rest.chunks_exact(2).take_while(|pair| pair[0] == '.' && is_space(pair[1])).count();
+            let pairs = tail.chunks_exact(2).take_while(|pair| pair[0] == '.' && is_space(pair[1])).count();
             // A last period has no blank behind it, or its blank is no part of the mark.
-            match rest.get(2 * pairs) {
+            match tail.get(2 * pairs) {
                 Some('.') if pairs > 1 => 2 * pairs + 1,
                 _ if pairs > 2 => 2 * pairs - 1,
                 _ => 0,
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn words_by_hand() {
-        for (text, wanted) in [
+        for (text, expected) in [
             ("Hello, world.", vec!["Hello", ",", "world."]),
             ("(a) \"b\"", vec!["(", "a", ")", "\"", "b", "\""]),
             ("x -- y...z", vec!["x", "--", "y", "...", "z"]),
@@ -125,7 +125,7 @@ mod tests {
             ("what?!", vec!["what", "?", "!"]),
         ] {
             let words: Vec<String> = of_text(text).into_iter().map(|word| word.text).collect();
-            assert_eq!(words, wanted, "{text}");
+            assert_eq!(words, expected, "{text}");
         }
     }
 

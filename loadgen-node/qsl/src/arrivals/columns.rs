@@ -161,8 +161,8 @@ mod tests {
     #[test]
     fn rows_are_limited_in_number_and_by_memory() {
         let mut columns = Columns { rows: MAX_ROWS, ..Columns::default() };
-        let told = columns.push(&row(1), Taken::default()).unwrap_err();
-        assert_eq!(told, "a trace has at most 4294967296 rows: cut it");
+        let refusal = columns.push(&row(1), Taken::default()).unwrap_err();
+        assert_eq!(refusal, "a trace has at most 4294967296 rows: cut it");
         let columns = Columns {
             time_ns: vec![0; 1_000],
             tokens_in: Some(vec![0; 1_000]),
@@ -171,9 +171,9 @@ mod tests {
             ..Columns::default()
         };
         assert_eq!([columns.check_memory(None), columns.check_memory(Some(32_000))], [Ok(()), Ok(())]);
-        let told = columns.check_memory(Some(31_999)).unwrap_err();
+        let refusal = columns.check_memory(Some(31_999)).unwrap_err();
         assert_eq!(
-            told,
+            refusal,
             "1000 rows fill the memory: 31999 bytes are available, 32000 are needed to read on; cut the trace"
         );
     }

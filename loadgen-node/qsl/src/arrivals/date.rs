@@ -33,10 +33,10 @@ impl Dates {
     }
 
     fn read(&mut self, text: &str) -> Option<u64> {
-        let (minute, rest) = text.split_at_checked(MINUTE_LETTERS)?;
-        let rest = rest.strip_prefix(':')?;
-        let offset_at = rest.bytes().position(|byte| !byte.is_ascii_digit() && byte != b'.').unwrap_or(rest.len());
-        let (seconds, offset) = rest.split_at(offset_at);
+        let (minute, tail) = text.split_at_checked(MINUTE_LETTERS)?;
+        let tail = tail.strip_prefix(':')?;
+        let offset_at = tail.bytes().position(|byte| !byte.is_ascii_digit() && byte != b'.').unwrap_or(tail.len());
+        let (seconds, offset) = tail.split_at(offset_at);
         if minute != self.minute || offset != self.offset {
             self.minute_ns = minute_ns(minute, offset.trim_start())?;
             minute.clone_into(&mut self.minute);
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn a_minute_is_kept_with_its_offset() {
         let mut dates = Dates::default();
-        let read: Vec<u64> = [
+        let times_ns: Vec<u64> = [
             "2023-11-16 18:15:00",
             "2023-11-16 18:15:59.9999999",
             "2023-11-16 18:15:00+01:00",
@@ -92,7 +92,7 @@ mod tests {
         .map(|text| dates.ns(text).unwrap() - 1_700_154_900_000_000_000)
         .collect();
         let hour = 3_600_000_000_000;
-        assert_eq!(read, [hour, hour + 59_999_999_900, 0, hour + 60_000_000_000, hour]);
+        assert_eq!(times_ns, [hour, hour + 59_999_999_900, 0, hour + 60_000_000_000, hour]);
     }
 
     #[test]
@@ -112,8 +112,8 @@ mod tests {
             "16.11.2023 18:15:46",
             "ééééééééééééééééééé",
         ] {
-            let told = Dates::default().ns(text).unwrap_err();
-            assert!(told.starts_with(&format!("'{text}' is no date from 1970 on")), "{told}");
+            let refusal = Dates::default().ns(text).unwrap_err();
+            assert!(refusal.starts_with(&format!("'{text}' is no date from 1970 on")), "{refusal}");
         }
     }
 }

@@ -82,8 +82,8 @@ pub(super) fn is_digits(text: &str) -> bool {
 
 /// Digits, a point with more of them, and an exponent: `12`, `0.5`, `.5`, `5e-05`.
 fn decimal(text: &str) -> Result<Decimal, String> {
-    if let Some(rest) = text.strip_prefix('-') {
-        return Err(decimal(rest).map_or_else(|_| no_number(text), |_| format!("'{}' is negative", start_of(text))));
+    if let Some(unsigned) = text.strip_prefix('-') {
+        return Err(decimal(unsigned).map_or_else(|_| no_number(text), |_| format!("'{}' is negative", start_of(text))));
     }
     let (mut digits, mut count, mut power, mut places) = (0_u128, 0, 0, None);
     let mut has_digits = false;
@@ -124,11 +124,11 @@ fn exponent(text: &str) -> Option<i32> {
 
 /// The first letters of a text, which errors show.
 pub(super) fn start_of(text: &str) -> String {
-    let shown = |letter: char| match letter.is_control() {
+    let visible = |letter: char| match letter.is_control() {
         true => letter.escape_default().to_string(),
         false => letter.to_string(),
     };
-    let start: String = text.chars().take(60).map(shown).collect();
+    let start: String = text.chars().take(60).map(visible).collect();
     if text.chars().nth(60).is_some() { start + "..." } else { start }
 }
 
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn digits_become_nanoseconds_without_loss() {
-        for (text, unit_ns, wanted) in [
+        for (text, unit_ns, expected) in [
             ("27482", MS, 27_482_000_000),
             ("46.6805900", S, 46_680_590_000),
             ("1700000000.123456789", S, 1_700_000_000_123_456_789),
@@ -159,7 +159,7 @@ mod tests {
             ("1e-99", S, 0),
             ("18446744073709551615", 1, u64::MAX),
         ] {
-            assert_eq!(ns(text, unit_ns), Ok(wanted), "{text}");
+            assert_eq!(ns(text, unit_ns), Ok(expected), "{text}");
         }
     }
 

@@ -82,8 +82,8 @@ impl FromStr for TraceFormat {
     type Err = String;
 
     fn from_str(text: &str) -> Result<TraceFormat, String> {
-        let known = TraceFormat::ALL.into_iter().find(|format| format.name() == text);
-        known
+        let format = TraceFormat::ALL.into_iter().find(|format| format.name() == text);
+        format
             .ok_or_else(|| format!("format '{text}' is none of {}", TraceFormat::ALL.map(TraceFormat::name).join(", ")))
     }
 }

@@ -101,23 +101,23 @@ mod tests {
     use super::*;
 
     fn all(text: &[u8]) -> Result<Vec<(u64, String)>, LineFault> {
-        let (mut lines, mut read) = (Lines::of(text), Vec::new());
+        let (mut lines, mut rows) = (Lines::of(text), Vec::new());
         while let Some((number, line)) = lines.next()? {
-            read.push((number, line.to_owned()));
+            rows.push((number, line.to_owned()));
         }
-        Ok(read)
+        Ok(rows)
     }
 
-    fn told(text: &[u8]) -> String {
+    fn fault_text(text: &[u8]) -> String {
         let LineFault { line, reason } = all(text).unwrap_err();
         format!("{line}: {reason}")
     }
 
     #[test]
     fn ends_marks_and_last_lines_of_all_kinds_are_read() {
-        let wanted = vec![(1, "a,b".to_owned()), (2, "1,2".to_owned())];
+        let expected = vec![(1, "a,b".to_owned()), (2, "1,2".to_owned())];
         for text in ["a,b\n1,2\n", "a,b\n1,2", "a,b\r\n1,2\r\n", "\u{feff}a,b\r\n1,2", "a,b\n1,2\n\n \r\n\n"] {
-            assert_eq!(all(text.as_bytes()).unwrap(), wanted, "{text:?}");
+            assert_eq!(all(text.as_bytes()).unwrap(), expected, "{text:?}");
         }
         for text in ["", "\n", "\u{feff}", "\u{feff}\r\n\r\n"] {
             assert_eq!(all(text.as_bytes()).unwrap(), [], "{text:?}");
@@ -126,10 +126,10 @@ mod tests {
 
     #[test]
     fn lines_that_are_none_are_named() {
-        assert_eq!(told(b"a\n\n\nb\n"), "2: it is empty, and rows follow: remove it");
-        assert_eq!(told(b"a\n\xff\n"), "2: it is no UTF-8 text: a trace is text, plain or gzip");
-        assert_eq!(told(b"\xff\xfea\0\n\0"), "1: it is UTF-16: save it as UTF-8");
-        assert_eq!(told(&[b'\n'; 2_000]), "1001: more than 1000 empty lines follow each other");
+        assert_eq!(fault_text(b"a\n\n\nb\n"), "2: it is empty, and rows follow: remove it");
+        assert_eq!(fault_text(b"a\n\xff\n"), "2: it is no UTF-8 text: a trace is text, plain or gzip");
+        assert_eq!(fault_text(b"\xff\xfea\0\n\0"), "1: it is UTF-16: save it as UTF-8");
+        assert_eq!(fault_text(&[b'\n'; 2_000]), "1001: more than 1000 empty lines follow each other");
     }
 
     #[test]
@@ -145,7 +145,7 @@ mod tests {
         let mut lines = Lines { bytes_left: 8, ..Lines::of(&b"123\n567\n9\n"[..]) };
         assert_eq!(lines.next().unwrap(), Some((1, "123")));
         assert_eq!(lines.next().unwrap(), Some((2, "567")));
-        let told = lines.next().unwrap_err().reason;
-        assert_eq!(told, "the text has more than 17179869184 bytes, the most that are read: cut it");
+        let reason = lines.next().unwrap_err().reason;
+        assert_eq!(reason, "the text has more than 17179869184 bytes, the most that are read: cut it");
     }
 }

@@ -8,7 +8,7 @@
 //! - `parser`: the format by header or keys, never by the name of the file;
 //! - `table`: CSV with a header: Azure, BurstGPT, and our own;
 //! - `json`: an object a line: Mooncake, Bailian, and others with a unit;
-//! - `bare`: lines of numbers without a header: vegeta, and gaps;
+//! - `number_lines`: lines of numbers without a header: vegeta, and gaps;
 //! - `lines`: the lines of a text, within limits;
 //! - `trace`: the result, and the facts about its file;
 //! - `spec`: the words by which a user names a trace;
@@ -20,7 +20,6 @@
 //! - `format`: the formats and their names;
 //! - `error`: the reasons why a trace is refused.
 
-mod bare;
 mod columns;
 mod date;
 mod decimal;
@@ -28,6 +27,7 @@ mod error;
 mod format;
 mod json;
 mod lines;
+mod number_lines;
 mod parser;
 mod reading;
 mod row;

@@ -1,9 +1,9 @@
 //! The parser of a file's lines, by the format that its first line says.
 
-use super::bare::{self, Gaps};
 use super::decimal;
 use super::format::TraceFormat;
 use super::json::{self, JsonLines};
+use super::number_lines::{self, Gaps};
 use super::row::Row;
 use super::spec::TraceSpec;
 use super::table::{self, Table};
@@ -58,7 +58,7 @@ impl Parser {
         match self {
             Parser::Table(table) => table.row(line),
             Parser::Json(lines) => lines.row(line),
-            Parser::Vegeta => bare::vegeta(line),
+            Parser::Vegeta => number_lines::vegeta(line),
             Parser::Gaps(gaps) => gaps.row(line),
         }
     }
@@ -68,8 +68,8 @@ fn recognise(first: &str) -> Result<TraceFormat, String> {
     if first.starts_with('{') {
         return json::recognise(first);
     }
-    table::recognise(first).or_else(|| bare::recognise(first)).ok_or_else(|| {
-        let known = TraceFormat::ALL.map(|format| format!("{format} ({})", format.signs()));
-        format!("'{}' begins no trace of a known format: {}", decimal::start_of(first), known.join("; "))
+    table::recognise(first).or_else(|| number_lines::recognise(first)).ok_or_else(|| {
+        let formats = TraceFormat::ALL.map(|format| format!("{format} ({})", format.signs()));
+        format!("'{}' begins no trace of a known format: {}", decimal::start_of(first), formats.join("; "))
     })
 }

@@ -37,10 +37,10 @@ pub fn read(spec: &TraceSpec, seed: u32) -> Result<ArrivalTrace, ArrivalError> {
         }));
     }
     columns.sort();
-    let kept = columns.time_ns.len() as u64;
-    let dropped_failed = columns.rows - kept;
+    let row_count = columns.time_ns.len() as u64;
+    let dropped_failed = columns.rows - row_count;
     let repeat_ns = shape(&mut columns, format, spec, seed).map_err(refused)?;
-    let outside_window = kept - columns.time_ns.len() as u64;
+    let outside_window = row_count - columns.time_ns.len() as u64;
     let Columns { time_ns, samples, tokens_in, tokens_out, first, last, rows, failed, out_of_order, .. } = columns;
     let dropped = DroppedRows { failed: dropped_failed, outside_window };
     let facts = TraceFacts { format, is_gzip, bytes, sha256, rows, failed, out_of_order, dropped, first, last };

@@ -15,13 +15,13 @@ pub(super) struct Row<'a> {
 
 /// The fields of a line of CSV, without their quotes. Doubled quotes in a field stay doubled.
 pub(super) fn fields(line: &str) -> impl Iterator<Item = &str> {
-    let mut rest = Some(line);
+    let mut tail = Some(line);
     std::iter::from_fn(move || {
-        let line = rest?.trim_ascii_start();
+        let line = tail?.trim_ascii_start();
         let quoted = line.strip_prefix('"').and_then(|inner| Some((inner, closing(inner)?)));
         let (field, after) = quoted.map_or(("", line), |(inner, end)| (&inner[..end], &inner[end + 1..]));
         let comma = after.bytes().position(|byte| byte == b',');
-        rest = comma.map(|at| &after[at + 1..]);
+        tail = comma.map(|at| &after[at + 1..]);
         Some(if quoted.is_some() { field } else { after[..comma.unwrap_or(after.len())].trim_ascii_end() })
     })
 }

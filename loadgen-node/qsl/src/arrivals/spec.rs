@@ -158,8 +158,8 @@ impl TraceSpec {
 
 fn choice<T: Copy>(key: &str, value: &str, of: &[(&str, T)]) -> Result<T, String> {
     let names: Vec<&str> = of.iter().map(|(name, _)| *name).collect();
-    let found = of.iter().find(|(name, _)| *name == value).map(|(_, choice)| *choice);
-    found.ok_or_else(|| format!("{key}={value} is none of {}", names.join(", ")))
+    let entry = of.iter().find(|(name, _)| *name == value).map(|(_, choice)| *choice);
+    entry.ok_or_else(|| format!("{key}={value} is none of {}", names.join(", ")))
 }
 
 fn name<T: Copy + PartialEq>(value: T, of: &[(&'static str, T)]) -> &'static str {
@@ -174,13 +174,13 @@ impl FromStr for TraceSpec {
         let mut parts = text.split(',');
         let path = parts.next().filter(|path| !path.is_empty()).ok_or_else(|| refused("no file is named".into()))?;
         let mut spec = TraceSpec::of(path);
-        let mut seen = Vec::new();
+        let mut keys = Vec::new();
         for part in parts {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
-            if seen.contains(&key) {
+            if keys.contains(&key) {
                 return Err(refused(format!("{key} stands twice")));
             }
-            seen.push(key);
+            keys.push(key);
             match part {
                 "repeat" => spec.repeat = true,
                 _ if !part.contains('=') => {
@@ -304,9 +304,9 @@ mod tests {
             ("a.csv,format=due,within-second=even", "within-second= is for burstgpt"),
             ("a.csv,format=due,fails=drop", "fails= is for burstgpt"),
         ] {
-            let told = text.parse::<TraceSpec>().unwrap_err().to_string();
-            assert!(told.contains(reason), "{text}: {told}");
-            assert!(told.starts_with(&format!("'{text}': ")), "{told}");
+            let message = text.parse::<TraceSpec>().unwrap_err().to_string();
+            assert!(message.contains(reason), "{text}: {message}");
+            assert!(message.starts_with(&format!("'{text}': ")), "{message}");
         }
     }
 

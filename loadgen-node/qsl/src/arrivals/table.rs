@@ -72,14 +72,14 @@ impl Table {
         if let Some(twice) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
             return Err(format!("column '{}' stands twice in the header", decimal::start_of(twice.1)));
         }
-        let wanted = [Some(form.time), Some(form.tokens_in), Some(form.tokens_out), form.sample];
-        let places = wanted.map(|name| names.iter().position(|other| Some(*other) == name));
-        let needed = if form.is_ours { &wanted[..1] } else { &wanted[..3] };
+        let columns = [Some(form.time), Some(form.tokens_in), Some(form.tokens_out), form.sample];
+        let places = columns.map(|name| names.iter().position(|other| Some(*other) == name));
+        let needed = if form.is_ours { &columns[..1] } else { &columns[..3] };
         if let Some((name, _)) = needed.iter().zip(places).find(|(_, place)| place.is_none()) {
             let (name, format) = (name.unwrap_or_default(), form.format);
             return Err(format!("column {name} is missing in the header; {format} has {}", format.signs()));
         }
-        match names.iter().find(|name| form.is_ours && !wanted.contains(&Some(**name))) {
+        match names.iter().find(|name| form.is_ours && !columns.contains(&Some(**name))) {
             Some(other) => {
                 let (other, format) = (decimal::start_of(other), form.format);
                 Err(format!("column '{other}' is unknown; {format} has {}", format.signs()))
@@ -97,18 +97,18 @@ impl Table {
     /// # Errors
     /// A column is missing, or has no number or date.
     pub(super) fn row<'a>(&mut self, line: &'a str) -> Result<Row<'a>, String> {
-        let mut found = [None; 4];
+        let mut values = [None; 4];
         let mut columns = 0;
         for (at, field) in fields(line).enumerate() {
             if let Some(place) = self.places.iter().position(|place| *place == Some(at)) {
-                found[place] = Some(field);
+                values[place] = Some(field);
             }
             columns += 1;
         }
         if columns != self.columns {
             return Err(format!("it has {columns} columns, the header has {}", self.columns));
         }
-        let [time, tokens_in, tokens_out, sample] = found;
+        let [time, tokens_in, tokens_out, sample] = values;
         let time = time.unwrap_or_default();
         let tokens_in = self.count(tokens_in, self.form.tokens_in)?;
         let tokens_out = self.count(tokens_out, self.form.tokens_out)?;

@@ -78,15 +78,15 @@ fn read_bytes(content: &[u8], options: &str) -> Result<ArrivalTrace, String> {
 
 fn read_path(path: &Path, options: &str) -> Result<ArrivalTrace, String> {
     let spec: TraceSpec = format!("{}{options}", path.display()).parse().map_err(|error| format!("{error}"))?;
-    let told = |error: ArrivalError| error.to_string().replace(&path.display().to_string(), "FILE");
-    read(&spec, 7).map_err(told)
+    let text_of = |error: ArrivalError| error.to_string().replace(&path.display().to_string(), "FILE");
+    read(&spec, 7).map_err(text_of)
 }
 
 fn trace(content: &str, options: &str) -> ArrivalTrace {
     read_bytes(content.as_bytes(), options).unwrap()
 }
 
-fn told(content: &str, options: &str) -> String {
+fn refusal(content: &str, options: &str) -> String {
     read_bytes(content.as_bytes(), options).unwrap_err()
 }
 
@@ -102,16 +102,16 @@ fn gzip(parts: &[&[u8]]) -> Vec<u8> {
 
 #[test]
 fn azure_keeps_seven_digits_of_a_second() {
-    let read = trace(AZURE, "");
-    assert_eq!(read.due_ns, [0, 4_314_579_000, 4_314_579_100, 13_319_410_000]);
-    assert_eq!(read.tokens_in, Some(vec![374, 396, 879, 91]));
-    assert_eq!(read.tokens_out, Some(vec![44, 109, 55, 16]));
-    assert_eq!((read.samples, read.repeat_ns), (None, None));
-    assert_eq!(read.facts.format, TraceFormat::Azure);
-    assert_eq!(read.facts.first, "2023-11-16 18:15:46.6805900");
-    assert_eq!(read.facts.last, "2023-11-16 18:16:00.0000000");
-    assert_eq!((read.facts.rows, read.facts.bytes), (4, AZURE.len() as u64));
-    assert_eq!(read.facts.sha256, hex::encode(Sha256::digest(AZURE)));
+    let arrivals = trace(AZURE, "");
+    assert_eq!(arrivals.due_ns, [0, 4_314_579_000, 4_314_579_100, 13_319_410_000]);
+    assert_eq!(arrivals.tokens_in, Some(vec![374, 396, 879, 91]));
+    assert_eq!(arrivals.tokens_out, Some(vec![44, 109, 55, 16]));
+    assert_eq!((arrivals.samples, arrivals.repeat_ns), (None, None));
+    assert_eq!(arrivals.facts.format, TraceFormat::Azure);
+    assert_eq!(arrivals.facts.first, "2023-11-16 18:15:46.6805900");
+    assert_eq!(arrivals.facts.last, "2023-11-16 18:16:00.0000000");
+    assert_eq!((arrivals.facts.rows, arrivals.facts.bytes), (4, AZURE.len() as u64));
+    assert_eq!(arrivals.facts.sha256, hex::encode(Sha256::digest(AZURE)));
 }
 
 #[test]
@@ -125,17 +125,17 @@ fn azure_of_2024_has_offsets_and_of_2025_images() {
 #[test]
 fn times_within_ten_milliseconds_stay_apart() {
     let rows: String = (0..100).map(|at| format!("2023-11-16 18:15:46.68{at:02}000,1,1\n")).collect();
-    let read = trace(&format!("TIMESTAMP,ContextTokens,GeneratedTokens\n{rows}"), "");
-    let wanted: Vec<u64> = (0..100).map(|at| at * 100_000).collect();
-    assert_eq!(read.due_ns, wanted);
+    let arrivals = trace(&format!("TIMESTAMP,ContextTokens,GeneratedTokens\n{rows}"), "");
+    let expected: Vec<u64> = (0..100).map(|at| at * 100_000).collect();
+    assert_eq!(arrivals.due_ns, expected);
 }
 
 #[test]
 fn mooncake_counts_milliseconds() {
-    let read = trace(MOONCAKE, "");
-    assert_eq!(read.due_ns, [0, 0, 27_482 * MS], "27.482 s, not 27,482 s");
-    assert_eq!((read.tokens_in, read.tokens_out), (Some(vec![6_758, 7_319, 6_955]), Some(vec![500, 490, 52])));
-    assert_eq!((read.facts.format, read.facts.last.as_str()), (TraceFormat::Mooncake, "27482"));
+    let arrivals = trace(MOONCAKE, "");
+    assert_eq!(arrivals.due_ns, [0, 0, 27_482 * MS], "27.482 s, not 27,482 s");
+    assert_eq!((arrivals.tokens_in, arrivals.tokens_out), (Some(vec![6_758, 7_319, 6_955]), Some(vec![500, 490, 52])));
+    assert_eq!((arrivals.facts.format, arrivals.facts.last.as_str()), (TraceFormat::Mooncake, "27482"));
     let fixed_schedule = trace(AIPERF, "");
     assert_eq!((fixed_schedule.due_ns, fixed_schedule.tokens_in), (vec![0, 500 * MS], None));
     assert_eq!(fixed_schedule.facts.format, TraceFormat::Mooncake);
@@ -143,9 +143,9 @@ fn mooncake_counts_milliseconds() {
 
 #[test]
 fn bailian_counts_seconds() {
-    let read = trace(BAILIAN, "");
-    assert_eq!((read.due_ns, read.tokens_out), (vec![0, 1_386 * MS], Some(vec![132, 80])));
-    assert_eq!((read.facts.format, read.facts.first.as_str()), (TraceFormat::Bailian, "61.114"));
+    let arrivals = trace(BAILIAN, "");
+    assert_eq!((arrivals.due_ns, arrivals.tokens_out), (vec![0, 1_386 * MS], Some(vec![132, 80])));
+    assert_eq!((arrivals.facts.format, arrivals.facts.first.as_str()), (TraceFormat::Bailian, "61.114"));
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn other_json_lines_need_a_unit() {
     let text = "{\"timestamp\": 1}\n{\"timestamp\": 2.5}\n{\"timestamp\": \"4\"}\n";
     assert_eq!(trace(text, ",unit=s").due_ns, [0, 1_500 * MS, 3_000 * MS]);
     assert_eq!(trace(text, ",format=jsonl,unit=us").due_ns, [0, 1_500, 3_000]);
-    assert_eq!(told(text, ""), "FILE: line 1: the format jsonl has no unit of its own: give unit=s, ms, us or ns");
+    assert_eq!(refusal(text, ""), "FILE: line 1: the format jsonl has no unit of its own: give unit=s, ms, us or ns");
 }
 
 /// A source with Mooncake's keys counts seconds, as text; another has fractions of a second.
@@ -161,31 +161,31 @@ fn other_json_lines_need_a_unit() {
 fn seconds_are_not_taken_for_milliseconds() {
     let quoted = r#"{"timestamp": "0", "input_length": 1, "output_length": 1, "session_id": "a", "hash_ids": {}}"#;
     assert_eq!(
-        told(quoted, ""),
+        refusal(quoted, ""),
         "FILE: line 1: timestamp is the text '0', not a number as in mooncake: give format=jsonl and its unit, such \
          as unit=s"
     );
     let fraction = r#"{"timestamp": 27.482, "input_length": 1, "output_length": 1}"#;
     assert_eq!(
-        told(&format!("{MOONCAKE}{fraction}"), ""),
+        refusal(&format!("{MOONCAKE}{fraction}"), ""),
         "FILE: line 4: timestamp 27.482 is no whole number of milliseconds, as in mooncake: give format=mooncake where \
          it counts milliseconds; else give format=jsonl and its unit, such as unit=s"
     );
     let two = format!("{fraction}\n{}", fraction.replace("27.482", "28.5"));
     assert_eq!(trace(&two, ",format=mooncake").due_ns, [0, 1_018_000]);
     assert_eq!(trace(&two, ",format=jsonl,unit=s").due_ns, [0, 1_018 * MS]);
-    assert!(told(&two, ",unit=s").contains("the format mooncake fixes its unit: leave unit= out"));
+    assert!(refusal(&two, ",unit=s").contains("the format mooncake fixes its unit: leave unit= out"));
 }
 
 #[test]
 fn burstgpt_needs_a_word_about_rows_of_one_second() {
     assert_eq!(
-        told(BURSTGPT, ""),
+        refusal(BURSTGPT, ""),
         "FILE: second 45 has 3 rows: give within-second=uniform (drawn over the second), burst (all at its start) or \
          even (equal gaps)"
     );
     let more = format!("{BURSTGPT}118,ChatGPT,1,1,2,API log\n119,ChatGPT,1,1,2,API log\n");
-    assert!(told(&more, "").contains("FILE: second 45 has 3 rows, and 1 later seconds have several: give "));
+    assert!(refusal(&more, "").contains("FILE: second 45 has 3 rows, and 1 later seconds have several: give "));
     let burst = trace(BURSTGPT, ",within-second=burst");
     assert_eq!(burst.due_ns, [0, 40 * S, 40 * S, 40 * S, 113 * S]);
     assert_eq!(burst.tokens_out, Some(vec![18, 230, 0, 276, 209]));
@@ -201,8 +201,8 @@ fn uniform_times_are_those_of_the_seed() {
     let mut draws: Vec<u64> = (0..5).map(|_| (u64::from(random.next_u32()) * S) >> 32).collect();
     draws[1..4].sort_unstable();
     let seconds = [0, 40, 40, 40, 113].map(|second| second * S);
-    let wanted: Vec<u64> = seconds.iter().zip(&draws).map(|(second, draw)| second + draw).collect();
-    assert_eq!(uniform.due_ns, wanted);
+    let expected: Vec<u64> = seconds.iter().zip(&draws).map(|(second, draw)| second + draw).collect();
+    assert_eq!(uniform.due_ns, expected);
     assert!(uniform.due_ns.is_sorted() && draws.iter().all(|draw| *draw < S));
     let cut = trace(BURSTGPT, ",within-second=uniform,window=40s..41s");
     assert_eq!(cut.due_ns, draws[1..4], "a window leaves the times of its rows as they are");
@@ -210,8 +210,8 @@ fn uniform_times_are_those_of_the_seed() {
 
 #[test]
 fn rows_that_failed_are_counted_and_kept_unless_told_otherwise() {
-    let kept = trace(BURSTGPT, ",within-second=burst");
-    assert_eq!((kept.facts.rows, kept.facts.failed, kept.facts.dropped), (5, 1, DroppedRows::default()));
+    let arrivals = trace(BURSTGPT, ",within-second=burst");
+    assert_eq!((arrivals.facts.rows, arrivals.facts.failed, arrivals.facts.dropped), (5, 1, DroppedRows::default()));
     let dropped = trace(BURSTGPT, ",within-second=even,fails=drop");
     assert_eq!(dropped.due_ns, [0, 40 * S, 40 * S + 500 * MS, 113 * S]);
     assert_eq!(dropped.facts.dropped, DroppedRows { failed: 1, outside_window: 0 });
@@ -219,16 +219,16 @@ fn rows_that_failed_are_counted_and_kept_unless_told_otherwise() {
     let first_failed = BURSTGPT.replace("472,18", "472,0");
     assert_eq!(trace(&first_failed, ",within-second=burst,fails=drop").due_ns[0], 40 * S, "the start stays");
     let failed = "Timestamp,Request tokens,Response tokens\n5,1,0\n9,1,0\n";
-    assert_eq!(told(failed, ",fails=drop"), "FILE: all 2 rows failed in the source, and fails=drop leaves them out");
+    assert_eq!(refusal(failed, ",fails=drop"), "FILE: all 2 rows failed in the source, and fails=drop leaves them out");
 }
 
 #[test]
 fn vegeta_has_unix_times_and_no_header() {
-    let read = trace(VEGETA, "");
-    assert_eq!((read.due_ns, read.facts.format), (vec![0, 10_000_001], TraceFormat::Vegeta));
-    assert_eq!(read.tokens_in, None);
+    let arrivals = trace(VEGETA, "");
+    assert_eq!((arrivals.due_ns, arrivals.facts.format), (vec![0, 10_000_001], TraceFormat::Vegeta));
+    assert_eq!(arrivals.tokens_in, None);
     assert_eq!(
-        told(&format!("{VEGETA}17001585466,200"), ""),
+        refusal(&format!("{VEGETA}17001585466,200"), ""),
         "FILE: line 3: it has 2 columns, results of vegeta have 7 or more"
     );
     let by_end: Vec<&str> = VEGETA.lines().rev().collect();
@@ -239,27 +239,27 @@ fn vegeta_has_unix_times_and_no_header() {
 #[test]
 fn gaps_lead_to_queries_and_repeat_without_a_pause() {
     let text = "100000\n200000\n500000\n";
-    let read = trace(text, ",unit=us,repeat");
-    assert_eq!((read.due_ns, read.repeat_ns), (vec![100 * MS, 300 * MS, 800 * MS], Some(800 * MS)));
-    assert_eq!((read.facts.first.as_str(), read.facts.last.as_str()), ("100000", "500000"));
-    assert_eq!(told(text, ""), "FILE: line 1: the format gaps has no unit of its own: give unit=s, ms, us or ns");
+    let arrivals = trace(text, ",unit=us,repeat");
+    assert_eq!((arrivals.due_ns, arrivals.repeat_ns), (vec![100 * MS, 300 * MS, 800 * MS], Some(800 * MS)));
+    assert_eq!((arrivals.facts.first.as_str(), arrivals.facts.last.as_str()), ("100000", "500000"));
+    assert_eq!(refusal(text, ""), "FILE: line 1: the format gaps has no unit of its own: give unit=s, ms, us or ns");
     assert_eq!(trace("1.5e-01\n0\n5.000000000000000240e-05\n", ",unit=s").due_ns, [150 * MS, 150 * MS, 150_050_000]);
 }
 
 #[test]
 fn our_own_times_are_taken_as_they_are() {
-    let read = trace(DUE, "");
-    assert_eq!((read.due_ns, read.samples), (vec![1_000, 1_000, 2_500], Some(vec![3, 0, 3])));
-    assert_eq!((read.tokens_in, read.tokens_out), (Some(vec![10, 11, 12]), Some(vec![20, 21, 22])));
+    let arrivals = trace(DUE, "");
+    assert_eq!((arrivals.due_ns, arrivals.samples), (vec![1_000, 1_000, 2_500], Some(vec![3, 0, 3])));
+    assert_eq!((arrivals.tokens_in, arrivals.tokens_out), (Some(vec![10, 11, 12]), Some(vec![20, 21, 22])));
     let bare = trace("due_ns\n5\n7\n", "");
     assert_eq!((bare.due_ns, bare.samples, bare.tokens_in), (vec![5, 7], None, None));
     let some = trace("tokens_out,due_ns\n1,5\n2,7\n", "");
     assert_eq!((some.due_ns, some.tokens_in, some.tokens_out), (vec![5, 7], None, Some(vec![1, 2])));
     assert_eq!(
-        told("due_ns,tenant\n5,a\n", ""),
+        refusal("due_ns,tenant\n5,a\n", ""),
         "FILE: line 1: column 'tenant' is unknown; due has header due_ns[,sample][,tokens_in][,tokens_out]"
     );
-    assert_eq!(told("due_ns\n5.5\n", ""), "FILE: line 2: due_ns: '5.5' is no whole number of nanoseconds");
+    assert_eq!(refusal("due_ns\n5.5\n", ""), "FILE: line 2: due_ns: '5.5' is no whole number of nanoseconds");
 }
 
 #[test]
@@ -274,27 +274,27 @@ fn line_ends_marks_and_packing_make_no_difference() {
         gzip(&[AZURE.as_bytes()]),
         gzip(&[first, second]),
     ] {
-        let read = read_bytes(&content, "").unwrap();
-        assert_eq!((read.due_ns, read.tokens_in), (plain.due_ns.clone(), plain.tokens_in.clone()));
-        assert_eq!(read.facts.sha256, hex::encode(Sha256::digest(&content)), "the sum is that of the file");
-        assert_eq!(read.facts.is_gzip, content.starts_with(&[0x1f, 0x8b]));
-        assert_eq!(read.facts.bytes, content.len() as u64);
+        let arrivals = read_bytes(&content, "").unwrap();
+        assert_eq!((arrivals.due_ns, arrivals.tokens_in), (plain.due_ns.clone(), plain.tokens_in.clone()));
+        assert_eq!(arrivals.facts.sha256, hex::encode(Sha256::digest(&content)), "the sum is that of the file");
+        assert_eq!(arrivals.facts.is_gzip, content.starts_with(&[0x1f, 0x8b]));
+        assert_eq!(arrivals.facts.bytes, content.len() as u64);
     }
 }
 
 #[test]
 fn a_window_is_cut_before_the_rate_is_scaled() {
-    let read = trace(AZURE, ",window=4s..10s,scale=2");
-    assert_eq!(read.due_ns, [157_289_500, 157_289_550]);
-    assert_eq!(read.tokens_in, Some(vec![396, 879]));
-    assert_eq!((read.facts.rows, read.facts.dropped), (4, DroppedRows { failed: 0, outside_window: 2 }));
+    let arrivals = trace(AZURE, ",window=4s..10s,scale=2");
+    assert_eq!(arrivals.due_ns, [157_289_500, 157_289_550]);
+    assert_eq!(arrivals.tokens_in, Some(vec![396, 879]));
+    assert_eq!((arrivals.facts.rows, arrivals.facts.dropped), (4, DroppedRows { failed: 0, outside_window: 2 }));
     let edges = "due_ns,sample\n1000,0\n2000,1\n3000,2\n";
     assert_eq!(trace(edges, ",window=1us..3us").due_ns, [0, 1_000], "the start belongs to a window, the end does not");
     assert_eq!(trace(edges, ",window=2us..").samples, Some(vec![1, 2]));
     assert_eq!(trace(edges, ",scale=0.5").due_ns, [2_000, 4_000, 6_000]);
-    assert_eq!(told(edges, ",window=1s..2s"), "FILE: window=1s..2s has no row: the last row of the trace is at 3us");
+    assert_eq!(refusal(edges, ",window=1s..2s"), "FILE: window=1s..2s has no row: the last row of the trace is at 3us");
     let long = format!("due_ns\n{}\n", u64::MAX);
-    assert_eq!(told(&long, ",scale=0.5"), "FILE: scale=0.5 makes the trace longer than 584 years");
+    assert_eq!(refusal(&long, ",scale=0.5"), "FILE: scale=0.5 makes the trace longer than 584 years");
 }
 
 #[test]
@@ -308,13 +308,13 @@ fn a_trace_repeats_at_its_end() {
     assert_eq!(repeat_ns(DUE, ""), None);
     for one in ["due_ns\n5\n", "due_ns\n5\n5\n"] {
         assert_eq!(
-            told(one, ",repeat"),
+            refusal(one, ",repeat"),
             "FILE: repeat: all rows have one time, so there is no mean gap: give window=FROM..TO"
         );
         assert_eq!(repeat_ns(one, ",repeat,window=0s..1s"), Some(S));
     }
     assert_eq!(
-        told("0\n0\n", ",unit=s,repeat"),
+        refusal("0\n0\n", ",unit=s,repeat"),
         "FILE: repeat: the trace takes no time, so it cannot repeat: give window="
     );
 }
@@ -322,10 +322,13 @@ fn a_trace_repeats_at_its_end() {
 #[test]
 fn rows_that_go_back_in_time_are_refused_or_sorted() {
     let text = "due_ns,sample\n10,0\n30,1\n20,2\n20,3\n";
-    assert_eq!(told(text, ""), "FILE: line 4: time 20 is 10ns before that of the line before: give sort=yes");
-    let read = trace(text, ",sort=yes");
-    assert_eq!((read.due_ns, read.samples), (vec![10, 20, 20, 30], Some(vec![0, 2, 3, 1])));
-    assert_eq!((read.facts.out_of_order, read.facts.first.as_str(), read.facts.last.as_str()), (1, "10", "30"));
+    assert_eq!(refusal(text, ""), "FILE: line 4: time 20 is 10ns before that of the line before: give sort=yes");
+    let arrivals = trace(text, ",sort=yes");
+    assert_eq!((arrivals.due_ns, arrivals.samples), (vec![10, 20, 20, 30], Some(vec![0, 2, 3, 1])));
+    assert_eq!(
+        (arrivals.facts.out_of_order, arrivals.facts.first.as_str(), arrivals.facts.last.as_str()),
+        (1, "10", "30")
+    );
     let reversed: Vec<&str> = MOONCAKE.lines().rev().collect();
     assert_eq!(trace(&reversed.join("\n"), ",sort=yes").due_ns, [0, 0, 27_482 * MS], "the earliest row is the start");
 }
@@ -395,46 +398,46 @@ fn each_wrong_line_is_named_with_its_number() {
         ("due_ns\n1\n\n2\n".to_owned(), "", "line 3: it is empty, and rows follow: remove it"),
         ("{\"timestamp\": 1,\n\"input_length\": 1}".to_owned(), "", "line 1: EOF while parsing a value (column 16)"),
     ] {
-        assert_eq!(told(&content, options), format!("FILE: {reason}"));
+        assert_eq!(refusal(&content, options), format!("FILE: {reason}"));
     }
 }
 
 #[test]
 fn formats_that_nobody_knows_get_the_list_of_those_that_are_known() {
     for text in ["arrival,tokens\n1,2\n", "[{\"timestamp\": 1}]\n", "1,2\n", "<html>\n", "NaN\n"] {
-        let told = told(text, "");
+        let message = refusal(text, "");
         let first = text.lines().next().unwrap();
         assert!(
-            told.starts_with(&format!("FILE: line 1: '{first}' begins no trace of a known format: azure (")),
-            "{told}"
+            message.starts_with(&format!("FILE: line 1: '{first}' begins no trace of a known format: azure (")),
+            "{message}"
         );
         assert!(
-            TraceFormat::ALL.iter().all(|format| told.contains(&format!("{format} ({})", format.signs()))),
-            "{told}"
+            TraceFormat::ALL.iter().all(|format| message.contains(&format!("{format} ({})", format.signs()))),
+            "{message}"
         );
     }
     let long = "x".repeat(1_000);
-    assert!(told(&long, "").starts_with(&format!("FILE: line 1: '{}...' begins", &long[..60])));
+    assert!(refusal(&long, "").starts_with(&format!("FILE: line 1: '{}...' begins", &long[..60])));
 }
 
 #[test]
 fn traces_without_rows_are_refused() {
-    assert_eq!(told("", ""), "FILE: it is empty: a trace has a row for each query");
-    assert_eq!(told("\r\n\n", ""), "FILE: it is empty: a trace has a row for each query");
-    assert_eq!(told("due_ns\n", ""), "FILE: it has no rows");
+    assert_eq!(refusal("", ""), "FILE: it is empty: a trace has a row for each query");
+    assert_eq!(refusal("\r\n\n", ""), "FILE: it is empty: a trace has a row for each query");
+    assert_eq!(refusal("due_ns\n", ""), "FILE: it has no rows");
 }
 
 #[test]
 fn options_of_other_formats_are_refused() {
-    assert!(told(AZURE, ",unit=s").contains("line 1: the format azure fixes its unit: leave unit= out"));
+    assert!(refusal(AZURE, ",unit=s").contains("line 1: the format azure fixes its unit: leave unit= out"));
     assert!(
-        told(AZURE, ",within-second=even").contains("within-second= is for burstgpt, whose times are whole seconds")
+        refusal(AZURE, ",within-second=even").contains("within-second= is for burstgpt, whose times are whole seconds")
     );
-    assert!(told(MOONCAKE, ",fails=drop").contains("fails= is for burstgpt, whose rows say that they failed"));
+    assert!(refusal(MOONCAKE, ",fails=drop").contains("fails= is for burstgpt, whose rows say that they failed"));
     let fractions = BURSTGPT_2.replace("161.0", "161.5");
     assert_eq!(trace(&fractions, "").due_ns, [0, 51_500 * MS]);
     assert_eq!(
-        told(&fractions, ",within-second=even"),
+        refusal(&fractions, ",within-second=even"),
         "FILE: its times have fractions of seconds: leave within-second= out"
     );
 }
@@ -463,20 +466,20 @@ fn pipes_devices_and_endless_files_are_refused_at_once() {
 fn packed_files_are_unpacked_within_limits() {
     let long_line = gzip(&[&vec![b'7'; 17 << 20]]);
     assert!(long_line.len() < 100_000);
-    let told = read_bytes(&long_line, "").unwrap_err();
-    assert_eq!(told, "FILE: line 1: it has more than 16777216 bytes, the most that are read of a line");
+    let message = read_bytes(&long_line, "").unwrap_err();
+    assert_eq!(message, "FILE: line 1: it has more than 16777216 bytes, the most that are read of a line");
     let empty_lines = gzip(&[&vec![b'\n'; 1 << 20]]);
-    let told = read_bytes(&empty_lines, "").unwrap_err();
-    assert_eq!(told, "FILE: line 1001: more than 1000 empty lines follow each other");
+    let message = read_bytes(&empty_lines, "").unwrap_err();
+    assert_eq!(message, "FILE: line 1001: more than 1000 empty lines follow each other");
     let whole = gzip(&[AZURE.as_bytes()]);
     for cut in [&whole[..whole.len() - 9], &whole[..whole.len() / 2], &whole[..5]] {
-        let told = read_bytes(cut, "").unwrap_err();
-        assert!(told.starts_with("FILE: line ") && told.contains("cannot read on: "), "{told}");
+        let message = read_bytes(cut, "").unwrap_err();
+        assert!(message.starts_with("FILE: line ") && message.contains("cannot read on: "), "{message}");
     }
     let mut altered = whole.clone();
     let at = altered.len() - 6;
     altered[at] ^= 1;
     assert!(read_bytes(&altered, "").unwrap_err().contains("cannot read on: corrupt"), "the checksum of gzip counts");
-    let told = read_bytes(&[&whole[..], b"tail"].concat(), "").unwrap_err();
-    assert!(told.contains("cannot read on: "), "{told}");
+    let message = read_bytes(&[&whole[..], b"tail"].concat(), "").unwrap_err();
+    assert!(message.contains("cannot read on: "), "{message}");
 }

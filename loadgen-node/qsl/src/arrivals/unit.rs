@@ -47,8 +47,8 @@ impl FromStr for TimeUnit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<TimeUnit, String> {
-        let known = TimeUnit::ALL.into_iter().find(|unit| unit.name() == text);
-        known.ok_or_else(|| format!("unit '{text}' is none of s, ms, us and ns"))
+        let unit = TimeUnit::ALL.into_iter().find(|unit| unit.name() == text);
+        unit.ok_or_else(|| format!("unit '{text}' is none of s, ms, us and ns"))
     }
 }
 
@@ -72,8 +72,8 @@ pub(super) fn duration_ns(text: &str) -> Result<u64, String> {
     let unit_at = text.find(char::is_alphabetic).unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_at);
     let unit_ns = DURATIONS.iter().find(|(name, _)| *name == unit).map(|(_, unit_ns)| *unit_ns);
-    let read = unit_ns.and_then(|unit_ns| decimal::ns(number.trim(), unit_ns).ok());
-    read.ok_or_else(|| format!("'{text}' is no time: give a number and ns, us, ms, s, m or h"))
+    let time_ns = unit_ns.and_then(|unit_ns| decimal::ns(number.trim(), unit_ns).ok());
+    time_ns.ok_or_else(|| format!("'{text}' is no time: give a number and ns, us, ms, s, m or h"))
 }
 
 /// The duration in the largest unit of which it is a whole number.

@@ -53,11 +53,11 @@ pub(super) const FILES: &[(&str, &str)] = files![
 ];
 
 static BENCHMARKS: LazyLock<Vec<Benchmark>> = LazyLock::new(|| {
-    let read = |(name, text): &(&'static str, &'static str)| {
+    let benchmarks_of = |(name, text): &(&'static str, &'static str)| {
         // The files are part of the program, and a test reads them all.
         file::read(name, text).unwrap_or_else(|reason| unreachable!("benchmarks/{name}.toml: {reason}"))
     };
-    FILES.iter().flat_map(read).collect()
+    FILES.iter().flat_map(benchmarks_of).collect()
 });
 
 /// The reasons why a benchmark cannot be found.
@@ -76,31 +76,31 @@ pub enum BenchmarkError {
     },
 }
 
-fn known() -> String {
+fn names() -> String {
     Benchmark::all().iter().map(|benchmark| benchmark.name).collect::<Vec<_>>().join(", ")
 }
 
 /// A suggestion for a name that is not known; without one, the names that are.
 fn remedy(name: &str) -> String {
-    hint(name).unwrap_or_else(|| format!(" (known: {}; or a file, NAME.toml)", known()))
+    hint(name).unwrap_or_else(|| format!(" (known: {}; or a file, NAME.toml)", names()))
 }
 
 /// A file of this name, the nearest name within three changed letters, or one that begins so.
 fn hint(name: &str) -> Option<String> {
     // The checker's names have the target behind the benchmark's name.
     let target = ["-99.9", "-99"].into_iter().find_map(|target| Some((name.strip_suffix(target)?, target)));
-    if let Some((known, target)) = target.and_then(|(name, target)| Some((Benchmark::find(name).ok()?.name, target))) {
-        return Some(format!("; run {known}: `submission` and `audit` judge its target {}", &target[1..]));
+    if let Some((base, target)) = target.and_then(|(name, target)| Some((Benchmark::find(name).ok()?.name, target))) {
+        return Some(format!("; run {base}: `submission` and `audit` judge its target {}", &target[1..]));
     }
     let file = format!("{name}.toml");
     if Path::new(&file).is_file() {
         return Some(format!("; did you mean the file {file}?"));
     }
     let (name, all) = (bare(name), Benchmark::all().iter().map(|benchmark| benchmark.name));
-    let near = all.clone().map(|known| (strsim::levenshtein(&name, &bare(known)), known)).filter(|(far, _)| *far <= 3);
-    let begun = || all.clone().find(|known| name.len() >= 3 && bare(known).starts_with(&name));
-    let closest = near.min().map(|(_, known)| known).or_else(begun);
-    closest.map(|known| format!("; did you mean {known}?"))
+    let near = all.clone().map(|other| (strsim::levenshtein(&name, &bare(other)), other)).filter(|(far, _)| *far <= 3);
+    let longer = || all.clone().find(|other| name.len() >= 3 && bare(other).starts_with(&name));
+    let closest = near.min().map(|(_, other)| other).or_else(longer);
+    closest.map(|other| format!("; did you mean {other}?"))
 }
 
 /// A name without what may be written otherwise.
@@ -125,9 +125,9 @@ impl Benchmark {
     /// # Errors
     /// There is none. The error lists the names that are known.
     pub fn find(name: &str) -> Result<&'static Benchmark, BenchmarkError> {
-        let wanted = bare(name);
+        let key = bare(name);
         let named = |benchmark: &&Benchmark| {
-            bare(benchmark.name) == wanted || benchmark.aliases.iter().any(|alias| bare(alias) == wanted)
+            bare(benchmark.name) == key || benchmark.aliases.iter().any(|alias| bare(alias) == key)
         };
         Benchmark::all().iter().find(named).ok_or_else(|| BenchmarkError::Unknown(name.to_owned()))
     }

@@ -79,10 +79,10 @@ impl Benchmark {
 
     /// Returns the formula for samples and answers whose tensors have these types. Types that are not known are those
     /// of the benchmark's file. Where token ids are sent alone, they are all that it counts.
-    pub fn bandwidth_of(&self, sent: &[DType], answered: &[DType]) -> Option<Formula> {
-        let formula = self.bandwidth.as_ref()?.with_dtypes(sent, answered, self.takes_texts());
+    pub fn bandwidth_of(&self, sample_dtypes: &[DType], answer_dtypes: &[DType]) -> Option<Formula> {
+        let formula = self.bandwidth.as_ref()?.with_dtypes(sample_dtypes, answer_dtypes, self.takes_texts());
         let can_be_alone = self.inputs.as_ref().and_then(Inputs::ids_alone).is_some();
-        let is_alone = can_be_alone && sent.len() == 1;
+        let is_alone = can_be_alone && sample_dtypes.len() == 1;
         Some(if is_alone { formula.of_first_input() } else { formula })
     }
 
@@ -102,8 +102,8 @@ impl Benchmark {
 
     /// Returns the types of its inputs, each sent as `dtype` where that is taken, else as it prefers.
     pub fn sent_as(&self, dtype: DType) -> Vec<DType> {
-        let sent = |input: &TensorSpec| input.dtypes().find(|taken| *taken == dtype).unwrap_or(input.dtype);
-        self.inputs.as_ref().map(|inputs| inputs.specs().iter().map(sent).collect()).unwrap_or_default()
+        let dtype_of = |input: &TensorSpec| input.dtypes().find(|taken| *taken == dtype).unwrap_or(input.dtype);
+        self.inputs.as_ref().map(|inputs| inputs.specs().iter().map(dtype_of).collect()).unwrap_or_default()
     }
 
     /// Returns a description of synthetic samples that are like those of its dataset; none for a dataset that is part

@@ -292,7 +292,7 @@ impl Accuracy {
         let mut targets = Vec::with_capacity(self.others.len());
         for OtherAccuracy { metric, parts, target: at_least, at_most, .. } in &self.others {
             let other = self.target(metric, *at_least, *at_most, parts)?;
-            let is_known = |known: &Target| known.metric == other.metric;
+            let is_known = |target: &Target| target.metric == other.metric;
             if *metric == self.metric || targets.iter().any(is_known) {
                 return Err(format!("accuracy has the metric {metric} twice"));
             }
@@ -310,8 +310,8 @@ impl Accuracy {
     ) -> Result<Target, String> {
         let metric = Metric::ALL.into_iter().find(|metric| metric.name() == name);
         let metric = metric.ok_or_else(|| {
-            let known = Metric::ALL.map(Metric::name).join(", ");
-            format!("'{name}' is not a metric (known: {known})")
+            let names = Metric::ALL.map(Metric::name).join(", ");
+            format!("'{name}' is not a metric (known: {names})")
         })?;
         let are_finite = [at_least, at_most].into_iter().flatten().all(f64::is_finite);
         // Any model would reach a fraction.
@@ -367,16 +367,16 @@ fn rules(benchmark: &'static str, compressions: Vec<Compression>) -> Result<Opti
 mod tests {
     use super::*;
 
-    /// Returns what is wrong with a file that ends with `rest`.
-    fn fault(rest: &str) -> String {
+    /// Returns what is wrong with a file that ends with `lines`.
+    fn fault(lines: &str) -> String {
         let dataset = "dataset = { kind = \"tensors\", example = \"synthetic:u8[1]x1\" }";
-        let text = format!("name = \"some\"\nabout = \"it\"\n{dataset}\n{rest}");
+        let text = format!("name = \"some\"\nabout = \"it\"\n{dataset}\n{lines}");
         read("some", &text).map(|_| ()).unwrap_err()
     }
 
     #[test]
     fn unknown_keys_and_words_are_errors() {
-        for (rest, part) in [
+        for (lines, part) in [
             ("colour = 1", "colour"),
             ("[accuracy]\nmetric = \"top7\"\ntarget = 1.0", "top7"),
             ("[accuracy]\nmetric = \"top1\"\ntarget = 0.5", "in percent: 50, not 0.5"),
@@ -389,8 +389,8 @@ mod tests {
             ("[[suites]]\nsuite = \"edge\"\nrounds = [\"v5.0\"]", "no scenario"),
             ("[[suites]]\nsuite = \"edge\"\nrounds = [\"v7.0\"]\nrequired = [\"Offline\"]", "v7.0"),
         ] {
-            let fault = fault(rest);
-            assert!(fault.contains(part), "{rest}: {fault}");
+            let fault = fault(lines);
+            assert!(fault.contains(part), "{lines}: {fault}");
         }
         let other = read("other", "name = \"some\"\nabout = \"it\"\ndataset = { kind = \"digits\" }");
         assert!(other.unwrap_err().contains("some"));

@@ -45,7 +45,7 @@ mod tests {
     /// (v5.0), 095037a4 (v5.1), 21b9330 and ac93e89c (v6.0 and v6.1).
     #[test]
     fn parameters_are_those_of_the_rules() {
-        for (name, round, wanted) in [
+        for (name, round, expected) in [
             ("gptj", "v5.0", Some((Some(4), Some(30), 128, None))),
             ("gptj", "v5.1", None),
             ("llama2-70b", "v5.0", Some((None, None, 1_024, None))),
@@ -61,9 +61,9 @@ mod tests {
             ("gpt-oss-120b", "v6.1", Some((None, Some(1), 32_768, Some(10_000)))),
             ("resnet50", "v5.0", None),
         ] {
-            let found = Benchmark::find(name).unwrap().generation(round);
-            let found = found.map(|it| (it.beams, it.min_tokens, it.max_tokens, it.max_tokens_performance));
-            assert_eq!(found, wanted, "{name} {round}");
+            let parameters = Benchmark::find(name).unwrap().generation(round);
+            let parameters = parameters.map(|it| (it.beams, it.min_tokens, it.max_tokens, it.max_tokens_performance));
+            assert_eq!(parameters, expected, "{name} {round}");
         }
     }
 }

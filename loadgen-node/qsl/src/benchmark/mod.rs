@@ -11,8 +11,8 @@
 //! - `quality`: the scores that the official rules require;
 //! - `official`: what the submission checker holds of each benchmark, by round;
 //! - `published`: files of datasets that are published with their sums;
-//! - `printed`: what the scripts of the reference implementations print of accuracy;
-//! - `verified`: the files of a dataset, held against what a benchmark promises;
+//! - `printed_scores`: what the scripts of the reference implementations print of accuracy;
+//! - `verification`: the files of a dataset, held against what a benchmark promises;
 //! - `rounds`: the rounds of MLPerf Inference;
 //! - [`template`]: the start of a benchmark of the user's own.
 //!
@@ -27,7 +27,7 @@ mod kind;
 pub mod network;
 mod official;
 mod opening;
-mod printed;
+mod printed_scores;
 mod published;
 mod quality;
 mod rounds;
@@ -35,17 +35,17 @@ pub mod suite;
 pub mod template;
 #[cfg(test)]
 mod tests;
-mod verified;
+mod verification;
 
 pub use catalog::BenchmarkError;
 pub use definition::{Benchmark, QslSize};
 pub use generation::Generation;
 pub use network::NetworkRules;
 pub use official::{Bound, Official, official_scores};
-pub use printed::{OfficialScores, official_text};
+pub use printed_scores::{OfficialScores, official_text};
 pub use quality::Quality;
 pub use rounds::ROUNDS;
 pub use suite::{Membership, Suite};
-pub use verified::{About, Fault, Verified};
+pub use verification::{About, Fault, Verified};
 
 pub use crate::accuracy::Target;

@@ -53,11 +53,11 @@ pub enum Breach {
     /// The rules allow other codecs only.
     #[error(
         "--{flag} {codec} is against the Network division's compression rules of {benchmark} (round {round}), \
-         which allow {allowed} for {what}: {words} ({source_})",
+         which allow {allowed} for {what}: {clause} ({source_})",
         flag = flag(*direction),
         what = what(*direction),
         allowed = classes(rule.allowed(*direction)),
-        words = rule.allows,
+        clause = rule.allows,
         source_ = rule.source,
     )]
     Codec {
@@ -73,8 +73,8 @@ pub enum Breach {
         rule: Box<Compression>,
     },
     /// The rules of this round are not known.
-    #[error("the Network division's compression rules of {benchmark} are not known for round {round} (known: {known})",
-            known = super::rounds::ROUNDS.join(", "))]
+    #[error("the Network division's compression rules of {benchmark} are not known for round {round} (known: {rounds})",
+            rounds = super::rounds::ROUNDS.join(", "))]
     Round {
         /// The name of the benchmark.
         benchmark: &'static str,
@@ -190,17 +190,17 @@ mod tests {
     /// Tells which codecs are allowed: lossless and original for samples, lossless for responses.
     fn allowed(name: &str) -> [bool; 3] {
         let rules = rules(name);
-        let asked = [("zstd:3", Ingress), ("original", Ingress), ("lz4", Egress)];
-        let mut found = asked.map(|(codec, direction)| rules.check_typed(codec, direction, "v6.1").is_ok());
+        let cases = [("zstd:3", Ingress), ("original", Ingress), ("lz4", Egress)];
+        let mut verdicts = cases.map(|(codec, direction)| rules.check_typed(codec, direction, "v6.1").is_ok());
         for round in ROUNDS {
-            let here = asked.map(|(codec, direction)| rules.check_typed(codec, direction, round).is_ok());
-            assert_eq!(here, found, "{name}: no rule differs between the rounds so far");
-            found = here;
+            let in_round = cases.map(|(codec, direction)| rules.check_typed(codec, direction, round).is_ok());
+            assert_eq!(in_round, verdicts, "{name}: no rule differs between the rounds so far");
+            verdicts = in_round;
             for direction in [Ingress, Egress] {
                 assert_eq!(rules.check(Codec::None, direction, round), Ok(()), "{name}");
             }
         }
-        found
+        verdicts
     }
 
     #[test]

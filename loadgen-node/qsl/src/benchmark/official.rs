@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::definition::Benchmark;
-use super::printed::{OfficialScores, Printed};
+use super::printed_scores::{OfficialScores, Printed};
 use super::rounds::Rounds;
 
 /// The checker's requirements on a benchmark, or on one of its variants of accuracy, in some rounds.
@@ -99,7 +99,7 @@ impl Official {
 
     /// Returns the folder of answers that an accuracy run has to show in a round, where the checker asks for one.
     pub fn shown(&self, round: &str) -> Option<&'static Shown> {
-        OFFICIAL.shown.iter().find(|shown| shown.checker == self.checker && shown.round == round)
+        OFFICIAL.shown.iter().find(|entry| entry.checker == self.checker && entry.round == round)
     }
 
     /// Returns what the checker holds of a benchmark by its own name for it, in a round.
@@ -118,7 +118,7 @@ impl Benchmark {
         };
         match of(self.name) {
             none if none.is_empty() => of(self.name.trim_end_matches("-interactive")),
-            found => found,
+            entries => entries,
         }
     }
 
@@ -162,11 +162,11 @@ mod tests {
 
     #[test]
     fn answers_that_are_shown_change_with_the_rounds() {
-        let shown = |name: &str, round: &str| Official::named(name, round).unwrap().shown(round);
-        let wan = shown("wan-2.2-t2v-a14b", "v6.1").unwrap();
+        let answers = |name: &str, round: &str| Official::named(name, round).unwrap().shown(round);
+        let wan = answers("wan-2.2-t2v-a14b", "v6.1").unwrap();
         assert_eq!((&*wan.folder, wan.samples.len(), wan.samples[5]), ("videos", 10, 123));
-        assert_eq!(shown("stable-diffusion-xl", "v5.0").unwrap().samples[9], 95);
-        assert_eq!((shown("stable-diffusion-xl", "v6.1"), shown("resnet", "v6.0")), (None, None));
+        assert_eq!(answers("stable-diffusion-xl", "v5.0").unwrap().samples[9], 95);
+        assert_eq!((answers("stable-diffusion-xl", "v6.1"), answers("resnet", "v6.0")), (None, None));
     }
 
     /// The rules' own table says 42 samples and a reference of 0.86330; what is submitted is checked by these.
@@ -186,11 +186,11 @@ mod tests {
 
     #[test]
     fn every_benchmark_of_a_datacenter_suite_has_its_counts() {
-        for (benchmark, round) in Benchmark::all().iter().flat_map(|known| ROUNDS.map(|round| (known, round))) {
+        for (benchmark, round) in Benchmark::all().iter().flat_map(|benchmark| ROUNDS.map(|round| (benchmark, round))) {
             if let Membership::Scenarios(_) = benchmark.membership(Suite::Datacenter, round) {
-                let found = benchmark.official(round);
-                let complete = |known: &&Official| known.dataset_samples.is_some() && !known.bounds.is_empty();
-                assert!(!found.is_empty() && found.iter().all(complete), "{} {round}", benchmark.name);
+                let entries = benchmark.official(round);
+                let complete = |entry: &&Official| entry.dataset_samples.is_some() && !entry.bounds.is_empty();
+                assert!(!entries.is_empty() && entries.iter().all(complete), "{} {round}", benchmark.name);
             }
         }
     }

@@ -168,9 +168,9 @@ impl Benchmark {
         };
         Err(DatasetError::Unfit {
             dataset: dataset.name().to_owned(),
-            got: first.shapes(),
+            shapes: first.shapes(),
             benchmark: self.name,
-            wanted: inputs.to_string(),
+            inputs: inputs.to_string(),
             fix,
         })
     }
@@ -179,22 +179,22 @@ impl Benchmark {
     /// some, and where this benchmark has no target that is scored here.
     pub fn no_truths(&self, dataset: &Dataset) -> Option<ScoreError> {
         let target = self.accuracy.as_ref().filter(|_| dataset.truths().is_none())?;
-        let (what, beside) = target.metric.truths_beside();
+        let (what, file_names) = target.metric.truths_beside();
         let name = dataset.name();
-        let beside_it = format!("{beside} in the folder {}", split(Path::new(name)).0.display());
+        let files_in_folder = format!("{file_names} in the folder {}", split(Path::new(name)).0.display());
         let place = match Format::of(Path::new(name)) {
             _ if synthetic::is_named_by(name) => "the program made it up",
             Some(Format::Lines) if what == "labels" => "\"label\" in each line",
             Some(Format::Lines) => "\"answers\" in each line",
             Some(Format::Images) if what == "labels" => images::MAP,
             Some(Format::NpyFolder | Format::NpzFolder) if what == "labels" => arrays::LABELS,
-            Some(Format::Npy | Format::Npz) => &beside_it,
-            _ => beside,
+            Some(Format::Npy | Format::Npz) => &files_in_folder,
+            _ => file_names,
         };
-        let (metric, wanted) = (target.metric.name(), target.wanted());
+        let (metric, bound) = (target.metric.name(), target.wanted());
         let least = if target.at_most.is_none() { ">= " } else { "" };
         Some(ScoreError::NoTruths {
-            target: format!("{metric} {least}{wanted}"),
+            target: format!("{metric} {least}{bound}"),
             lacks: format!("{name} has no {what} ({place})"),
         })
     }

@@ -30,7 +30,7 @@ impl Rounds {
     pub(super) fn has(&self, round: &str) -> bool {
         match self {
             Rounds::All(All::All) => ROUNDS.contains(&round),
-            Rounds::These(rounds) => rounds.iter().any(|known| known == round),
+            Rounds::These(rounds) => rounds.iter().any(|other| other == round),
         }
     }
 
@@ -43,12 +43,12 @@ impl Rounds {
     }
 }
 
-/// Counts how often each round of `known` is named. A round that is not in `known` is an error.
+/// Counts how often each round of `rounds` is named. A round that is not in `rounds` is an error.
 pub(super) fn count<'a>(
     lists: impl Iterator<Item = &'a Rounds>,
-    known: &[&'static str],
+    rounds: &[&'static str],
 ) -> Result<BTreeMap<&'static str, usize>, String> {
-    let mut counts: BTreeMap<&str, usize> = known.iter().map(|round| (*round, 0)).collect();
+    let mut counts: BTreeMap<&str, usize> = rounds.iter().map(|round| (*round, 0)).collect();
     for round in lists.flat_map(Rounds::names) {
         let times = counts.get_mut(round).ok_or_else(|| format!("nothing is known of round {round} here"))?;
         *times += 1;

@@ -74,7 +74,7 @@ impl ScenarioName {
 impl Scenarios {
     /// Tells whether the scenario of this name is among them, by LoadGen's name.
     pub fn has(&self, scenario: &str) -> bool {
-        self.required.iter().chain(&self.optional).any(|known| known.name() == scenario)
+        self.required.iter().chain(&self.optional).any(|other| other.name() == scenario)
     }
 }
 
@@ -83,8 +83,8 @@ pub(super) fn membership<'a>(entries: &'a [Entry], suite: Suite, round: &str) ->
     if !SUITE_ROUNDS.contains(&round) {
         return Membership::Unknown;
     }
-    let found = entries.iter().find(|entry| entry.suite == suite && entry.rounds.has(round));
-    found.map_or(Membership::Absent, |entry| Membership::Scenarios(&entry.scenarios))
+    let first = entries.iter().find(|entry| entry.suite == suite && entry.rounds.has(round));
+    first.map_or(Membership::Absent, |entry| Membership::Scenarios(&entry.scenarios))
 }
 
 #[cfg(test)]

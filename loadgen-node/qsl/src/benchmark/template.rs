@@ -70,33 +70,33 @@ impl Template<'_> {
             [_] => path.with_extension("npy"),
             _ => path.with_extension("npz"),
         };
-        let told = |path: &Path| {
+        let write_error = |path: &Path| {
             let path = path.to_owned();
             move |source| TemplateError::Write { path, source }
         };
         for path in [path, &data] {
-            if fs::exists(path).map_err(told(path))? {
+            if fs::exists(path).map_err(write_error(path))? {
                 return Err(TemplateError::Exists(path.to_owned()));
             }
         }
         let arrays = arrays(&inputs, (!varies).then_some(SAMPLES))?;
         match &arrays[..] {
             _ if varies => {
-                fs::create_dir(&data).map_err(told(&data))?;
+                fs::create_dir(&data).map_err(write_error(&data))?;
                 for sample in 0..SAMPLES {
                     let file = data.join(format!("{sample:04}.npz"));
-                    zipped(&arrays, &file).map_err(told(&file))?;
+                    zipped(&arrays, &file).map_err(write_error(&file))?;
                 }
             }
             [(_, only)] => {
-                let written = File::create_new(&data).and_then(|mut file| file.write_all(only));
-                written.map_err(told(&data))?;
+                let outcome = File::create_new(&data).and_then(|mut file| file.write_all(only));
+                outcome.map_err(write_error(&data))?;
             }
-            arrays => zipped(arrays, &data).map_err(told(&data))?,
+            arrays => zipped(arrays, &data).map_err(write_error(&data))?,
         }
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        let written = File::create_new(path).and_then(|mut file| file.write_all(self.text(&name).as_bytes()));
-        written.map_err(told(path))?;
+        let outcome = File::create_new(path).and_then(|mut file| file.write_all(self.text(&name).as_bytes()));
+        outcome.map_err(write_error(path))?;
         Ok(data)
     }
 

@@ -11,9 +11,10 @@ use crate::dataset::formats::synthetic;
 fn every_file_of_the_folder_is_built_in_and_no_other() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benchmarks");
     let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let found: BTreeSet<String> = paths.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
+    let file_names: BTreeSet<String> =
+        paths.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
     let listed: Vec<String> = FILES.iter().map(|(name, _)| format!("{name}.toml")).collect();
-    assert_eq!(listed.iter().cloned().collect::<BTreeSet<_>>(), found);
+    assert_eq!(listed.iter().cloned().collect::<BTreeSet<_>>(), file_names);
     assert!(FILES.iter().is_sorted_by_key(|(name, _)| name), "{listed:?}");
 }
 
@@ -69,12 +70,12 @@ fn a_file_of_the_users_is_a_benchmark() {
     let dataset = "dataset = { kind = \"synthetic\", example = \"synthetic:u8[4]x2\" }";
     let mine = open(&format!("name = \"mine\"\nabout = \"ours\"\n{dataset}\n")).unwrap();
     assert_eq!((mine.name, mine.file.as_deref()), ("mine", Some(path.as_path())));
-    for (text, said) in [
+    for (text, part) in [
         (format!("name = \"other\"\nabout = \"ours\"\n{dataset}\n"), "name = 'other' in it"),
         (format!("name = \"mine\"\nabuot = \"ours\"\n{dataset}\n"), "abuot"),
     ] {
         let error = open(&text).unwrap_err();
-        assert!(error.contains("mine.toml") && error.contains(said), "{error}");
+        assert!(error.contains("mine.toml") && error.contains(part), "{error}");
     }
     let error = Benchmark::named("/no/such.toml").unwrap_err().to_string();
     assert!(error.contains("/no/such.toml: cannot be read"), "{error}");
@@ -96,8 +97,8 @@ fn what_answers_must_be_worth_is_known_of_every_official_benchmark() {
 /// Every metric that is scored has the bounds of the official checker, of the lowest variant, in all rounds.
 #[test]
 fn scores_in_several_metrics_have_the_official_bounds() {
-    let known = Benchmark::all().iter().filter(|benchmark| !benchmark.other_accuracy.is_empty());
-    for (benchmark, round) in known.flat_map(|benchmark| ROUNDS.map(|round| (benchmark, round))) {
+    let benchmarks = Benchmark::all().iter().filter(|benchmark| !benchmark.other_accuracy.is_empty());
+    for (benchmark, round) in benchmarks.flat_map(|benchmark| ROUNDS.map(|round| (benchmark, round))) {
         let official = benchmark.official(round);
         let Some(official) = official.iter().find(|official| !official.checker.ends_with("99.9")) else { continue };
         let own = benchmark.accuracy.iter().chain(&benchmark.other_accuracy);
@@ -127,9 +128,9 @@ fn every_benchmark_takes_synthetic_samples_and_those_of_its_own_message() {
             Err(error) => {
                 assert!(!benchmark.has_dataset(), "{error}");
                 let text = error.to_string();
-                let given = text.split_whitespace().rfind(|word| synthetic::is_named_by(word)).unwrap();
+                let example = text.split_whitespace().rfind(|word| synthetic::is_named_by(word)).unwrap();
                 assert!(text.contains(benchmark.name) && text.contains("--dataset"), "{text}");
-                benchmark.open(Some(given)).unwrap();
+                benchmark.open(Some(example)).unwrap();
             }
         }
     }
@@ -202,11 +203,11 @@ fn benchmarks_of_the_datacenter_suite_have_rules_and_a_formula() {
         let member = ROUNDS
             .iter()
             .any(|round| matches!(benchmark.membership(Suite::Datacenter, round), Membership::Scenarios(_)));
-        let known = (benchmark.network().is_some(), benchmark.bandwidth().is_some());
+        let facts = (benchmark.network().is_some(), benchmark.bandwidth().is_some());
         // BERT left the suite before v5.0; the rules still speak of it.
-        let wanted = member || benchmark.name == "bert";
+        let has_rules = member || benchmark.name == "bert";
         // Appendix B does not speak of these.
-        let has_formula = wanted && !benchmark.name.starts_with("e2e-rag");
-        assert_eq!(known, (wanted, has_formula), "{}", benchmark.name);
+        let has_formula = has_rules && !benchmark.name.starts_with("e2e-rag");
+        assert_eq!(facts, (has_rules, has_formula), "{}", benchmark.name);
     }
 }

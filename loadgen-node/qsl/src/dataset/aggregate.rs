@@ -47,17 +47,17 @@ impl FromStr for Aggregate {
 
     fn from_str(text: &str) -> Result<Aggregate, UnknownAggregate> {
         let unknown = || UnknownAggregate(text.to_owned());
-        let (kind, rest) = text.split_once('=').ok_or_else(unknown)?;
+        let (kind, value) = text.split_once('=').ok_or_else(unknown)?;
         let count = |text: &str| text.trim().parse().map_err(|_| unknown());
         match kind {
-            "fixed" => Ok(Aggregate::Fixed(count(rest)?)),
+            "fixed" => Ok(Aggregate::Fixed(count(value)?)),
             "uniform" => {
-                let (least, most) = rest.split_once("..").ok_or_else(unknown)?;
+                let (least, most) = value.split_once("..").ok_or_else(unknown)?;
                 let (least, most) = (count(least)?, count(most)?);
                 if least <= most { Ok(Aggregate::Uniform(least, most)) } else { Err(unknown()) }
             }
-            "quantile" if !rest.is_empty() => Ok(Aggregate::Quantiles(rest.into())),
-            "trace" if !rest.is_empty() => Ok(Aggregate::Trace(rest.into())),
+            "quantile" if !value.is_empty() => Ok(Aggregate::Quantiles(value.into())),
+            "trace" if !value.is_empty() => Ok(Aggregate::Trace(value.into())),
             _ => Err(unknown()),
         }
     }
@@ -139,9 +139,9 @@ fn below(random: &mut Mt, most: u32) -> u32 {
     }
     let mask = u32::MAX >> most.leading_zeros();
     loop {
-        let drawn = random.next_u32() & mask;
-        if drawn <= most {
-            return drawn;
+        let number = random.next_u32() & mask;
+        if number <= most {
+            return number;
         }
     }
 }
@@ -319,8 +319,8 @@ mod tests {
     #[test]
     fn quantiles_are_drawn_as_the_reference_draws_them() {
         let mut random = Mt::new(SEED);
-        let drawn: Vec<u32> = (0..12).map(|_| below(&mut random, 19)).collect();
-        assert_eq!(drawn, [13, 2, 2, 6, 17, 19, 10, 1, 0, 17, 15, 9]);
+        let numbers: Vec<u32> = (0..12).map(|_| below(&mut random, 19)).collect();
+        assert_eq!(numbers, [13, 2, 2, 6, 17, 19, 10, 1, 0, 17, 15, 9]);
         let quantiles = file("100, 100, 200, 700\n");
         let ends = aggregate(&format!("quantile={}", quantiles.path().display())).ends(100_000).unwrap();
         let counts: Vec<u32> = ends.windows(2).map(|ends| ends[1] - ends[0]).collect();
@@ -336,14 +336,14 @@ mod tests {
     #[test]
     fn a_trace_gives_the_same_samples_and_is_checked() {
         let options = OpenOptions { aggregate: Some(aggregate("uniform=1..4")), ..OpenOptions::default() };
-        let drawn = Dataset::open("synthetic:f32[3]+i64[]x50", &options).unwrap();
-        let trace = drawn.aggregation().unwrap();
+        let dataset = Dataset::open("synthetic:f32[3]+i64[]x50", &options).unwrap();
+        let trace = dataset.aggregation().unwrap();
         let path = file(&trace);
         let from = format!("trace={}", path.path().display());
         let options = OpenOptions { aggregate: Some(aggregate(&from)), ..OpenOptions::default() };
         let again = Dataset::open("synthetic:f32[3]+i64[]x50", &options).unwrap();
         assert_eq!(again.aggregation(), Some(trace));
-        assert_eq!(again.raw(1).unwrap(), drawn.raw(1).unwrap());
+        assert_eq!(again.raw(1).unwrap(), dataset.raw(1).unwrap());
         for (text, part) in [
             ("0, 2, 2\n3, 5, 2\n", "line 2: '3, 5, 2' does not go on at item 2"),
             ("0, 2, 3\n", "line 1"),
@@ -366,8 +366,8 @@ mod tests {
             (3, "0, 2, 2\n2, 4, 2\n4, 5, 1\n")
         );
         let tensors = |dataset: &Dataset, index| lon_proto::sample::decode(dataset.raw(index).unwrap()).unwrap();
-        let shown: Vec<String> = tensors(&samples, 1).iter().map(Tensor::to_string).collect();
-        assert_eq!(shown, ["f32[2,3]", "i64[2]"]);
+        let shapes: Vec<String> = tensors(&samples, 1).iter().map(Tensor::to_string).collect();
+        assert_eq!(shapes, ["f32[2,3]", "i64[2]"]);
         let parts = [2, 3].map(|index| tensors(&items, index)[0].data().clone());
         assert_eq!(tensors(&samples, 1)[0].data()[..], parts.concat());
         assert_eq!(samples.name(), "synthetic:f32[3]+i64[]x5 (fixed=2)");

@@ -54,15 +54,15 @@ impl Encode<'_> {
         match self.encoding {
             Encoding::Sample(_) => {
                 let raw = self.raw(index)?;
-                let told = |source| DatasetError::Codec { dataset: self.opened.name.clone(), index, source };
-                let payload = encoder.encode(&raw, Layout::Sample).map_err(told)?;
+                let codec_error = |source| DatasetError::Codec { dataset: self.opened.name.clone(), index, source };
+                let payload = encoder.encode(&raw, Layout::Sample).map_err(codec_error)?;
                 Ok(Encoded { payload, tensor_bytes: raw.len() as u64 })
             }
             Encoding::Request(request) => {
-                let tensors = self.told(index, self.opened.tensors(index))?;
+                let tensors = self.with_index(index, self.opened.tensors(index))?;
                 let tensor_bytes = tensors.iter().map(|tensor| tensor.data().len() as u64).sum();
-                let told = |source| DatasetError::Request { dataset: self.opened.name.clone(), index, source };
-                let payload = request.body(tensors).map_err(told)?;
+                let request_error = |source| DatasetError::Request { dataset: self.opened.name.clone(), index, source };
+                let payload = request.body(tensors).map_err(request_error)?;
                 Ok(Encoded { payload, tensor_bytes })
             }
         }
@@ -71,11 +71,11 @@ impl Encode<'_> {
     /// Reads one sample and returns its layout before the codec.
     pub(super) fn raw(&self, index: usize) -> Result<Bytes, DatasetError> {
         let raw = tensors(self.opened, self.encoding.codec(), index);
-        self.told(index, raw.and_then(|tensors| Ok(sample::encode(&tensors)?)))
+        self.with_index(index, raw.and_then(|tensors| Ok(sample::encode(&tensors)?)))
     }
 
     /// Names the sample in an error of the reader.
-    fn told<T>(&self, index: usize, result: Result<T, ReadError>) -> Result<T, DatasetError> {
+    fn with_index<T>(&self, index: usize, result: Result<T, ReadError>) -> Result<T, DatasetError> {
         result.map_err(|source| DatasetError::Sample { dataset: self.opened.name.clone(), index, source })
     }
 }

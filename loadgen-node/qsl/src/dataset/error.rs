@@ -25,16 +25,16 @@ pub enum DatasetError {
         reason: String,
     },
     /// The samples do not have the inputs of the benchmark.
-    #[error("the samples of {dataset} are {got}, benchmark {benchmark} takes {wanted} (without N): {fix}")]
+    #[error("the samples of {dataset} are {shapes}, benchmark {benchmark} takes {inputs} (without N): {fix}")]
     Unfit {
         /// The name of the dataset.
         dataset: String,
         /// The types and shapes of the first sample's tensors.
-        got: String,
+        shapes: String,
         /// The name of the benchmark.
         benchmark: &'static str,
         /// The inputs of the benchmark.
-        wanted: String,
+        inputs: String,
         /// A clause that says what can be done.
         fix: String,
     },

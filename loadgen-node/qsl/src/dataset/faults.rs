@@ -48,18 +48,18 @@ impl Dataset {
 
 fn faults(count: usize, look: &(dyn Fn(usize) -> Option<String> + Sync), progress: &dyn Fn(usize, usize)) -> Faults {
     let all: Vec<usize> = (0..count).collect();
-    let (mut first, mut found, mut done) = (Vec::<(usize, String)>::new(), 0, 0);
+    let (mut first, mut total, mut done) = (Vec::<(usize, String)>::new(), 0, 0);
     let collect = |some: Vec<(usize, Option<String>)>| {
         done += some.len();
         let before = first.len();
         first.extend(some.into_iter().filter_map(|(number, what)| Some((number, what?))));
-        found += first.len() - before;
+        total += first.len() - before;
         first.sort_unstable();
         first.truncate(MOST);
         progress(done, count);
     };
     let Ok(()) = parallel::each(&all, || (), |(), number| Ok::<_, Infallible>(look(number)), collect);
-    Faults { first: first.into_iter().map(|(_, what)| what).collect(), count: found }
+    Faults { first: first.into_iter().map(|(_, what)| what).collect(), count: total }
 }
 
 #[cfg(test)]
@@ -70,12 +70,12 @@ mod tests {
 
     #[test]
     fn the_first_faults_are_kept_and_all_are_counted() {
-        let told = Cell::new((0, 0));
+        let last_progress = Cell::new((0, 0));
         let look = |number: usize| number.is_multiple_of(2).then(|| number.to_string());
-        let found = faults(1000, &look, &|done, of| told.set((done, of)));
-        assert_eq!((found.count, found.first.len(), told.get()), (500, MOST, (1000, 1000)));
-        assert_eq!(found.first[..3], ["0", "2", "4"]);
-        assert_eq!(found.first[99], "198");
+        let outcome = faults(1000, &look, &|done, of| last_progress.set((done, of)));
+        assert_eq!((outcome.count, outcome.first.len(), last_progress.get()), (500, MOST, (1000, 1000)));
+        assert_eq!(outcome.first[..3], ["0", "2", "4"]);
+        assert_eq!(outcome.first[99], "198");
         assert_eq!(faults(0, &look, &|_, _| {}), Faults::default());
     }
 }

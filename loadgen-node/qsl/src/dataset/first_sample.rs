@@ -55,13 +55,13 @@ impl FirstSample {
     /// # Errors
     /// The tensors do not form a sample, or the codec does not take it.
     pub fn encoded_bytes(&self, codec: Codec) -> Result<u64, SizeError> {
-        let mut known = self.encoded_bytes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, bytes)) = known.iter().find(|(other, _)| *other == codec) {
+        let mut sizes = self.encoded_bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, bytes)) = sizes.iter().find(|(other, _)| *other == codec) {
             return Ok(*bytes);
         }
         let raw = sample::encode(&self.tensors)?;
         let bytes = Encoder::new(codec).encode(&raw, Layout::Sample)?.len() as u64;
-        known.push((codec, bytes));
+        sizes.push((codec, bytes));
         Ok(bytes)
     }
 
@@ -86,9 +86,9 @@ impl FirstSample {
 pub(super) fn other_order(names: &[String], model: &Signature) -> Option<Vec<String>> {
     let ours: Vec<&str> = names.iter().map(String::as_str).collect();
     let theirs: Vec<&str> = model.iter().map(|input| input.name.as_str()).collect();
-    let found = places(&ours, &theirs);
-    let mut left = (0..theirs.len()).filter(|place| !found.contains(&Some(*place)));
-    let places: Vec<usize> = found.iter().filter_map(|place| place.or_else(|| left.next())).collect();
+    let order = places(&ours, &theirs);
+    let mut others = (0..theirs.len()).filter(|place| !order.contains(&Some(*place)));
+    let places: Vec<usize> = order.iter().filter_map(|place| place.or_else(|| others.next())).collect();
     let is_all = places.len() == theirs.len() && ours.len() == theirs.len();
     (is_all && !places.is_sorted()).then(|| places.into_iter().map(|place| theirs[place].to_owned()).collect())
 }

@@ -283,16 +283,16 @@ impl Dataset {
     pub fn read_all(&self, progress: &dyn Fn(usize, usize)) -> Result<usize, DatasetError> {
         let Opened { reader, name, .. } = &self.opened;
         let samples: Vec<usize> = (0..reader.count()).collect();
-        let read = |(): &mut (), index: usize| {
-            let told = |source| DatasetError::Sample { dataset: name.clone(), index, source };
-            reader.check(index).map_err(told)
+        let check = |(): &mut (), index: usize| {
+            let sample_error = |source| DatasetError::Sample { dataset: name.clone(), index, source };
+            reader.check(index).map_err(sample_error)
         };
         let mut done = 0;
         let collect = |some: Vec<(usize, ())>| {
             done += some.len();
             progress(done, samples.len());
         };
-        parallel::each(&samples, || (), read, collect)?;
+        parallel::each(&samples, || (), check, collect)?;
         Ok(samples.len())
     }
 

@@ -43,12 +43,12 @@ fn payloads_inflate_to_the_tensors() {
 fn sets_are_loaded_let_go_and_loaded_again() {
     let all = loaded("zstd");
     let mut dataset = dataset("zstd");
-    let told = RefCell::new(Vec::new());
-    let progress = |done: usize, of: usize| told.borrow_mut().push((done, of));
+    let reports = RefCell::new(Vec::new());
+    let progress = |done: usize, of: usize| reports.borrow_mut().push((done, of));
     dataset.load_with([7, 699, 7, 0].into_iter(), &progress).unwrap();
-    assert_eq!(told.borrow().last(), Some(&(3, 3)));
+    assert_eq!(reports.borrow().last(), Some(&(3, 3)));
     dataset.load_with([7, 1].into_iter(), &progress).unwrap();
-    assert_eq!(told.borrow().last(), Some(&(1, 1)));
+    assert_eq!(reports.borrow().last(), Some(&(1, 1)));
     assert_eq!(dataset.loaded().samples, 4);
     for index in [0, 1, 7, 699] {
         assert_eq!(dataset.payload(index), all.payload(index));

@@ -54,10 +54,10 @@ impl Inputs {
 
     /// Tells whether these tensors are a sample for the model, with a text (`u8[bytes]`) in place of the first input.
     pub(crate) fn fits_text(&self, tensors: &[Tensor]) -> bool {
-        let (Some((_, inputs)), Some((text, rest))) = (self.0.split_first(), tensors.split_first()) else {
+        let (Some((_, inputs)), Some((text, others))) = (self.0.split_first(), tensors.split_first()) else {
             return false;
         };
-        text.dtype() == DType::U8 && text.dims().len() == 1 && fit(inputs, rest)
+        text.dtype() == DType::U8 && text.dims().len() == 1 && fit(inputs, others)
     }
 
     /// Returns the names of the inputs, in their order.
@@ -91,25 +91,25 @@ impl Inputs {
     /// # Errors
     /// Token ids cannot become an input that is required.
     pub(crate) fn tokens(&self) -> Result<Vec<TokenInput>, String> {
-        let made = |input: &TensorSpec| match TokenInput::new(input) {
-            Ok(made) if made.is_always_left_out() => None,
+        let token_input = |input: &TensorSpec| match TokenInput::new(input) {
+            Ok(token_input) if token_input.is_always_left_out() => None,
             Err(_) if input.is_optional => None,
-            made => Some(made),
+            outcome => Some(outcome),
         };
-        self.0.iter().filter_map(made).collect()
+        self.0.iter().filter_map(token_input).collect()
     }
 }
 
-/// Returns, for each name, the place in `wanted` of the name that means the same. Equal names mean the same. Other
+/// Returns, for each name, the place in `targets` of the name that means the same. Equal names mean the same. Other
 /// names do when they stand for the same part of a text (`attention_mask` and `input_mask`; `token_type_ids` and
 /// `segment_ids`) and no third name does.
-pub(crate) fn places(names: &[&str], wanted: &[&str]) -> Vec<Option<usize>> {
-    let same = |name: &&str| wanted.iter().position(|wanted| wanted == name);
+pub(crate) fn places(names: &[&str], targets: &[&str]) -> Vec<Option<usize>> {
+    let same = |name: &&str| targets.iter().position(|target| target == name);
     let exact: Vec<Option<usize>> = names.iter().map(same).collect();
     let by_meaning = |name: &str| {
-        let means_it = |at: &usize| !exact.contains(&Some(*at)) && tokens::mean_the_same(name, wanted[*at]);
-        let mut found = (0..wanted.len()).filter(means_it);
-        found.next().filter(|_| found.next().is_none())
+        let means_it = |at: &usize| !exact.contains(&Some(*at)) && tokens::mean_the_same(name, targets[*at]);
+        let mut candidates = (0..targets.len()).filter(means_it);
+        candidates.next().filter(|_| candidates.next().is_none())
     };
     let mut places: Vec<Option<usize>> = Vec::with_capacity(names.len());
     for (name, exact) in names.iter().zip(&exact) {
@@ -121,13 +121,13 @@ pub(crate) fn places(names: &[&str], wanted: &[&str]) -> Vec<Option<usize>> {
 
 /// Parses one input: `NAME DTYPE[DIMS]`.
 fn input(line: &str) -> Result<TensorSpec, String> {
-    let (name, rest) = line.split_once(' ').ok_or("it is NAME DTYPE[DIMS]")?;
+    let (name, form) = line.split_once(' ').ok_or("it is NAME DTYPE[DIMS]")?;
     let (name, is_optional) = name.strip_suffix('?').map_or((name, false), |name| (name, true));
-    let (dtypes, dims) = rest.strip_suffix(']').and_then(|rest| rest.split_once('[')).ok_or("no [DIMS] at the end")?;
+    let (dtypes, dims) = form.strip_suffix(']').and_then(|form| form.split_once('[')).ok_or("no [DIMS] at the end")?;
     let mut dtypes = dtypes.split('|').map(str::parse);
-    let told = |error: UnknownDType| error.to_string();
-    let dtype = dtypes.next().ok_or("no type")?.map_err(told)?;
-    let other_dtypes = dtypes.collect::<Result<_, _>>().map_err(told)?;
+    let text_of = |error: UnknownDType| error.to_string();
+    let dtype = dtypes.next().ok_or("no type")?.map_err(text_of)?;
+    let other_dtypes = dtypes.collect::<Result<_, _>>().map_err(text_of)?;
     let dim = |(place, dim): (usize, &str)| match dim {
         "N" if place == 0 => Ok(None),
         "?" => Ok(None),

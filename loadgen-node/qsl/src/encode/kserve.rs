@@ -51,14 +51,14 @@ pub enum RequestError {
         hint: &'static str,
     },
     /// The model has no input of this name.
-    #[error("--kserve-inputs: model '{model}' has no input '{name}'; it has {known}")]
+    #[error("--kserve-inputs: model '{model}' has no input '{name}'; it has {inputs}")]
     UnknownName {
         /// The name of the model.
         model: String,
         /// The name of the input.
         name: String,
         /// The inputs of the model.
-        known: String,
+        inputs: String,
     },
     /// The user gave this name more than once.
     #[error("--kserve-inputs: '{0}' is given twice")]
@@ -68,14 +68,14 @@ pub enum RequestError {
     NoType(DType),
     /// A tensor does not have the type or shape of its input.
     #[error(
-        "the sample's tensor {got} does not fit input {wanted}{hint} (a sample leaves N, the batch dimension, \
+        "the sample's tensor {tensor} does not fit input {input}{hint} (a sample leaves N, the batch dimension, \
          out or has it as 1)"
     )]
     Mismatch {
         /// The type and shape of the tensor.
-        got: String,
+        tensor: String,
         /// The signature of the input.
-        wanted: String,
+        input: String,
         /// A clause that says what to do; empty when that is not known.
         hint: &'static str,
     },
@@ -109,8 +109,8 @@ impl Request {
             let find = |name: &String| {
                 let spec = signature.iter().find(|spec| spec.name == *name).map(with_spec);
                 spec.ok_or_else(|| {
-                    let (model, name, known) = (model.to_owned(), name.clone(), signature.to_string());
-                    RequestError::UnknownName { model, name, known }
+                    let (model, name, inputs) = (model.to_owned(), name.clone(), signature.to_string());
+                    RequestError::UnknownName { model, name, inputs }
                 })
             };
             let inputs = names.iter().map(find).collect::<Result<Vec<_>, _>>()?;
@@ -121,7 +121,7 @@ impl Request {
             inputs
         };
         if inputs.is_empty() {
-            return Err(RequestError::NoNames { model: model.to_owned(), tensors: shown(first) });
+            return Err(RequestError::NoNames { model: model.to_owned(), tensors: shapes_of(first) });
         }
         let request = Request { model: model.to_owned(), inputs };
         request.shapes(first)?;
@@ -166,8 +166,8 @@ impl Input {
             None => (true, &**tensor.dims()),
             Some(spec) => {
                 let dims = spec.sample_dims(tensor).ok_or_else(|| RequestError::Mismatch {
-                    got: tensor.to_string(),
-                    wanted: spec.to_string(),
+                    tensor: tensor.to_string(),
+                    input: spec.to_string(),
                     hint: if inputs > 1 { ORDER } else { "" },
                 })?;
                 (spec.has_batch_dim(), dims)
@@ -179,12 +179,12 @@ impl Input {
 }
 
 /// Shows the types and shapes of tensors.
-fn shown(tensors: &[Tensor]) -> String {
+fn shapes_of(tensors: &[Tensor]) -> String {
     tensors.iter().map(Tensor::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn count(tensors: &[Tensor], inputs: String, hint: &'static str) -> RequestError {
-    RequestError::Count { tensors: shown(tensors), inputs, hint }
+    RequestError::Count { tensors: shapes_of(tensors), inputs, hint }
 }
 
 #[cfg(test)]
@@ -205,12 +205,12 @@ mod tests {
         names.iter().map(ToString::to_string).collect()
     }
 
-    fn sent(request: &Request, tensors: Vec<Tensor>) -> ModelInferRequest {
+    fn body_of(request: &Request, tensors: Vec<Tensor>) -> ModelInferRequest {
         ModelInferRequest::decode(request.body(tensors).unwrap()).unwrap()
     }
 
-    fn refused(signature: Vec<TensorSpec>, given: &[&str], tensors: &[Tensor]) -> String {
-        Request::new("m", &Signature::new(signature), &names(given), tensors).unwrap_err().to_string()
+    fn refused(signature: Vec<TensorSpec>, input_names: &[&str], tensors: &[Tensor]) -> String {
+        Request::new("m", &Signature::new(signature), &names(input_names), tensors).unwrap_err().to_string()
     }
 
     #[test]
@@ -222,7 +222,7 @@ mod tests {
             (&[-1, -1, -1, -1], &[1, 1, 8, 8]),
         ] {
             let signature = Signature::new(vec![spec("image", DType::U8, dims)]);
-            let body = sent(&Request::new("digits", &signature, &[], &sample()).unwrap(), sample());
+            let body = body_of(&Request::new("digits", &signature, &[], &sample()).unwrap(), sample());
             assert_eq!((body.model_name.as_str(), body.id.as_str()), ("digits", ""));
             let [input] = &body.inputs[..] else { panic!("{body:?}") };
             assert_eq!((input.name.as_str(), input.datatype.as_str(), &input.shape[..]), ("image", "UINT8", shape));
@@ -231,7 +231,7 @@ mod tests {
         let fixed = Signature::new(vec![spec("x", DType::F32, &[4])]);
         let sample = || vec![tensor(DType::F32, &[4])];
         assert_eq!(
-            sent(&Request::new("m", &fixed, &[], &sample()).unwrap(), sample()).inputs[0].shape,
+            body_of(&Request::new("m", &fixed, &[], &sample()).unwrap(), sample()).inputs[0].shape,
             [4],
             "no batch"
         );
@@ -242,11 +242,11 @@ mod tests {
         let signature = Signature::new(vec![spec("ids", DType::I64, &[-1, -1]), spec("mask", DType::I8, &[-1, -1])]);
         let sample = || vec![tensor(DType::I8, &[3]), tensor(DType::I64, &[3])];
         let request = Request::new("m", &signature, &names(&["mask", "ids"]), &sample()).unwrap();
-        let body = sent(&request, sample());
+        let body = body_of(&request, sample());
         assert_eq!(body.inputs.iter().map(|input| input.name.as_str()).collect::<Vec<_>>(), ["mask", "ids"]);
         assert_eq!(body.raw_input_contents[1].len(), 24);
         // Another length is another shape.
-        assert_eq!(sent(&request, vec![tensor(DType::I8, &[9]), tensor(DType::I64, &[9])]).inputs[1].shape, [1, 9]);
+        assert_eq!(body_of(&request, vec![tensor(DType::I8, &[9]), tensor(DType::I64, &[9])]).inputs[1].shape, [1, 9]);
         assert!(request.body(vec![tensor(DType::I8, &[9])]).is_err());
         let other = Request::new("m", &signature, &[], &sample()).unwrap_err().to_string();
         assert!(other.contains("--kserve-inputs") && other.contains("ids i64[N,?]"), "{other}");
@@ -258,7 +258,7 @@ mod tests {
         let error = refused(vec![], &[], &sample());
         assert!(error.contains("--kserve-inputs") && error.contains("f32[2,2]"), "{error}");
         let request = Request::new("m", &Signature::default(), &names(&["x"]), &sample()).unwrap();
-        assert_eq!(sent(&request, sample()).inputs[0].shape, [1, 2, 2]);
+        assert_eq!(body_of(&request, sample()).inputs[0].shape, [1, 2, 2]);
         assert!(refused(vec![], &["x", "y"], &sample()).contains("x, y"));
         assert!(refused(vec![], &["x", "x"], &sample()).contains("'x' is given twice"));
     }
@@ -266,14 +266,14 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_named() {
         let x = || spec("x", DType::F32, &[-1, 3]);
-        for (given, sample, parts) in [
+        for (input_names, sample, parts) in [
             (&[][..], vec![tensor(DType::F32, &[4])], &["f32[4]", "x f32[N,3]"][..]),
             (&[], vec![tensor(DType::U8, &[3])], &["u8[3]", "x f32[N,3]"]),
             (&[], vec![tensor(DType::F32, &[1, 1, 3])], &["f32[1,1,3]"]),
             (&[], vec![tensor(DType::F32, &[3]), tensor(DType::F32, &[3])], &["f32[3], f32[3]", "inputs x"]),
             (&["z"], vec![tensor(DType::F32, &[3])], &["no input 'z'", "x f32[N,3]"]),
         ] {
-            let error = refused(vec![x()], given, &sample);
+            let error = refused(vec![x()], input_names, &sample);
             for part in parts {
                 assert!(error.contains(part), "no '{part}' in: {error}");
             }

@@ -53,7 +53,7 @@ struct Passage {
     /// The token ids of all pieces.
     pieces: Vec<u32>,
     /// For each piece, the number of its word.
-    words: Vec<u32>,
+    word_numbers: Vec<u32>,
 }
 
 /// One question about a passage.
@@ -105,13 +105,14 @@ impl Reading {
 
     /// Adds a passage; questions that are added next are about it.
     pub(crate) fn add_passage(&mut self, text: &str) {
-        let mut passage = Passage { text: String::new(), word_ends: Vec::new(), pieces: Vec::new(), words: Vec::new() };
+        let mut passage =
+            Passage { text: String::new(), word_ends: Vec::new(), pieces: Vec::new(), word_numbers: Vec::new() };
         for (number, word) in text.split(is_blank).filter(|word| !word.is_empty()).enumerate() {
             passage.text.push_str(if number == 0 { "" } else { " " });
             passage.text.push_str(word);
             passage.word_ends.push(passage.text.len() as u32);
             let pieces = self.vocabulary.encode(word);
-            passage.words.extend(std::iter::repeat_n(number as u32, pieces.len()));
+            passage.word_numbers.extend(std::iter::repeat_n(number as u32, pieces.len()));
             passage.pieces.extend(pieces);
         }
         self.passages.push(passage);
@@ -161,10 +162,10 @@ impl Reading {
         let question = &self.questions[question as usize];
         let stretch = &self.passages[question.passage].pieces[start as usize..][..len as usize];
         let (first, separator) = (self.vocabulary.first, self.vocabulary.separator);
-        let asked = [&[first], question.pieces.as_slice(), &[separator]].concat();
-        let told = [stretch, &[separator]].concat();
-        let types = [vec![0; asked.len()], vec![1; told.len()]].concat();
-        Feature { ids: asked.into_iter().chain(told).map(i64::from).collect(), types }
+        let question_ids = [&[first], question.pieces.as_slice(), &[separator]].concat();
+        let passage_ids = [stretch, &[separator]].concat();
+        let types = [vec![0; question_ids.len()], vec![1; passage_ids.len()]].concat();
+        Feature { ids: question_ids.into_iter().chain(passage_ids).map(i64::from).collect(), types }
     }
 
     /// Returns the number of the passage's piece that stands at a place of a window. None when a piece of the question,
@@ -186,9 +187,9 @@ impl Reading {
             let Window { start, len, .. } = self.windows[number];
             let end = self.windows[number].end();
             if (start..end).contains(&piece) {
-                let shown = f64::from((piece - start).min(end - 1 - piece)) + 0.01 * f64::from(len);
-                if best.is_none_or(|(most, _)| shown > most) {
-                    best = Some((shown, number));
+                let context = f64::from((piece - start).min(end - 1 - piece)) + 0.01 * f64::from(len);
+                if best.is_none_or(|(most, _)| context > most) {
+                    best = Some((context, number));
                 }
             }
         }
@@ -199,7 +200,7 @@ impl Reading {
     pub(crate) fn stretch(&self, question: &Question, pieces: RangeInclusive<u32>) -> (&[u32], &str) {
         let passage = &self.passages[question.passage];
         let (first, last) = (*pieces.start() as usize, *pieces.end() as usize);
-        let (first_word, last_word) = (passage.words[first] as usize, passage.words[last] as usize);
+        let (first_word, last_word) = (passage.word_numbers[first] as usize, passage.word_numbers[last] as usize);
         // The text of a word starts after the blank that follows the previous word.
         let text_start = first_word.checked_sub(1).map_or(0, |before| passage.word_ends[before] as usize + 1);
         (&passage.pieces[first..=last], &passage.text[text_start..passage.word_ends[last_word] as usize])

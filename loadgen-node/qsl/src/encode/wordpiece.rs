@@ -68,13 +68,13 @@ impl WordPiece {
     /// Returns the ids of the pieces of a text.
     pub(crate) fn encode(&self, text: &str) -> Vec<u32> {
         let mut ids = Vec::new();
-        let mut rest = text;
-        while let Some((at, whole)) = next_whole(rest) {
-            self.encode_words(&rest[..at], &mut ids);
+        let mut tail = text;
+        while let Some((at, whole)) = next_whole(tail) {
+            self.encode_words(&tail[..at], &mut ids);
             ids.push(self.ids[whole]);
-            rest = &rest[at + whole.len()..];
+            tail = &tail[at + whole.len()..];
         }
-        self.encode_words(rest, &mut ids);
+        self.encode_words(tail, &mut ids);
         ids
     }
 
@@ -92,14 +92,14 @@ impl WordPiece {
     /// Adds the ids of one word: the longest piece with which it starts, then the longest with which the rest starts,
     /// and so on. Returns false when no piece starts the rest.
     fn encode_word(&self, word: &str, ids: &mut Vec<u32>) -> bool {
-        let mut rest = word.to_owned();
+        let mut tail = word.to_owned();
         let mut mark = 0;
-        while rest.len() > mark {
-            let ends = rest.char_indices().map(|(at, c)| at + c.len_utf8()).rev().take_while(|end| *end > mark);
-            let found = ends.filter_map(|end| Some((end, *self.ids.get(&rest[..end])?))).next();
-            let Some((end, id)) = found else { return false };
+        while tail.len() > mark {
+            let ends = tail.char_indices().map(|(at, c)| at + c.len_utf8()).rev().take_while(|end| *end > mark);
+            let piece = ends.filter_map(|end| Some((end, *self.ids.get(&tail[..end])?))).next();
+            let Some((end, id)) = piece else { return false };
             ids.push(id);
-            rest.replace_range(..end, WITHIN);
+            tail.replace_range(..end, WITHIN);
             mark = WITHIN.len();
         }
         true
@@ -108,6 +108,6 @@ impl WordPiece {
 
 /// Returns the place of the next mark in a text, and the mark.
 fn next_whole(text: &str) -> Option<(usize, &'static str)> {
-    let found = WHOLE.into_iter().filter_map(|whole| Some((text.find(whole)?, whole)));
-    found.min_by_key(|(at, _)| *at)
+    let marks = WHOLE.into_iter().filter_map(|whole| Some((text.find(whole)?, whole)));
+    marks.min_by_key(|(at, _)| *at)
 }

@@ -156,8 +156,8 @@ mod tests {
                 ("a/none", "there is no file"),
                 ("a", "is no file"),
             ] {
-                let told = folder.file(name).unwrap_err().to_string();
-                assert!(told.contains(part), "{name}: {told}");
+                let message = folder.file(name).unwrap_err().to_string();
+                assert!(message.contains(part), "{name}: {message}");
                 assert!(folder.read(name).is_err(), "{name}");
             }
         }

@@ -38,12 +38,12 @@ pub enum SumError {
         name: String,
     },
     /// The file does not have the sum that the list gives it.
-    #[error("{file} is truncated or altered: its SHA-256 is {got} ({bytes} bytes), {SUMS_FILE} says {expected}")]
+    #[error("{file} is truncated or altered: its SHA-256 is {actual_sum} ({bytes} bytes), {SUMS_FILE} says {expected}")]
     Mismatch {
         /// The path of the file.
         file: PathBuf,
         /// The sum of the file, in hexadecimal.
-        got: String,
+        actual_sum: String,
         /// The size of the file in bytes.
         bytes: usize,
         /// The sum in the list, in hexadecimal.
@@ -104,7 +104,7 @@ impl Sums {
     ///
     /// # Errors
     /// The list cannot be read, or is not a list of sums.
-    pub(crate) fn beside(folder: &Path) -> Result<Option<Sums>, SumError> {
+    pub(crate) fn of_folder(folder: &Path) -> Result<Option<Sums>, SumError> {
         let list = folder.join(SUMS_FILE);
         match files::bytes(&list, Limit::DOCUMENT) {
             Ok(bytes) => {
@@ -130,8 +130,8 @@ impl Sums {
     /// # Errors
     /// The content has another sum, or the file is not in the list.
     pub(crate) fn verify_content(&self, name: &str, content: &[u8]) -> Result<(), SumError> {
-        let got = hex::encode(Sha256::digest(content));
-        compare(&self.folder.join(name), got, content.len(), self.expected(name)?)
+        let actual_sum = hex::encode(Sha256::digest(content));
+        compare(&self.folder.join(name), actual_sum, content.len(), self.expected(name)?)
     }
 
     fn expected(&self, name: &str) -> Result<&str, SumError> {
@@ -145,14 +145,14 @@ impl Sums {
 /// # Errors
 /// The file has another sum, or cannot be read.
 pub(crate) fn verify_file(file: &Path, expected: &str) -> Result<(), SumError> {
-    let (got, bytes) = sum(file).map_err(|source| SumError::Read { file: file.to_owned(), source })?;
-    compare(file, got, bytes as usize, expected)
+    let (actual_sum, bytes) = sum(file).map_err(|source| SumError::Read { file: file.to_owned(), source })?;
+    compare(file, actual_sum, bytes as usize, expected)
 }
 
-fn compare(file: &Path, got: String, bytes: usize, expected: &str) -> Result<(), SumError> {
-    match got == expected {
+fn compare(file: &Path, actual_sum: String, bytes: usize, expected: &str) -> Result<(), SumError> {
+    match actual_sum == expected {
         true => Ok(()),
-        false => Err(SumError::Mismatch { file: file.to_owned(), got, bytes, expected: expected.to_owned() }),
+        false => Err(SumError::Mismatch { file: file.to_owned(), actual_sum, bytes, expected: expected.to_owned() }),
     }
 }
 
@@ -202,12 +202,12 @@ mod tests {
         fs::write(path.join("a.npy"), "y").unwrap();
         let error = read(path, "a.npy").unwrap_err().to_string();
         assert!(error.contains("a.npy") && error.contains(sum), "{error}");
-        let sums = Sums::beside(path).unwrap().unwrap();
+        let sums = Sums::of_folder(path).unwrap().unwrap();
         assert_eq!(sums.verify("a.npy").unwrap_err().to_string(), error);
         assert!(matches!(sums.verify("b.npy"), Err(SumError::NotListed { .. })));
         fs::write(path.join("a.npy"), "x").unwrap();
         sums.verify("a.npy").unwrap();
-        assert!(Sums::beside(&path.join("none")).unwrap().is_none());
+        assert!(Sums::of_folder(&path.join("none")).unwrap().is_none());
     }
 
     #[test]
@@ -221,8 +221,8 @@ mod tests {
             (format!("{}  x\n", &one[1..]), "line 1"),
             (format!("{one}  x\n{other}  x\n"), "line 2: x has the sum"),
         ] {
-            let told = list(text).unwrap_err();
-            assert!(told.contains(part) && told.contains("SHA256SUMS"), "{told}");
+            let refusal = list(text).unwrap_err();
+            assert!(refusal.contains(part) && refusal.contains("SHA256SUMS"), "{refusal}");
         }
     }
 }

@@ -92,14 +92,14 @@ impl Pivot {
 fn place(row: &Row, rows: &[CellRow]) -> (Line, Column) {
     let own_or_shared = |of: fn(&Row) -> &String, is_like: &dyn Fn(&Row) -> bool| {
         let own = of(row);
-        let known: BTreeSet<&String> = rows
+        let texts: BTreeSet<&String> = rows
             .iter()
             .map(|other| &other.row)
             .filter(|row| is_like(row))
             .map(of)
             .filter(|text| *text != NONE)
             .collect();
-        let shared = known.first().filter(|_| known.len() == 1 && own == NONE);
+        let shared = texts.first().filter(|_| texts.len() == 1 && own == NONE);
         shared.map_or_else(|| own.clone(), |shared| (*shared).clone())
     };
     let is_same_model = |other: &Row| other.topology == row.topology && row.topology != NONE;

@@ -56,20 +56,20 @@ impl Planned {
 }
 
 /// The value of a flag among words such as `--sut=a:1`. The last one counts.
-fn value<'a>(words: &'a [String], flag: &str) -> Option<&'a str> {
-    words.iter().rev().find_map(|word| word.strip_prefix("--")?.strip_prefix(flag)?.strip_prefix('='))
+fn value<'a>(arguments: &'a [String], flag: &str) -> Option<&'a str> {
+    arguments.iter().rev().find_map(|word| word.strip_prefix("--")?.strip_prefix(flag)?.strip_prefix('='))
 }
 
 /// The value of a setting of LoadGen, for this scenario alone or for all.
-fn set<'a>(words: &'a [String], key: &str, scenario: Scenario) -> Option<&'a str> {
+fn set<'a>(arguments: &'a [String], key: &str, scenario: Scenario) -> Option<&'a str> {
     let assigned = |word: &'a String| word.strip_prefix("--set=")?.split_once('=');
     let own = format!("{}.{key}", scenario.name());
-    words.iter().rev().filter_map(assigned).find(|(name, _)| *name == key || *name == own).map(|(_, value)| value)
+    arguments.iter().rev().filter_map(assigned).find(|(name, _)| *name == key || *name == own).map(|(_, value)| value)
 }
 
 /// True for a scenario whose queries have a number of samples that is set.
 fn has_samples(scenario: Scenario) -> bool {
-    setting_keys().any(|known| known.key == SAMPLES && known.scenario == Some(scenario))
+    setting_keys().any(|setting| setting.key == SAMPLES && setting.scenario == Some(scenario))
 }
 
 fn file_name(path: &str) -> Option<String> {
@@ -83,9 +83,9 @@ mod tests {
     use crate::outputs::documents::campaign::PlannedNodes;
 
     fn planned(run: &[&str], flags: Option<&[&str]>) -> Planned {
-        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-        let nodes = flags.map(|flags| PlannedNodes { count: 1, flags: words(flags) });
-        Planned::of(&PlannedCell { name: "a".to_owned(), values: Vec::new(), run: words(run), nodes, link: None })
+        let arguments = |texts: &[&str]| texts.iter().map(|word| (*word).to_owned()).collect();
+        let nodes = flags.map(|flags| PlannedNodes { count: 1, flags: arguments(flags) });
+        Planned::of(&PlannedCell { name: "a".to_owned(), values: Vec::new(), run: arguments(run), nodes, link: None })
     }
 
     #[test]

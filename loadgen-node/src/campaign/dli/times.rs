@@ -42,12 +42,12 @@ impl Times {
     pub(super) fn read(folder: &Path) -> Result<Times> {
         let mut answers = Vec::new();
         let mut recording = Recording::open(folder)?;
-        let read = recording.each(|sample| {
+        let outcome = recording.each(|sample| {
             let (query, start_ns, latency_ns) = (sample.query, sample.start_ns, sample.latency_ns);
             answers.push(Answer { query, start_ns, latency_ns, tokens: sample.tokens });
             Ok(())
         });
-        read.with_context(|| folder.display().to_string())?;
+        outcome.with_context(|| folder.display().to_string())?;
         Ok(Times::of(&answers))
     }
 

@@ -99,7 +99,7 @@ impl Case {
             ("dli.dataset", test.value(DATASET, "Name")),
         ];
         facts.into_iter().filter_map(|(key, fact)| Some((key, fact?))).for_each(|(key, fact)| keys.set(key, fact));
-        keys.left_out.extend(test.rest().iter().map(LeftOut::of));
+        keys.left_out.extend(test.leftovers().iter().map(LeftOut::of));
         keys.left_out.sort_by_key(|left_out| left_out.line);
         Ok(Case { line, name: case_name, keys: keys.keys, left_out: keys.left_out, to_do })
     }
@@ -343,7 +343,7 @@ mod tests {
     /// 4 requests of 8 are 32 samples in flight, and 10 requests 80; 16 requests are run where so many are in flight.
     #[test]
     fn requests_in_flight_are_closed_or_offline() {
-        let asked = "<Mode>Async</Mode><AsyncRequestCount>4</AsyncRequestCount><StreamCount>2</StreamCount>";
+        let elements = "<Mode>Async</Mode><AsyncRequestCount>4</AsyncRequestCount><StreamCount>2</StreamCount>";
         let right = [
             "scenario=Closed",
             "settings.concurrency=32",
@@ -352,7 +352,7 @@ mod tests {
             "node.backend=onnx:/m/ssd.onnx",
             "node.max-batch=8",
         ];
-        assert_eq!(keys(&case(&counts(8), asked).unwrap()), right);
+        assert_eq!(keys(&case(&counts(8), elements).unwrap()), right);
         let many = case(&counts(1), "<Mode>async</Mode><AsyncRequestCount>16</AsyncRequestCount>").unwrap();
         let right = ["scenario=Closed", "settings.concurrency=16", "settings.min_query_count=16", "node.workers=16"];
         assert_eq!(keys(&many)[..4], right);

@@ -43,25 +43,26 @@ pub(crate) enum About {
     ToDo(String),
 }
 
-/// Makes the file of a campaign; `shown` is the path of DLI's file in errors, and `stem` its name without the ending.
+/// Makes the file of a campaign; `file_path` is the path of DLI's file in errors, and `stem` its name without the
+/// ending.
 ///
 /// # Errors
 /// The text is no configuration of DLI's BenchmarkApp, or a test of it cannot be meant; the error has file and line.
-pub(crate) fn import(text: &str, shown: &str, stem: &str) -> Result<Imported> {
-    let source = Source::read(text).with_context(|| shown.to_owned())?;
+pub(crate) fn import(text: &str, file_path: &str, stem: &str) -> Result<Imported> {
+    let source = Source::read(text).with_context(|| file_path.to_owned())?;
     let cases = source.tests.into_iter().map(Case::of).collect::<Result<Vec<_>>>();
-    let cases = with_own_names(cases.with_context(|| shown.to_owned())?);
+    let cases = with_own_names(cases.with_context(|| file_path.to_owned())?);
     let others: Vec<LeftOut> = source.others.iter().map(LeftOut::of).collect();
     let notes_of = |case: &Case| {
         let to_do = case.to_do.iter().cloned().map(About::ToDo);
         let left_out = case.left_out.iter().cloned().map(About::LeftOut);
         to_do.chain(left_out).map(|about| Note { case: Some(case.name.clone()), about }).collect::<Vec<_>>()
     };
-    let beside = others.iter().cloned().map(|left_out| Note { case: None, about: About::LeftOut(left_out) });
+    let other_notes = others.iter().cloned().map(|left_out| Note { case: None, about: About::LeftOut(left_out) });
     Ok(Imported {
-        text: text::file(shown, stem, &cases, &others),
+        text: text::file(file_path, stem, &cases, &others),
         tests: cases.len(),
-        notes: beside.chain(cases.iter().flat_map(notes_of)).collect(),
+        notes: other_notes.chain(cases.iter().flat_map(notes_of)).collect(),
     })
 }
 
@@ -82,11 +83,11 @@ mod tests {
     use super::super::checked::Campaign;
     use super::*;
 
-    fn test(model: &str, rest: &str) -> String {
+    fn test(model: &str, elements: &str) -> String {
         format!(
             "<Test>\n<Model><Name>a</Name><ModelPath>{model}</ModelPath></Model>\n\
              <Dataset><Name>D</Name><Path>/d/x.npy</Path></Dataset>\n<FrameworkIndependent><BatchSize>2</BatchSize>\
-             <IterationCount>5</IterationCount></FrameworkIndependent>\n{rest}</Test>\n"
+             <IterationCount>5</IterationCount></FrameworkIndependent>\n{elements}</Test>\n"
         )
     }
 

@@ -15,7 +15,7 @@ pub(super) const DATASET: &str = "Dataset";
 pub(super) const INDEPENDENT: &str = "FrameworkIndependent";
 pub(super) const DEPENDENT: &str = "FrameworkDependent";
 /// The elements of DLI by section, of all its frameworks that its description names.
-const KNOWN: [(&str, &[&str]); 4] = [
+const SECTIONS: [(&str, &[&str]); 4] = [
     (MODEL, &["Task", "Name", "Precision", "SourceFramework", "ModelPath", "WeightsPath", "Module"]),
     (DATASET, &["Name", "Path"]),
     (INDEPENDENT, &["InferenceFramework", "BatchSize", "Device", "IterationCount", "TestTimeLimit", "RawOutput"]),
@@ -94,10 +94,10 @@ impl Source {
         let (tests, others): (Vec<_>, Vec<_>) =
             root.children().filter(Node::is_element).partition(|node| node.tag_name().name() == TEST);
         ensure!(!tests.is_empty(), "it has no '{TEST}'");
-        let mut beside: Vec<Element> = attributes(&root, "", &lines);
-        beside.extend(others.iter().flat_map(|node| element(node, ROOT, &lines)));
+        let mut elements: Vec<Element> = attributes(&root, "", &lines);
+        elements.extend(others.iter().flat_map(|node| element(node, ROOT, &lines)));
         let tests = tests.iter().map(|node| Test::read(node, &lines)).collect::<Result<_>>()?;
-        Ok(Source { tests, others: beside })
+        Ok(Source { tests, others: elements })
     }
 }
 
@@ -106,7 +106,7 @@ impl Test {
         let mut elements = attributes(test, "", lines);
         for node in test.children().filter(Node::is_element) {
             let section = node.tag_name().name();
-            if !KNOWN.iter().any(|(known, _)| *known == section) {
+            if !SECTIONS.iter().any(|(name, _)| *name == section) {
                 elements.extend(element(&node, TEST, lines));
                 continue;
             }
@@ -144,7 +144,7 @@ impl Test {
     }
 
     /// The elements that nobody took, in the order of the file.
-    pub(super) fn rest(self) -> Vec<Element> {
+    pub(super) fn leftovers(self) -> Vec<Element> {
         self.elements
     }
 }
@@ -157,7 +157,7 @@ impl Element {
 
     /// Returns true for an element of DLI.
     pub(super) fn is_known(&self) -> bool {
-        let section = KNOWN.iter().find(|(section, _)| *section == self.section);
+        let section = SECTIONS.iter().find(|(section, _)| *section == self.section);
         section.is_some_and(|(_, names)| names.contains(&self.name.as_str()))
     }
 }
@@ -223,8 +223,12 @@ mod tests {
         assert_eq!((test.line, test.value(MODEL, "Name").as_deref()), (2, Some("a & b")));
         assert_eq!((test.value(DATASET, "Name").as_deref(), test.value(MODEL, "Name")), (Some("de"), None));
         assert_eq!(test.peek(MODEL, "ModelPath").map(|element| element.line), Some(3));
-        let rest = tests.remove(0).rest();
-        assert_eq!(rest.iter().map(Element::path).collect::<Vec<_>>(), ["Model/ModelPath"], "nothing is given else");
+        let leftovers = tests.remove(0).leftovers();
+        assert_eq!(
+            leftovers.iter().map(Element::path).collect::<Vec<_>>(),
+            ["Model/ModelPath"],
+            "nothing is given else"
+        );
     }
 
     #[test]
@@ -234,9 +238,12 @@ mod tests {
         let source = Source::read(text).unwrap();
         let paths = |elements: &[Element]| elements.iter().map(Element::path).collect::<Vec<_>>();
         assert_eq!(paths(&source.others), ["Tests@version", "Tests/Other"]);
-        let rest = source.tests.into_iter().next().unwrap().rest();
-        assert_eq!(paths(&rest), ["Test@id", "Test/Model@kind", "Model/New", "Test/Extra", "Test/More", "More/Deep"]);
-        assert_eq!((rest[4].value.as_str(), rest.iter().any(Element::is_known)), ("Deep", false));
+        let leftovers = source.tests.into_iter().next().unwrap().leftovers();
+        assert_eq!(
+            paths(&leftovers),
+            ["Test@id", "Test/Model@kind", "Model/New", "Test/Extra", "Test/More", "More/Deep"]
+        );
+        assert_eq!((leftovers[4].value.as_str(), leftovers.iter().any(Element::is_known)), ("Deep", false));
     }
 
     #[test]

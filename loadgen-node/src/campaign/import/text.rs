@@ -26,10 +26,10 @@ settings.min_duration = 0
 ";
 
 /// The text of the file.
-pub(super) fn file(shown: &str, stem: &str, cases: &[Case], others: &[LeftOut]) -> String {
+pub(super) fn file(file_path: &str, stem: &str, cases: &[Case], others: &[LeftOut]) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
-    let _ = writeln!(text, "# A campaign that is made of DLI's configuration {}.", on_one_line(shown));
+    let _ = writeln!(text, "# A campaign that is made of DLI's configuration {}.", on_one_line(file_path));
     text.push_str(CHECK);
     others.iter().for_each(|left_out| text.push_str(&comment(left_out)));
     let _ = write!(text, "out = {}\n\n{TABLES}", quoted(&format!("results/{}", plain(stem))));

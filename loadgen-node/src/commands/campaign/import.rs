@@ -2,19 +2,19 @@
 
 use std::path::Path;
 
-use super::super::io::{given, print, print_text, shown, write_new};
+use super::super::io::{input_text, path_text, print, print_text, write_new};
 use crate::campaign::import::{About, Imported, Note, import as campaign_of};
 use crate::exit::{Exit, OrExit as _, Outcome};
 
 /// Prints the file, or writes it to `out`. Elements without a counterpart are warnings.
 pub(super) fn import(file: &Path, out: Option<&Path>) -> Outcome {
-    let text = given(file)?;
+    let text = input_text(file)?;
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-    let imported = campaign_of(&text, &shown(file), &stem).or_exit(Exit::Usage)?;
+    let imported = campaign_of(&text, &path_text(file), &stem).or_exit(Exit::Usage)?;
     imported.notes.iter().for_each(warn);
     let Some(out) = out else { return print_text(&imported.text) };
     write_new(out, &imported.text)?;
-    print(&written(&imported, out))
+    print(&summary(&imported, out))
 }
 
 fn warn(note: &Note) {
@@ -28,7 +28,7 @@ fn warn(note: &Note) {
     }
 }
 
-fn written(imported: &Imported, out: &Path) -> String {
+fn summary(imported: &Imported, out: &Path) -> String {
     let open = imported.notes.iter().filter(|note| matches!(note.about, About::ToDo(_)));
     let mut cases: Vec<Option<&str>> = open.map(|note| note.case.as_deref()).collect();
     cases.dedup();
@@ -36,5 +36,5 @@ fn written(imported: &Imported, out: &Path) -> String {
         0 => String::new(),
         count => format!(", {count} of them comments until something is done"),
     };
-    format!("{0} is written with {1} cases{open}: loadgen-node campaign plan {0}", shown(out), imported.tests)
+    format!("{0} is written with {1} cases{open}: loadgen-node campaign plan {0}", path_text(out), imported.tests)
 }

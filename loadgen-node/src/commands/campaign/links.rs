@@ -30,16 +30,16 @@ impl<'a> Links<'a> {
     ///
     /// # Errors
     /// It cannot be started, or fails; the text has its last words.
-    pub(super) fn set(&mut self, words: &[String]) -> Result<()> {
-        if self.now.as_deref() == Some(words) {
+    pub(super) fn set(&mut self, command: &[String]) -> Result<()> {
+        if self.now.as_deref() == Some(command) {
             return Ok(());
         }
         self.now = None;
-        let (program, rest) = words.split_first().context("link has no words")?;
+        let (program, arguments) = command.split_first().context("link has no words")?;
         let log = OpenOptions::new().create(true).append(true).open(&self.log);
         let log = log.with_context(|| format!("cannot write {}", self.log.display()))?;
         let mut child = Command::new(program)
-            .args(rest)
+            .args(arguments)
             .stdin(Stdio::null())
             .stdout(log.try_clone().context("cannot share a log")?)
             .stderr(log)
@@ -47,9 +47,9 @@ impl<'a> Links<'a> {
             .with_context(|| format!("link: cannot start {program} (its path begins at the folder of the file)"))?;
         let status = self.commands.wait(&mut child).context("cannot wait for the command of `link`")?;
         if !status.success() {
-            bail!("link: `{}` ended with {status}: {}", words.join(" "), last_words(&self.log));
+            bail!("link: `{}` ended with {status}: {}", command.join(" "), last_words(&self.log));
         }
-        self.now = Some(words.to_vec());
+        self.now = Some(command.to_vec());
         Ok(())
     }
 }

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 
-use super::io::{print, print_in, print_text, shown, write_new};
+use super::io::{path_text, print, print_in, print_text, write_new};
 use crate::campaign::chart::ChartOf;
 use crate::campaign::checked::Campaign;
 use crate::campaign::dli::Performance;
@@ -42,13 +42,13 @@ pub(crate) fn campaign(args: &CampaignArgs) -> Outcome {
             run::run(&read(&args.file)?, args, fleet.as_deref())
         }
         CampaignCommand::Render { file, scheduler, image } => {
-            let absolute = std::path::absolute(file).with_context(|| shown(file)).or_exit(Exit::Usage)?;
+            let absolute = std::path::absolute(file).with_context(|| path_text(file)).or_exit(Exit::Usage)?;
             render(&read(file)?, &absolute, *scheduler, image)
         }
         CampaignCommand::Table(args) => {
             // From where the command was typed.
             let absolute = |path: &Option<PathBuf>| {
-                path.as_deref().map(|path| std::path::absolute(path).with_context(|| shown(path))).transpose()
+                path.as_deref().map(|path| std::path::absolute(path).with_context(|| path_text(path))).transpose()
             };
             let files = absolute(&args.html).and_then(|html| Ok(Files { html, parquet: absolute(&args.parquet)? }));
             let files = files.or_exit(Exit::Usage)?;
@@ -67,20 +67,20 @@ struct Files {
 fn read(file: &Path) -> Outcome<Campaign> {
     let campaign = Campaign::read(file).or_exit(Exit::Usage)?;
     if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        let told = || format!("cannot go to {}", shown(folder));
-        std::env::set_current_dir(folder).with_context(told).or_exit(Exit::Usage)?;
+        let message = || format!("cannot go to {}", path_text(folder));
+        std::env::set_current_dir(folder).with_context(message).or_exit(Exit::Usage)?;
     }
     Ok(campaign)
 }
 
 fn init(file: &Path) -> Outcome {
     write_new(file, TEMPLATE)?;
-    print(&format!("{0} is written: change it, then loadgen-node campaign plan {0}", shown(file)))
+    print(&format!("{0} is written: change it, then loadgen-node campaign plan {0}", path_text(file)))
 }
 
 fn plan(campaign: &Campaign, form: Format) -> Outcome {
-    let made = campaign.plan()?;
-    print_in(form, &made, || print_text(&made.text()), || made.table())
+    let document = campaign.plan()?;
+    print_in(form, &document, || print_text(&document.text()), || document.table())
 }
 
 /// Keeps the plan, so that all tasks have the same one, and prints the job.
@@ -105,32 +105,32 @@ fn render(campaign: &Campaign, file: &Path, scheduler: Scheduler, image: &str) -
 
 fn table(args: &TableArgs, campaign: &Campaign, files: &Files) -> Outcome {
     let columns = Columns::named(&args.columns).context("--columns").or_exit(Exit::Usage)?;
-    let plan = begun(campaign)?;
+    let plan = stored_plan(campaign)?;
     if args.dli_accuracy {
         return print_text(&dli::accuracy_csv(campaign, &plan).or_exit(Exit::Usage)?);
     }
     if args.dli {
         return dli_table(campaign, &plan, files);
     }
-    let made = rows::table(&campaign.out, &plan, &columns).or_exit(Exit::Usage)?;
+    let cell_table = rows::table(&campaign.out, &plan, &columns).or_exit(Exit::Usage)?;
     if let Some(path) = &files.parquet {
         if path.exists() {
-            return Err(anyhow!("--parquet {}: it is there already", shown(path))).or_exit(Exit::Usage);
+            return Err(anyhow!("--parquet {}: it is there already", path_text(path))).or_exit(Exit::Usage);
         }
-        folder::write_file(path, |out| forms::parquet(&made, out)).or_exit(Exit::Usage)?;
+        folder::write_file(path, |out| forms::parquet(&cell_table, out)).or_exit(Exit::Usage)?;
     }
     if let Some(path) = &files.html {
         let of = ChartOf { x: args.x.clone(), y: args.y.clone() };
         let title = format!("Campaign {}", campaign.out.display());
         let links_from = links_from(&campaign.out, path).or_exit(Exit::Usage)?;
-        let text = page::page(&title, &made, &campaign.out, &links_from, &of).or_exit(Exit::Usage)?;
+        let text = page::page(&title, &cell_table, &campaign.out, &links_from, &of).or_exit(Exit::Usage)?;
         write_page(path, &text)?;
     }
     match args.form.check() {
-        Format::Text => print_text(&forms::text(&made)),
-        Format::Json => super::io::print_json_pretty(&made),
-        Format::Csv => print_text(&forms::csv(&made)),
-        Format::Md => print_text(&forms::markdown(&made, &campaign.out)),
+        Format::Text => print_text(&forms::text(&cell_table)),
+        Format::Json => super::io::print_json_pretty(&cell_table),
+        Format::Csv => print_text(&forms::csv(&cell_table)),
+        Format::Md => print_text(&forms::markdown(&cell_table, &campaign.out)),
     }
 }
 
@@ -145,20 +145,20 @@ fn dli_table(campaign: &Campaign, plan: &CampaignPlan, files: &Files) -> Outcome
 
 fn write_page(path: &Path, text: &str) -> Outcome<()> {
     folder::write_page(path, text).or_exit(Exit::Usage)?;
-    tracing::info!(file = shown(path), "the page is written");
+    tracing::info!(file = path_text(path), "the page is written");
     Ok(())
 }
 
 /// The plan of a campaign that was begun.
-fn begun(campaign: &Campaign) -> Outcome<CampaignPlan> {
+fn stored_plan(campaign: &Campaign) -> Outcome<CampaignPlan> {
     let plan = frozen::read(&campaign.out).or_exit(Exit::Usage)?;
-    let not_begun = || anyhow!("{} has no campaign.json: `campaign run` makes it", campaign.out.display());
-    plan.ok_or_else(not_begun).or_exit(Exit::Usage)
+    let error = || anyhow!("{} has no campaign.json: `campaign run` makes it", campaign.out.display());
+    plan.ok_or_else(error).or_exit(Exit::Usage)
 }
 
 /// The path of the campaign's folder from a page: empty where the page lies in it.
 fn links_from(out: &Path, page: &Path) -> anyhow::Result<String> {
-    let real = |path: &Path| path.canonicalize().with_context(|| shown(path));
+    let real = |path: &Path| path.canonicalize().with_context(|| path_text(path));
     let (out, above) = (real(out)?, page.parent().map(real).transpose()?);
     Ok(if above.as_deref() == Some(out.as_path()) { String::new() } else { out.display().to_string() })
 }

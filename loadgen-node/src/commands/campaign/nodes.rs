@@ -15,7 +15,7 @@ use nix::unistd::Pid;
 
 use super::fleet_nodes::FleetNodes;
 use crate::campaign::checked::NodeSetup;
-use crate::campaign::words::sut_node;
+use crate::campaign::job_command::sut_node;
 use crate::jobs::commands::{Commands, LOOK};
 use crate::jobs::guard::{Guard, Lock};
 use crate::jobs::log::last_words;
@@ -71,9 +71,9 @@ impl Hosts {
         let Some(host) = self.names.get((number as usize - 1) % self.names.len().max(1)) else {
             return (Command::new(sut_node()), "127.0.0.1");
         };
-        let mut words = self.launch.iter().map(|word| word.replace(HOST, host));
-        let mut command = Command::new(words.next().unwrap_or_default());
-        command.args(words).arg(sut_node());
+        let mut launcher = self.launch.iter().map(|word| word.replace(HOST, host));
+        let mut command = Command::new(launcher.next().unwrap_or_default());
+        command.args(launcher).arg(sut_node());
         (command, host)
     }
 }
@@ -108,10 +108,10 @@ impl<'a> Nodes<'a> {
             std::fs::create_dir_all(logs).with_context(|| format!("cannot make {}", logs.display()))?;
             let mut nodes = Vec::new();
             // All load at the same time.
-            let begun =
+            let loading_nodes =
                 (1..=setup.count).map(|number| self.begin(&hosts, setup, number, logs)).collect::<Result<Vec<_>>>()?;
-            for begun in begun {
-                nodes.push(begun.serving(self.commands)?);
+            for node in loading_nodes {
+                nodes.push(node.serving(self.commands)?);
             }
             self.up = Some((setup.clone(), nodes));
         }
@@ -119,7 +119,7 @@ impl<'a> Nodes<'a> {
         Ok(nodes.map(|node| node.address.as_str()).collect::<Vec<_>>().join(","))
     }
 
-    fn begin(&self, hosts: &Hosts, setup: &NodeSetup, number: u32, logs: &Path) -> Result<Begun> {
+    fn begin(&self, hosts: &Hosts, setup: &NodeSetup, number: u32, logs: &Path) -> Result<LoadingNode> {
         let ((mut command, host), name) = (hosts.command(number), format!("N{number}"));
         let program = command.get_program().display().to_string();
         let log = logs.join(format!("{name}.log"));
@@ -136,9 +136,9 @@ impl<'a> Nodes<'a> {
             .with_context(|| format!("cannot start {program}"))?;
         let stdout = child.stdout.take();
         let guard = Guard::over(&child, self.lock);
-        let mut begun = Begun { child: Some(child), guard: None, said: listen(stdout)?, name, log };
-        begun.guard = Some(guard.context("cannot watch over a node")?);
-        Ok(begun)
+        let mut node = LoadingNode { child: Some(child), guard: None, lines: listen(stdout)?, name, log };
+        node.guard = Some(guard.context("cannot watch over a node")?);
+        Ok(node)
     }
 
     /// Ends all nodes.
@@ -159,20 +159,20 @@ impl Drop for Nodes<'_> {
 }
 
 /// A node that loads its model.
-struct Begun {
+struct LoadingNode {
     child: Option<Child>,
     guard: Option<Guard>,
-    said: Receiver<String>,
+    lines: Receiver<String>,
     name: String,
     log: PathBuf,
 }
 
-impl Begun {
+impl LoadingNode {
     /// Waits until the node says where it serves.
     fn serving(mut self, commands: &Commands) -> Result<Node> {
-        let begun = Instant::now();
+        let start = Instant::now();
         loop {
-            match self.said.recv_timeout(LOOK) {
+            match self.lines.recv_timeout(LOOK) {
                 Ok(line) => {
                     let address = line.trim().rsplit_once(SERVES_ON).map(|(_, address)| address.to_owned());
                     let parts = address.zip(self.child.take()).zip(self.guard.take());
@@ -184,7 +184,7 @@ impl Begun {
                     bail!("node {} does not start: {}", self.name, last_words(&self.log))
                 }
                 Err(RecvTimeoutError::Timeout) if commands.is_stopped() => bail!("stopped while nodes were starting"),
-                Err(RecvTimeoutError::Timeout) if begun.elapsed() > START => {
+                Err(RecvTimeoutError::Timeout) if start.elapsed() > START => {
                     bail!("node {} does not serve after {} s", self.name, START.as_secs())
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -194,7 +194,7 @@ impl Begun {
 }
 
 /// A node that does not come to serve ends with its setup.
-impl Drop for Begun {
+impl Drop for LoadingNode {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
             let _ = child.kill();
@@ -215,9 +215,9 @@ impl Node {
 
 /// Waits for the end of a node that was asked to end, and kills it where it does not.
 fn end(child: &mut Child) {
-    let begun = Instant::now();
+    let start = Instant::now();
     while matches!(child.try_wait(), Ok(None)) {
-        if begun.elapsed() > END {
+        if start.elapsed() > END {
             let _ = child.kill();
             let _ = child.wait();
             return;
@@ -229,14 +229,14 @@ fn end(child: &mut Child) {
 /// Hands out the first line of a node, and reads on so that the node can write.
 fn listen(stdout: Option<ChildStdout>) -> Result<Receiver<String>> {
     let stdout = stdout.context("a node has no output")?;
-    let (say, said) = channel();
-    let read = move || {
+    let (sender, receiver) = channel();
+    let forward = move || {
         let (mut reader, mut line) = (BufReader::new(stdout), String::new());
-        if reader.read_line(&mut line).is_ok_and(|bytes| bytes > 0) && say.send(line).is_ok() {
-            let mut rest = [0; 4096];
-            while reader.read(&mut rest).is_ok_and(|bytes| bytes > 0) {}
+        if reader.read_line(&mut line).is_ok_and(|bytes| bytes > 0) && sender.send(line).is_ok() {
+            let mut buffer = [0; 4096];
+            while reader.read(&mut buffer).is_ok_and(|bytes| bytes > 0) {}
         }
     };
-    std::thread::Builder::new().name("node output".to_owned()).spawn(read).context("cannot start a thread")?;
-    Ok(said)
+    std::thread::Builder::new().name("node output".to_owned()).spawn(forward).context("cannot start a thread")?;
+    Ok(receiver)
 }

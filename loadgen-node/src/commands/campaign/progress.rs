@@ -19,29 +19,29 @@ pub(super) struct Progress {
     all: usize,
     at: usize,
     /// The time that is predicted for runs to come, s.
-    left_s: f64,
+    remaining_s: f64,
     /// Time beyond the prediction, of runs that ended: sum in s, and number.
     beyond_s: (f64, u32),
-    left: usize,
+    remaining_runs: usize,
 }
 
 impl Progress {
     pub(super) fn new<'a>(runs: impl ExactSizeIterator<Item = &'a PlannedRun>, is_json: bool) -> Progress {
         let all = runs.len();
-        let left_s = runs.map(|run| run.duration_s).sum();
-        Progress { is_json, all, at: 0, left_s, beyond_s: (0.0, 0), left: all }
+        let remaining_s = runs.map(|run| run.duration_s).sum();
+        Progress { is_json, all, at: 0, remaining_s, beyond_s: (0.0, 0), remaining_runs: all }
     }
 
     /// A run that ended before.
-    pub(super) fn kept(&mut self, run: &PlannedRun) {
+    pub(super) fn skip(&mut self, run: &PlannedRun) {
         self.at += 1;
-        self.left -= 1;
-        self.left_s -= run.duration_s;
+        self.remaining_runs -= 1;
+        self.remaining_s -= run.duration_s;
     }
 
     /// Prints a run that has ended.
     pub(super) fn ended(&mut self, planned: &PlannedRun, run: &CampaignRun, note: &str) -> Outcome {
-        self.kept(planned);
+        self.skip(planned);
         if run.outcome != RunOutcome::Skipped {
             self.beyond_s.0 += (run.wall_s - planned.duration_s).max(0.0);
             self.beyond_s.1 += 1;
@@ -53,12 +53,12 @@ impl Progress {
             wall_s if wall_s > 0.0 => format!(", {}", duration_ns(Duration::from_secs_f64(wall_s).as_nanos() as i64)),
             _ => String::new(),
         };
-        let left = match self.left {
+        let remainder = match self.remaining_runs {
             0 => String::new(),
-            left => format!("; {left} left, about {}", self.left_text()),
+            count => format!("; {count} left, about {}", self.remaining_text()),
         };
         let name = format!("{} {}", planned.cell, planned.name());
-        print_text(&format!("[{}/{}] {name}: {}{time}{left}{note}\n", self.at, self.all, outcome(run)))
+        print_text(&format!("[{}/{}] {name}: {}{time}{remainder}{note}\n", self.at, self.all, outcome(run)))
     }
 
     /// Prints that nothing is left, or why.
@@ -67,14 +67,14 @@ impl Progress {
     }
 
     /// Runs that have no outcome yet.
-    pub(super) fn left(&self) -> usize {
-        self.left
+    pub(super) fn remaining_runs(&self) -> usize {
+        self.remaining_runs
     }
 
     /// The time of the runs to come, as those that ended went.
-    fn left_text(&self) -> String {
+    fn remaining_text(&self) -> String {
         let each = if self.beyond_s.1 == 0 { 0.0 } else { self.beyond_s.0 / f64::from(self.beyond_s.1) };
-        let seconds = (self.left_s + each * self.left as f64).max(0.0);
+        let seconds = (self.remaining_s + each * self.remaining_runs as f64).max(0.0);
         crate::outputs::documents::campaign::minutes(seconds)
     }
 }

@@ -16,10 +16,10 @@ use crate::campaign::jobs::Job;
 use crate::campaign::record::{self, Ended, LOG, State};
 use crate::cli::CampaignRunArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::jobs::aside::set_aside;
 use crate::jobs::commands::Commands;
 use crate::jobs::guard::{Guard, Lock};
 use crate::jobs::log::last_words;
+use crate::jobs::old_folder::set_aside;
 use crate::outputs::documents::campaign::PlannedRun;
 use crate::outputs::documents::campaign_run::{CampaignRun, RunOutcome};
 use crate::outputs::documents::result_summary::Validity;
@@ -80,10 +80,10 @@ struct Maker<'a> {
 
 impl Maker<'_> {
     fn make_all(&mut self, jobs: &[(Job<'_>, &PlannedRun)]) -> Outcome {
-        let begun = Instant::now();
+        let start = Instant::now();
         for (job, planned) in jobs {
             if self.is_kept(&record::state(&self.campaign.out, &job.place()).or_exit(Exit::Usage)?) {
-                self.progress.kept(planned);
+                self.progress.skip(planned);
             }
         }
         for (job, planned) in jobs {
@@ -95,13 +95,13 @@ impl Maker<'_> {
                 Before::Nothing => String::new(),
                 Before::Aside(note) => note,
             };
-            if let Some(why) = self.limit(begun.elapsed()) {
-                let told = format!("stopped: {why}; runs left: {}", self.progress.left());
-                return Err(anyhow!(told)).or_exit(Exit::Invalid);
+            if let Some(why) = self.limit(start.elapsed()) {
+                let message = format!("stopped: {why}; runs left: {}", self.progress.remaining_runs());
+                return Err(anyhow!(message)).or_exit(Exit::Invalid);
             }
             let Some(run) = self.make(job)? else {
-                let told = anyhow!("stopped; the next `campaign run` continues here");
-                return Err(told).or_exit(Exit::Interrupted);
+                let error = anyhow!("stopped; the next `campaign run` continues here");
+                return Err(error).or_exit(Exit::Interrupted);
             };
             record::keep(job, &run).or_exit(Exit::Bug)?;
             self.failures += u32::from(run.outcome == RunOutcome::Failed);
@@ -157,13 +157,13 @@ impl Maker<'_> {
 
     /// Makes a run. None: a signal asks for an end.
     fn make(&mut self, job: &Job<'_>) -> Outcome<Option<CampaignRun>> {
-        let (started_utc, begun) = (now_utc(), Instant::now());
-        let ended = |exit_code, reason: String| Ended { started_utc, wall: begun.elapsed(), exit_code, reason };
+        let (started_utc, start) = (now_utc(), Instant::now());
+        let ended = |exit_code, reason: String| Ended { started_utc, wall: start.elapsed(), exit_code, reason };
         if let Some(why) = self.skips(job)? {
             let none = Duration::ZERO;
             return Ok(Some(record::of_skipped(job, &Ended { wall: none, ..ended(None, why) })));
         }
-        match job.cell.link.as_deref().map(|words| self.links.set(words)).transpose() {
+        match job.cell.link.as_deref().map(|command| self.links.set(command)).transpose() {
             Ok(_) => {}
             Err(_) if self.commands.is_stopped() => return Ok(None),
             Err(why) => return Ok(Some(record::of_command(job, &ended(None, format!("{why:#}"))))),
@@ -198,12 +198,12 @@ impl Maker<'_> {
 
     /// Starts the command of a run with its output in a log, and waits. The exit code, and why there is no result.
     fn command(&self, job: &Job<'_>, sut: Option<&str>) -> Result<(Option<i32>, String)> {
-        let log = job.beside(LOG);
+        let log = job.side_file(LOG);
         let above = log.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(above).with_context(|| format!("cannot make {}", above.display()))?;
         let file = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
-        let words = self.commands.own(&job.command(sut));
-        let (program, flags) = words.split_first().context("a run has no words")?;
+        let command_line = self.commands.own(&job.command(sut));
+        let (program, flags) = command_line.split_first().context("a run has no words")?;
         let mut child = Command::new(program)
             .args(flags)
             .stdin(Stdio::null())

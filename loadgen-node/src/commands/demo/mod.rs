@@ -17,8 +17,8 @@ use qdl::{NodeAddress, Transport};
 use tokio::sync::oneshot;
 
 use self::net::DigitsNet;
-use super::begun::LiveOutput;
 use super::run;
+use super::test_series::LiveOutput;
 use crate::cli::{DemoArgs, this_call};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::nodes::target::Target;
@@ -53,8 +53,8 @@ pub(crate) fn demo(args: DemoArgs) -> Outcome {
     spec.call = this_call::<DemoArgs>();
     let live = LiveOutput { ui: args.ui.into(), ..LiveOutput::default() };
     let place = args.out.map_or_else(|| Place::usual(Path::new(RESULTS), benchmark, "demo"), Place::At);
-    let shown = if args.json { run::Shown::Json } else { run::Shown::Words };
-    let exit = run::run_test(spec, &place, shown, live)?;
+    let form = if args.json { run::ResultForm::Json } else { run::ResultForm::Text };
+    let exit = run::run_test(spec, &place, form, live)?;
     for node in nodes {
         node.stop().or_exit(Exit::Bug)?;
     }

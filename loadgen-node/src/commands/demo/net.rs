@@ -123,9 +123,9 @@ impl Weights {
     fn read(file: &[u8]) -> anyhow::Result<Weights> {
         let graph = ModelFile::decode(file)?.graph.unwrap_or_default();
         let constant = |name: &str, count: usize| {
-            let found = graph.constants.iter().find(|constant| constant.name == name);
-            let (floats, rest) = found.with_context(|| format!("it has no constant {name}"))?.data.as_chunks();
-            ensure!(floats.len() == count && rest.is_empty(), "its constant {name} has not {count} numbers");
+            let entry = graph.constants.iter().find(|constant| constant.name == name);
+            let (floats, remainder) = entry.with_context(|| format!("it has no constant {name}"))?.data.as_chunks();
+            ensure!(floats.len() == count && remainder.is_empty(), "its constant {name} has not {count} numbers");
             Ok(floats.iter().copied().map(f32::from_le_bytes).collect::<Vec<f32>>())
         };
         let convolution = |name: &str, from: usize, to: usize| {

@@ -1,7 +1,7 @@
 //! The command `run --mix`: several tests at once over the same nodes, each in a run folder of its own.
 
 mod search;
-mod together;
+mod tenant_runs;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use qdl::Qdl;
 
-use self::together::{Ended, Running};
-use super::begun::{LiveOutput, end_metrics};
-use super::io::{print_in, print_text, shown};
+use self::tenant_runs::{Ended, Running};
+use super::io::{path_text, print_in, print_text};
+use super::test_series::{LiveOutput, end_metrics};
 use crate::cli::Format;
 use crate::display::metrics::Boards;
 use crate::display::show::Show;
@@ -39,7 +39,7 @@ pub(crate) fn mix(mix: &CheckedMix, folder: &Path, form: Format, live: LiveOutpu
     let metrics = metrics.context("--metrics-listen").or_exit(Exit::Usage)?;
     let signals = Signals::catch(Leaves::Folder).context("cannot handle signals").or_exit(Exit::Bug)?;
     let tests: Vec<Test> = mix.tenants.iter().map(|tenant| tenant.test(true)).collect::<Outcome<_>>()?;
-    let search = mix.search.as_ref().map(|wanted| MixSearch::new(mix, wanted, &tests)).transpose();
+    let search = mix.search.as_ref().map(|request| MixSearch::new(mix, request, &tests)).transpose();
     let search = search.context("--mode FindPeakPerformance").or_exit(Exit::Usage)?;
     let qdl = mix.connect()?;
     let running = Running { folder, boards: &boards, signals: &signals, qdl: &qdl };
@@ -66,8 +66,9 @@ pub(crate) fn mix(mix: &CheckedMix, folder: &Path, form: Format, live: LiveOutpu
         let page = mix::page(&result, folder);
         write_file(&folder.join(report::FILE), |out| out.write_all(page.as_bytes())).or_exit(Exit::Bug)?;
     }
-    let report = if has_page { format!("Page      {}\n", shown(&folder.join(report::FILE))) } else { String::new() };
-    let text = || print_text(&format!("{}{report}Files     {}\n", result.text(), shown(folder)));
+    let report =
+        if has_page { format!("Page      {}\n", path_text(&folder.join(report::FILE))) } else { String::new() };
+    let text = || print_text(&format!("{}{report}Files     {}\n", result.text(), path_text(folder)));
     print_in(form, &result, text, || if form == Format::Csv { result.columns() } else { result.table() })?;
     end_metrics(metrics, &stop)?;
     failure.map_or(Ok(exit), Err)

@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use loadgen::run::SearchEnd;
 
 use super::connected;
-use super::together::{Alone, Ended, Running};
+use super::tenant_runs::{Alone, Ended, Running};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::mix::{MixSearch, TRIALS};
 use crate::outputs::documents;
@@ -19,22 +19,22 @@ impl Running<'_> {
     ///
     /// # Errors
     /// The first run cannot be made. A later failure ends the search; it is that of the result.
-    pub(super) fn search(&self, mut wanted: MixSearch<'_>) -> Outcome<Ended> {
-        let mut searched = wanted.begun();
+    pub(super) fn search(&self, mut mix_search: MixSearch<'_>) -> Outcome<Ended> {
+        let mut searched = mix_search.document();
         let mut best: Option<Ended> = None;
         let mut broken = None;
         loop {
-            let step = wanted.search.next();
+            let step = mix_search.search.next();
             let Some(load) = step.load() else {
                 searched.end = SearchEnd::of(step).unwrap_or(SearchEnd::Stopped);
                 break;
             };
-            if searched.trials.len() as u64 >= wanted.most_trials {
+            if searched.trials.len() as u64 >= mix_search.most_trials {
                 searched.end = SearchEnd::TooManyTrials;
                 break;
             }
             let folder = format!("{TRIALS}/{:02}", searched.trials.len() + 1);
-            let ended = match self.trial(&wanted, load, step.is_verification(), &folder) {
+            let ended = match self.trial(&mix_search, load, step.is_verification(), &folder) {
                 Ok(ended) => ended,
                 Err(failure) if best.is_none() => return Err(failure),
                 Err(failure) if failure.exit == Exit::Usage => {
@@ -55,12 +55,12 @@ impl Running<'_> {
                 best = best.or(Some(ended));
                 break;
             }
-            if wanted.search.is_best(passed) || best.is_none() {
+            if mix_search.search.is_best(passed) || best.is_none() {
                 best = Some(ended);
             }
-            wanted.search.answer(passed);
+            mix_search.search.answer(passed);
         }
-        searched.bracket = wanted.search.shown();
+        searched.bracket = mix_search.search.shown();
         let Ended { result, exit, failure } = best.context("a search has a run").or_exit(Exit::Bug)?;
         let result = result.of_search(searched);
         let exit = if result.result == Validity::Valid { exit } else { exit.worse(Exit::Invalid) };
@@ -69,9 +69,9 @@ impl Running<'_> {
     }
 
     /// Runs all tenants at this load. Its folder has the result of the run.
-    fn trial(&self, wanted: &MixSearch<'_>, load: f64, is_whole_run: bool, folder: &str) -> Outcome<Ended> {
+    fn trial(&self, mix_search: &MixSearch<'_>, load: f64, is_whole_run: bool, folder: &str) -> Outcome<Ended> {
         let _entered = tracing::info_span!("trial", load).entered();
-        let tenants = wanted.tenants(load, is_whole_run);
+        let tenants = mix_search.tenants(load, is_whole_run);
         let tests = tenants.iter().map(|tenant| tenant.test(false)).collect::<Outcome<Vec<_>>>()?;
         let ended = self.together(&tenants, connected(&tenants, self.qdl, tests)?, folder, &Alone::default())?;
         let path = self.folder.join(folder).join(FILE);
@@ -81,7 +81,7 @@ impl Running<'_> {
 }
 
 impl MixSearch<'_> {
-    fn begun(&self) -> MixSearched {
+    fn document(&self) -> MixSearched {
         MixSearched {
             tenant: self.tenant.clone(),
             setting: self.setting.clone(),

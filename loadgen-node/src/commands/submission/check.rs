@@ -19,10 +19,10 @@ const CHECKER: &str = "tools/submission";
 /// Its word for a good tree.
 const LOOKS_OK: &str = "SUMMARY: submission looks OK";
 /// Most lines of the checker's output that are shown.
-const SHOWN: usize = 12;
+const MOST_LINES: usize = 12;
 
 /// A tree with what it is to be held against.
-pub(super) struct Asked {
+pub(super) struct TreeCheck {
     tree: PathBuf,
     /// The round that was asked for. `None`: that of the submission's file.
     rules: Option<&'static Rules>,
@@ -30,44 +30,44 @@ pub(super) struct Asked {
     checker: Option<PathBuf>,
 }
 
-impl Asked {
+impl TreeCheck {
     /// Paths are from where the command was typed.
-    pub(super) fn new(tree: &Path, round: Option<&str>, mlcommons: Option<&Path>) -> Outcome<Asked> {
+    pub(super) fn new(tree: &Path, round: Option<&str>, mlcommons: Option<&Path>) -> Outcome<TreeCheck> {
         let rules = round.map(Rules::named).transpose().context("--rules").or_exit(Exit::Usage)?;
         let build = "`loadgen-node submission build FILE --out TREE` makes the folder";
         let tree = folder(tree, build).or_exit(Exit::Usage)?;
         let clone = "give the folder that `git clone https://github.com/mlcommons/inference` made";
         let checker = mlcommons.map(|path| folder(&path.join(CHECKER), clone).context("--mlcommons"));
-        Ok(Asked { tree, rules, checker: checker.transpose().or_exit(Exit::Usage)? })
+        Ok(TreeCheck { tree, rules, checker: checker.transpose().or_exit(Exit::Usage)? })
     }
 }
 
 /// The whole path of a folder. `remedy`: how a person gets it.
 fn folder(path: &Path, remedy: &str) -> anyhow::Result<PathBuf> {
-    let shown = on_lines(&path.display().to_string());
-    let whole = path.canonicalize().with_context(|| format!("cannot find {shown}: {remedy}"))?;
-    ensure!(whole.is_dir(), "{shown} is a file, and a folder belongs here: {remedy}");
+    let path_text = on_lines(&path.display().to_string());
+    let whole = path.canonicalize().with_context(|| format!("cannot find {path_text}: {remedy}"))?;
+    ensure!(whole.is_dir(), "{path_text} is a file, and a folder belongs here: {remedy}");
     Ok(whole)
 }
 
 /// Looks at the tree. What is wrong makes exit code 3.
-pub(super) fn check(asked: &Asked, made_of: Option<&Submission>, form: Format) -> Outcome {
-    let Asked { tree, rules: wanted, checker } = asked;
+pub(super) fn check(tree_check: &TreeCheck, made_of: Option<&Submission>, form: Format) -> Outcome {
+    let TreeCheck { tree, rules: named_rules, checker } = tree_check;
     let of_file = made_of.map(|submission| submission.rules);
-    let rules = wanted.or(of_file).with_context(no_rules).or_exit(Exit::Usage)?;
+    let rules = named_rules.or(of_file).with_context(no_rules).or_exit(Exit::Usage)?;
     if let Some(other) = of_file.filter(|other| other.round.name != rules.round.name) {
-        let (asked, other) = (rules.round.name, other.round.name);
-        return Err(anyhow!("--rules {asked}: the file has round {other}; leave --rules out")).or_exit(Exit::Usage);
+        let (round, other) = (rules.round.name, other.round.name);
+        return Err(anyhow!("--rules {round}: the file has round {other}; leave --rules out")).or_exit(Exit::Usage);
     }
-    let mut found = check::check(tree, rules, made_of).or_exit(Exit::Usage)?;
+    let mut report = check::check(tree, rules, made_of).or_exit(Exit::Usage)?;
     match checker {
-        None => found.official_not_asked = Some(NO_CLONE.to_owned()),
+        None => report.official_not_asked = Some(NO_CLONE.to_owned()),
         // It has no guard of its own.
-        Some(_) if found.official_not_asked.is_some() => {}
-        Some(checker) => found.official = Some(official(checker, tree, rules.round.name).or_exit(Exit::Usage)?),
+        Some(_) if report.official_not_asked.is_some() => {}
+        Some(checker) => report.official = Some(official(checker, tree, rules.round.name).or_exit(Exit::Usage)?),
     }
-    print_in(form, &found, || print_text(&found.text()), || found.table())?;
-    Ok(if found.is_good() { Exit::Ok } else { Exit::Invalid })
+    print_in(form, &report, || print_text(&report.text()), || report.table())?;
+    Ok(if report.is_good() { Exit::Ok } else { Exit::Invalid })
 }
 
 /// The error where nothing names the round.
@@ -92,23 +92,23 @@ fn official(checker: &Path, tree: &Path, round: &str) -> anyhow::Result<Official
     let text = [done.stdout, done.stderr].map(|bytes| on_lines(&String::from_utf8_lossy(&bytes))).concat();
     let is_missing = text.contains("No module named");
     ensure!(!is_missing, "the official checker does not start: {}", text.lines().last().unwrap_or_default());
-    Ok(told(&text, done.status.success()))
+    Ok(checker_verdict(&text, done.status.success()))
 }
 
 /// Reads the verdict of the official checker from its output.
-fn told(text: &str, is_success: bool) -> OfficialChecker {
+fn checker_verdict(text: &str, is_success: bool) -> OfficialChecker {
     let accepted = is_success && text.contains(LOOKS_OK);
     let results = text.lines().filter_map(|line| line.split_once(" Results=")?.1.trim().parse::<u64>().ok());
     let results: Vec<u64> = results.collect();
-    let mut said: Vec<&str> = text.lines().filter(|line| line.contains("ERROR")).take(SHOWN).collect();
-    if said.is_empty() {
-        said = text.lines().rev().take(SHOWN).collect();
-        said.reverse();
+    let mut lines: Vec<&str> = text.lines().filter(|line| line.contains("ERROR")).take(MOST_LINES).collect();
+    if lines.is_empty() {
+        lines = text.lines().rev().take(MOST_LINES).collect();
+        lines.reverse();
     }
     OfficialChecker {
         accepted,
         results: results.iter().copied().reduce(|one, other| one + other),
-        said: said.into_iter().map(str::to_owned).collect(),
+        said: lines.into_iter().map(str::to_owned).collect(),
     }
 }
 
@@ -119,10 +119,10 @@ mod tests {
     #[test]
     fn words_and_exit_code_must_both_be_good() {
         let text = "[x INFO] Network Results=2\n[x INFO] Open Results=0\n[x INFO] SUMMARY: submission looks OK\n";
-        let good = told(text, true);
+        let good = checker_verdict(text, true);
         assert_eq!((good.accepted, good.results), (true, Some(2)));
-        assert!(!told(text, false).accepted && !told("Traceback", true).accepted);
-        let bad = told("a\n[x ERROR] seeds\nSUMMARY: submission has errors\n", true);
+        assert!(!checker_verdict(text, false).accepted && !checker_verdict("Traceback", true).accepted);
+        let bad = checker_verdict("a\n[x ERROR] seeds\nSUMMARY: submission has errors\n", true);
         assert_eq!((bad.accepted, bad.said, bad.results), (false, vec!["[x ERROR] seeds".to_owned()], None));
     }
 }

@@ -10,12 +10,12 @@ use anyhow::{Context as _, anyhow};
 use super::super::io::print_text;
 use crate::audit::AuditTest;
 use crate::exit::{Exit, Failure, OrExit as _, Outcome};
-use crate::jobs::aside::set_aside;
 use crate::jobs::commands::{Commands, exit_of};
+use crate::jobs::old_folder::set_aside;
 use crate::submission::checked::{Engine, Submission};
 use crate::submission::kind::Kind;
-use crate::submission::made::SCORE_FILE;
 use crate::submission::record::{self, State};
+use crate::submission::run_result::SCORE_FILE;
 use crate::submission::score::{SUBSET_FILE, is_printed};
 use crate::submission::step::Step;
 use crate::test_run::Test;
@@ -71,13 +71,13 @@ impl Maker {
     fn make(&self, step: &Step<'_>) -> Outcome<()> {
         step.write_inputs().or_exit(Exit::Usage)?;
         let folder = step.folder();
-        self.run(step, &self.led(step), Stdio::inherit()).map_err(|failure| {
+        self.run(step, &self.command_line(step), Stdio::inherit()).map_err(|failure| {
             // A run that is refused leaves no folder.
-            let told = match folder.is_dir() {
+            let message = match folder.is_dir() {
                 true => format!("{step}: its result and reasons are in {}", folder.display()),
                 false => format!("{step} was refused{}", refusal(step)),
             };
-            Failure { error: failure.error.context(told), ..failure }
+            Failure { error: failure.error.context(message), ..failure }
         })?;
         match step.kind {
             Kind::Compliance(_) => self.audit(step)?,
@@ -91,12 +91,12 @@ impl Maker {
     }
 
     fn audit(&self, step: &Step<'_>) -> Outcome<()> {
-        let Some(words) = step.audit_command() else { return Ok(()) };
+        let Some(command) = step.audit_command() else { return Ok(()) };
         let earlier = step.audits().join(step.kind.name());
         if earlier.symlink_metadata().is_ok() {
             set_aside(&earlier).or_exit(Exit::Usage)?;
         }
-        self.run(step, &self.commands.own(&words), Stdio::inherit())?;
+        self.run(step, &self.commands.own(&command), Stdio::inherit())?;
         match step.kind {
             Kind::Compliance(AuditTest::Test01) if is_printed(step.entry) => self.score(step, SUBSET_FILE),
             _ => Ok(()),
@@ -104,10 +104,10 @@ impl Maker {
     }
 
     /// The program and the words that make a run.
-    fn led(&self, step: &Step<'_>) -> Vec<OsString> {
+    fn command_line(&self, step: &Step<'_>) -> Vec<OsString> {
         match step.submission.engine {
-            Engine::Own => self.commands.own(&step.words()),
-            Engine::Official(_) => step.words().into_iter().map(OsString::from).collect(),
+            Engine::Own => self.commands.own(&step.command_line()),
+            Engine::Official(_) => step.command_line().into_iter().map(OsString::from).collect(),
         }
     }
 
@@ -115,10 +115,10 @@ impl Maker {
     /// no score of a part is left, and the state of the step says what is to be done. A target that is missed is seen
     /// when the run is judged.
     fn score(&self, step: &Step<'_>, name: &str) -> Outcome<()> {
-        let words = ["accuracy".to_owned(), "--json".to_owned(), step.folder().display().to_string()];
+        let command = ["accuracy".to_owned(), "--json".to_owned(), step.folder().display().to_string()];
         let path = step.folder().join(name);
         let file = fs::File::create(&path).with_context(|| format!("cannot write {}", path.display()));
-        match self.run(step, &self.commands.own(&words), file.or_exit(Exit::Usage)?.into()) {
+        match self.run(step, &self.commands.own(&command), file.or_exit(Exit::Usage)?.into()) {
             Err(failure) if failure.exit == Exit::Invalid => Ok(()),
             Err(failure) if failure.exit == Exit::Usage => {
                 fs::remove_file(&path).with_context(|| path.display().to_string()).or_exit(Exit::Usage)
@@ -128,19 +128,19 @@ impl Maker {
     }
 
     /// Starts a command and waits for its end.
-    fn run(&self, step: &Step<'_>, words: &[OsString], stdout: Stdio) -> Outcome<()> {
-        let Some((program, flags)) = words.split_first() else { return Ok(()) };
-        let shown = program.display();
+    fn run(&self, step: &Step<'_>, command_line: &[OsString], stdout: Stdio) -> Outcome<()> {
+        let Some((program, flags)) = command_line.split_first() else { return Ok(()) };
+        let program_text = program.display();
         let mut child = Command::new(program)
             .args(flags)
             .stdin(Stdio::null())
             .stdout(stdout)
             .spawn()
-            .with_context(|| format!("cannot start {shown}: `submission plan` says how to get it"))
+            .with_context(|| format!("cannot start {program_text}: `submission plan` says how to get it"))
             .or_exit(Exit::Usage)?;
         let status = self.commands.wait(&mut child).context("cannot wait for a command").or_exit(Exit::Bug)?;
         let own = flags.first().filter(|_| self.commands.is_own(program));
-        let command = own.map_or_else(|| shown.to_string(), |word| word.display().to_string());
+        let command = own.map_or_else(|| program_text.to_string(), |word| word.display().to_string());
         match exit_of(status) {
             // Programs with the official LoadGen end by the signal itself.
             Some(Exit::Ok) | None if self.commands.is_stopped() => {

@@ -30,8 +30,8 @@ pub(crate) fn submission(args: &SubmissionArgs) -> Outcome {
         SubmissionCommand::Plan { file, form } => plan::plan(&read(file)?, form.check()),
         SubmissionCommand::Run { file } => make::make(&read(file)?),
         SubmissionCommand::Check { tree, rules, file, mlcommons, form } => {
-            let asked = check::Asked::new(tree, rules.as_deref(), mlcommons.as_deref())?;
-            check::check(&asked, file.as_deref().map(read).transpose()?.as_ref(), form.check())
+            let tree_check = check::TreeCheck::new(tree, rules.as_deref(), mlcommons.as_deref())?;
+            check::check(&tree_check, file.as_deref().map(read).transpose()?.as_ref(), form.check())
         }
         SubmissionCommand::Build { file, out } => {
             // From where the command was typed.
@@ -46,8 +46,8 @@ pub(crate) fn submission(args: &SubmissionArgs) -> Outcome {
 fn read(file: &Path) -> Outcome<Submission> {
     let submission = Submission::read(file).or_exit(Exit::Usage)?;
     if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        let told = || format!("cannot go to {}", folder.display());
-        std::env::set_current_dir(folder).with_context(told).or_exit(Exit::Usage)?;
+        let message = || format!("cannot go to {}", folder.display());
+        std::env::set_current_dir(folder).with_context(message).or_exit(Exit::Usage)?;
     }
     Ok(submission)
 }
@@ -61,12 +61,12 @@ fn init(args: &InitArgs) -> Outcome {
             doubt = not_submitted(&run).unwrap_or_default();
             text
         }
-        (None, Some(dial)) => template::text(None, Some(&asked(&dial)?), &args.way.typed()),
-        (None, None) => template::text(None, None, &args.way.typed()),
+        (None, Some(dial)) => template::text(None, Some(&system_of_nodes(&dial)?), &args.connection.typed()),
+        (None, None) => template::text(None, None, &args.connection.typed()),
     };
     let cannot = || format!("cannot write {}", file.display());
     match std::fs::File::create_new(file) {
-        Ok(mut made) => std::io::Write::write_all(&mut made, text.as_bytes()).with_context(cannot),
+        Ok(mut new_file) => std::io::Write::write_all(&mut new_file, text.as_bytes()).with_context(cannot),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             Err(anyhow!("{} is there already: it is never overwritten", file.display()))
         }
@@ -80,29 +80,30 @@ fn init(args: &InitArgs) -> Outcome {
 fn not_submitted(run: &ResultSummary) -> Option<String> {
     let (name, round) = (&run.benchmark, &run.rules);
     let is_there = Benchmark::find(name).is_ok_and(|benchmark| !benchmark.official(round).is_empty());
-    let told = "nothing of this run can be submitted. Write another name, dataset and round into the file";
-    (!is_there).then(|| format!("round {round} has no benchmark {name}: {told}\n"))
+    let message = "nothing of this run can be submitted. Write another name, dataset and round into the file";
+    (!is_there).then(|| format!("round {round} has no benchmark {name}: {message}\n"))
 }
 
 /// Returns the text of the file with what a run was, and has found of the system; and the run.
 fn of_run(folder: &Path) -> anyhow::Result<(String, ResultSummary)> {
     let path = folder.join(system_desc::FILE);
-    let told = || format!("--run {}: give the folder that a run wrote (`run --out FOLDER`)", path.display());
-    let found: SystemDesc = of_text(&files::text(&path, Limit::DOCUMENT).with_context(told)?).with_context(told)?;
+    let message = || format!("--run {}: give the folder that a run wrote (`run --out FOLDER`)", path.display());
+    let system: SystemDesc =
+        of_text(&files::text(&path, Limit::DOCUMENT).with_context(message)?).with_context(message)?;
     let run = own_result::read(folder).with_context(|| format!("--run {}", folder.display()))?;
-    Ok((template::text(Some(&run), Some(&found), &template::way(&run)), run))
+    Ok((template::text(Some(&run), Some(&system), &template::node_flags(&run)), run))
 }
 
 /// Returns the description of the system that nodes give of themselves.
-fn asked(dial: &DialArgs) -> Outcome<SystemDesc> {
+fn system_of_nodes(dial: &DialArgs) -> Outcome<SystemDesc> {
     let qdl = dial.target(&KserveArgs::default())?.connect()?;
     Ok(SystemDesc::of_nodes(&qdl.here(), qdl.nodes()))
 }
 
 fn build(submission: &Submission, out: &Path) -> Outcome {
     submission.refuse_placeholders().or_exit(Exit::Usage)?;
-    let written = tree::build(submission, out).or_exit(Exit::Usage)?;
-    let tree::Written { files, results } = written;
+    let summary = tree::build(submission, out).or_exit(Exit::Usage)?;
+    let tree::TreeCounts { files, results } = summary;
     let rehearsal = if submission.rehearsal.is_some() { "A rehearsal: it is not to be submitted.\n" } else { "" };
     let engine = match submission.engine {
         Engine::Own => ", and not official: the rules ask for logs of the official LoadGen (engine = \"official\")",

@@ -3,7 +3,7 @@
 use clap::Parser as _;
 
 use super::super::io::{print_in, print_text};
-use crate::cli::{Asked, Cli, Command, Format};
+use crate::cli::{Cli, Command, Format, RunRequest};
 use crate::division::{Division, Findings};
 use crate::exit::{Exit, Failure, OrExit as _, Outcome};
 use crate::outputs::documents::submission_plan::{BrokenRule, PlanFault, PlannedRun, SCHEMA, SubmissionPlan};
@@ -25,7 +25,7 @@ pub(super) fn plan(submission: &Submission, form: Format) -> Outcome {
         schema: SCHEMA,
         division: submission.division.name().to_owned(),
         round: submission.rules.round.name.to_owned(),
-        engine: submission.engine.words(),
+        engine: submission.engine.label(),
         rehearsal: submission.rehearsal.is_some(),
         runs: Vec::new(),
         faults: Vec::new(),
@@ -59,8 +59,8 @@ pub(super) fn plan(submission: &Submission, form: Format) -> Outcome {
     }
     print_in(form, &plan, || print_text(&plan.text()), || plan.table())?;
     if !plan.faults.is_empty() {
-        let told = format!("{} runs cannot be made yet: see FAULT, in JSON `faults`", plan.missing());
-        return Err(anyhow::anyhow!(told)).or_exit(Exit::Usage);
+        let message = format!("{} runs cannot be made yet: see FAULT, in JSON `faults`", plan.missing());
+        return Err(anyhow::anyhow!(message)).or_exit(Exit::Usage);
     }
     submission.refuse_placeholders().or_exit(Exit::Usage)?;
     Ok(if plan.broken_rules.is_empty() && plan.scenarios.is_empty() { Exit::Ok } else { Exit::Invalid })
@@ -90,28 +90,28 @@ fn placed(step: &Step<'_>, line: &str) -> anyhow::Error {
 }
 
 /// Adds why a run cannot be made, once for all runs.
-fn add_fault(known: &mut Vec<PlanFault>, step: &Step<'_>, why: String) {
-    match known.iter_mut().find(|fault| fault.why == why) {
+fn add_fault(faults: &mut Vec<PlanFault>, step: &Step<'_>, why: String) {
+    match faults.iter_mut().find(|fault| fault.why == why) {
         Some(fault) => fault.runs.push(step.to_string()),
-        None => known.push(PlanFault { runs: vec![step.to_string()], why }),
+        None => faults.push(PlanFault { runs: vec![step.to_string()], why }),
     }
 }
 
 /// The test that a step's command asks for, without what other runs have to make first. Rules are looked at here, so
 /// that none is refused.
 pub(super) fn spec(step: &Step<'_>) -> Outcome<TestSpec> {
-    let words = std::iter::once("loadgen-node".to_owned()).chain(step.command(false));
-    let cli = Cli::try_parse_from(words).map_err(|error| {
+    let arguments = std::iter::once("loadgen-node".to_owned()).chain(step.command(false));
+    let cli = Cli::try_parse_from(arguments).map_err(|error| {
         let text = error.to_string();
         placed(step, text.lines().next().unwrap_or_default().trim_start_matches("error: "))
     });
     let Command::Run(args) = cli.or_exit(Exit::Usage)?.command else {
         return Err(anyhow::anyhow!("{step} is no run")).or_exit(Exit::Bug);
     };
-    let asked = args.check().map_err(|failure| Failure { error: placed(step, &failure.one_line()), ..failure });
-    match asked? {
-        Asked::Test { spec, .. } => Ok(TestSpec { division: Division::None, ..*spec }),
-        Asked::Advice(_) => Err(placed(step, "--compression=auto is advice, and no run")),
+    let request = args.check().map_err(|failure| Failure { error: placed(step, &failure.one_line()), ..failure });
+    match request? {
+        RunRequest::Test { spec, .. } => Ok(TestSpec { division: Division::None, ..*spec }),
+        RunRequest::Advice(_) => Err(placed(step, "--compression=auto is advice, and no run")),
     }
     .or_exit(Exit::Usage)
 }
@@ -124,20 +124,20 @@ fn planned(step: &Step<'_>, predicted: Prediction) -> PlannedRun {
         State::Stale(why) | State::Unscored(why) => (false, Some(why)),
     };
     let folder = step.folder().display().to_string();
-    PlannedRun { name: step.to_string(), folder, command: step.words(), done, why, duration_s, samples }
+    PlannedRun { name: step.to_string(), folder, command: step.command_line(), done, why, duration_s, samples }
 }
 
 /// Adds the rules that are broken here. A rehearsal is short by intent.
-fn add_broken(known: &mut Vec<BrokenRule>, step: &Step<'_>, findings: &Findings) {
+fn add_broken(broken_rules: &mut Vec<BrokenRule>, step: &Step<'_>, findings: &Findings) {
     for (finding, why) in findings.broken() {
         let (id, section) = (finding.rule.id.to_owned(), finding.rule.section.to_owned());
         if step.submission.rehearsal.is_some() && id == BROKEN_BY_REHEARSALS {
             continue;
         }
         let why = step.with_lines(why);
-        match known.iter_mut().find(|rule| rule.id == id && rule.why == why) {
+        match broken_rules.iter_mut().find(|rule| rule.id == id && rule.why == why) {
             Some(rule) => rule.runs.push(step.to_string()),
-            None => known.push(BrokenRule { runs: vec![step.to_string()], id, section, why }),
+            None => broken_rules.push(BrokenRule { runs: vec![step.to_string()], id, section, why }),
         }
     }
 }

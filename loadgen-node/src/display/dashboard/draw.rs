@@ -17,8 +17,8 @@ const WIDE: u16 = 140;
 /// Draws the scene.
 pub(super) fn draw(frame: &mut Frame<'_>, scene: &Scene<'_>) {
     let area = frame.area();
-    if let Some(words) = too_small((area.width, area.height)) {
-        return frame.render_widget(Paragraph::new(words).wrap(ratatui::widgets::Wrap { trim: true }), area);
+    if let Some(message) = too_small((area.width, area.height)) {
+        return frame.render_widget(Paragraph::new(message).wrap(ratatui::widgets::Wrap { trim: true }), area);
     }
     let [head, body, foot] =
         Layout::vertical([Constraint::Length(2), Constraint::Min(0), Constraint::Length(1)]).areas(area);
@@ -89,9 +89,9 @@ fn wide(frame: &mut Frame<'_>, scene: &Scene<'_>, picture: &Picture<'_>, area: R
 fn log(frame: &mut Frame<'_>, scene: &Scene<'_>, area: Rect) {
     let rows = usize::from(area.height.saturating_sub(1));
     let last = scene.log.len().saturating_sub(rows);
-    let shown = scene.log.iter().skip(last).map(|line| Line::from(line.as_str()));
+    let lines = scene.log.iter().skip(last).map(|line| Line::from(line.as_str()));
     let head = Line::styled("log", scene.paint.head());
-    frame.render_widget(Paragraph::new(std::iter::once(head).chain(shown).collect::<Vec<_>>()), area);
+    frame.render_widget(Paragraph::new(std::iter::once(head).chain(lines).collect::<Vec<_>>()), area);
 }
 
 fn footer(scene: &Scene<'_>) -> Line<'static> {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::super::viewer::Shown;
+use super::super::viewer::RunView;
 use crate::live::snapshot::Snapshot;
 
 /// Points that are kept: a day of them.
@@ -14,14 +14,14 @@ pub(super) struct Histories(BTreeMap<Option<String>, History>);
 
 impl Histories {
     /// Takes what is seen of each run now. A run that is over has no more points.
-    pub(super) fn see(&mut self, shown: &[Shown]) {
-        for run in shown.iter().filter(|run| run.goes_on()) {
+    pub(super) fn see(&mut self, runs: &[RunView]) {
+        for run in runs.iter().filter(|run| run.goes_on()) {
             self.0.entry(run.tenant.clone()).or_default().see(&run.newest.snapshot);
         }
     }
 
     /// The history of a run, once it has been seen.
-    pub(super) fn of(&self, run: &Shown) -> Option<&History> {
+    pub(super) fn of(&self, run: &RunView) -> Option<&History> {
         self.0.get(&run.tenant)
     }
 }
@@ -71,9 +71,9 @@ impl History {
         let width = count.div_ceil(columns.max(1)).max(1);
         // Stretches are counted from the end, so that all but the oldest are whole.
         let newest_first = points.rchunks(width).map(|stretch| stretch.iter().copied().max().unwrap_or(0));
-        let mut found: Vec<u64> = newest_first.collect();
-        found.reverse();
-        found
+        let mut values: Vec<u64> = newest_first.collect();
+        values.reverse();
+        values
     }
 }
 

@@ -21,7 +21,7 @@ pub(super) struct Controls {
 
 /// Request of a key, beside a change of the picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum Request {
     Nothing,
     /// The run is to stop.
     Stop,
@@ -69,16 +69,16 @@ impl Controls {
     }
 
     /// Takes a key.
-    pub(super) fn press(&mut self, key: KeyEvent) -> Asked {
+    pub(super) fn press(&mut self, key: KeyEvent) -> Request {
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
-        let asked = std::mem::take(&mut self.asks);
+        let has_question = std::mem::take(&mut self.asks);
         match key.code {
-            KeyCode::Char('c') if is_control => return Asked::Stop,
-            KeyCode::Char('y' | 'Y') if asked => return Asked::Stop,
+            KeyCode::Char('c') if is_control => return Request::Stop,
+            KeyCode::Char('y' | 'Y') if has_question => return Request::Stop,
             // Any other key says no.
-            _ if asked => {}
+            _ if has_question => {}
             KeyCode::Char('q') => self.asks = true,
-            KeyCode::Char('l') => return Asked::Leave,
+            KeyCode::Char('l') => return Request::Leave,
             KeyCode::Char('h' | '?') => self.has_help = !self.has_help,
             KeyCode::Esc => self.has_help = false,
             KeyCode::Char('+' | '=') => self.span = self.span.saturating_sub(1),
@@ -93,7 +93,7 @@ impl Controls {
             KeyCode::Char(digit @ '0'..='9') => self.turn_to((digit as usize).wrapping_sub('1' as usize)),
             _ => {}
         }
-        Asked::Nothing
+        Request::Nothing
     }
 
     /// Shows the tenant at this place alone; all of them where there is none.
@@ -107,21 +107,21 @@ impl Controls {
 mod tests {
     use super::*;
 
-    fn press(controls: &mut Controls, code: KeyCode) -> Asked {
+    fn press(controls: &mut Controls, code: KeyCode) -> Request {
         controls.press(KeyEvent::new(code, KeyModifiers::NONE))
     }
 
     #[test]
     fn a_run_is_not_stopped_by_one_key_alone() {
         let mut controls = Controls::default();
-        assert_eq!((press(&mut controls, KeyCode::Char('y')), controls.asks), (Asked::Nothing, false));
-        assert_eq!((press(&mut controls, KeyCode::Char('q')), controls.asks), (Asked::Nothing, true));
-        assert_eq!((press(&mut controls, KeyCode::Char('n')), controls.asks), (Asked::Nothing, false));
+        assert_eq!((press(&mut controls, KeyCode::Char('y')), controls.asks), (Request::Nothing, false));
+        assert_eq!((press(&mut controls, KeyCode::Char('q')), controls.asks), (Request::Nothing, true));
+        assert_eq!((press(&mut controls, KeyCode::Char('n')), controls.asks), (Request::Nothing, false));
         press(&mut controls, KeyCode::Char('q'));
-        assert_eq!(press(&mut controls, KeyCode::Char('y')), Asked::Stop);
+        assert_eq!(press(&mut controls, KeyCode::Char('y')), Request::Stop);
         let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-        assert_eq!(controls.press(interrupt), Asked::Stop);
-        assert_eq!(press(&mut controls, KeyCode::Char('l')), Asked::Leave);
+        assert_eq!(controls.press(interrupt), Request::Stop);
+        assert_eq!(press(&mut controls, KeyCode::Char('l')), Request::Leave);
     }
 
     #[test]

@@ -25,7 +25,7 @@ mod tenants;
 use std::time::{Duration, Instant};
 
 use self::history::Histories;
-use self::keys::{Asked, Controls};
+use self::keys::{Controls, Request};
 use self::picture::Scene;
 use self::screen::Screen;
 use super::viewer::Viewer;
@@ -41,21 +41,21 @@ pub(super) fn show(viewer: &mut Viewer<'_>) {
         Ok(screen) => screen,
         Err(error) => return tracing::warn!(%error, "no dashboard: the terminal does not allow it"),
     };
-    let paint = paint::Paint::wanted();
+    let paint = paint::Paint::from_env();
     let (mut controls, mut histories) = (Controls::default(), Histories::default());
     while !viewer.is_over() && !viewer.is_stopping() && screen.is_up() {
-        let shown = viewer.look();
+        let runs = viewer.look();
         let next = Instant::now() + REDRAW;
-        histories.see(&shown);
-        controls.tenants = shown.iter().filter(|run| run.tenant.is_some()).count();
+        histories.see(&runs);
+        controls.tenants = runs.iter().filter(|run| run.tenant.is_some()).count();
         loop {
             let log = screen.log();
-            let scene = Scene { shown: &shown, histories: &histories, controls: &controls, log: &log, paint };
-            let asked = screen.draw(&scene).and_then(|()| screen.key(next));
-            match asked.map(|key| key.map(|key| controls.press(key))) {
-                Ok(Some(Asked::Nothing)) => {}
-                Ok(Some(Asked::Stop)) => stop(),
-                Ok(Some(Asked::Leave)) | Err(_) => return,
+            let scene = Scene { runs: &runs, histories: &histories, controls: &controls, log: &log, paint };
+            let event = screen.draw(&scene).and_then(|()| screen.key(next));
+            match event.map(|key| key.map(|key| controls.press(key))) {
+                Ok(Some(Request::Nothing)) => {}
+                Ok(Some(Request::Stop)) => stop(),
+                Ok(Some(Request::Leave)) | Err(_) => return,
                 Ok(None) => break,
             }
         }

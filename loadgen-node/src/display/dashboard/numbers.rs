@@ -40,8 +40,8 @@ fn progress(phase: &Phase) -> String {
         format!("  {}{} {:.0} %", "█".repeat(done), "░".repeat(BAR - done), share * 100.0)
     };
     let bar = phase.share_done().map(bar).unwrap_or_default();
-    let left = if phase.is_over { "over".to_owned() } else { format!("{} left", clock(phase.left())) };
-    format!("{} · {}, about {left}{bar}", phase.name(), clock(phase.elapsed))
+    let end_text = if phase.is_over { "over".to_owned() } else { format!("{} left", clock(phase.remaining_time())) };
+    format!("{} · {}, about {end_text}{bar}", phase.name(), clock(phase.elapsed))
 }
 
 /// Rate, latencies and lag.
@@ -84,9 +84,9 @@ pub(super) fn figures(picture: &Picture<'_>) -> Vec<Line<'static>> {
     lines
 }
 
-fn row(found: Option<Percentiles>) -> String {
-    let Some(found) = found else { return "      none".to_owned() };
-    let values = [found.p50_ns, found.p90_ns, found.p99_ns, found.p99_9_ns, found.max_ns];
+fn row(percentiles: Option<Percentiles>) -> String {
+    let Some(percentiles) = percentiles else { return "      none".to_owned() };
+    let values = [percentiles.p50_ns, percentiles.p90_ns, percentiles.p99_ns, percentiles.p99_9_ns, percentiles.max_ns];
     values.map(|ns| format!("{:>10}", time(ns))).concat()
 }
 
@@ -94,24 +94,24 @@ fn row(found: Option<Percentiles>) -> String {
 pub(super) fn verdict(snapshot: &Snapshot) -> (State, String) {
     let standing = &snapshot.standing;
     let state = standing.against().map_or(State::Open, |check| check.state);
-    let words = match &snapshot.phase {
+    let text = match &snapshot.phase {
         Some(phase) if phase.is_accuracy && state < State::Fails => {
             "nothing against it so far; this phase is judged by its answers, after the run".to_owned()
         }
-        Some(_) => standing.words(),
+        Some(_) => standing.text(),
         None => "nothing is judged yet".to_owned(),
     };
-    (state, words)
+    (state, text)
 }
 
 /// Returns the judgement so far: the verdict as it stands, then the rules in so many columns.
 pub(super) fn checks(picture: &Picture<'_>, width: u16, columns: usize) -> Vec<Line<'static>> {
     let (standing, paint) = (&picture.snapshot.standing, picture.paint);
     let width = usize::from(width);
-    let (state, words) = verdict(picture.snapshot);
+    let (state, verdict_text) = verdict(picture.snapshot);
     let head = vec![
         Span::styled("verdict so far  ", paint.head()),
-        Span::styled(fitted(&words, width - 16), paint.state(state)),
+        Span::styled(fitted(&verdict_text, width - 16), paint.state(state)),
     ];
     let mut lines = vec![Line::from(head)];
     let mut worst_first: Vec<&Check> = standing.checks.iter().collect();
@@ -119,7 +119,7 @@ pub(super) fn checks(picture: &Picture<'_>, width: u16, columns: usize) -> Vec<L
     let column = width / columns;
     for rules in worst_first.chunks(columns) {
         let cells = rules.iter().flat_map(|check| {
-            let text = fitted(&check.words(), column.saturating_sub(3));
+            let text = fitted(&check.text(), column.saturating_sub(3));
             let gap = column.saturating_sub(2 + Span::raw(text.as_str()).width());
             let sign = Span::styled(format!("{} ", sign(check.state)), paint.state(check.state));
             [sign, Span::raw(text), Span::raw(" ".repeat(gap))]

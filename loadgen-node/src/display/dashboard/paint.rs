@@ -12,7 +12,7 @@ pub(super) struct Paint {
 
 impl Paint {
     /// Colours, unless the user wants none (<https://no-color.org>).
-    pub(super) fn wanted() -> Paint {
+    pub(super) fn from_env() -> Paint {
         Paint { has_colours: std::env::var_os("NO_COLOR").is_none_or(|text| text.is_empty()) }
     }
 

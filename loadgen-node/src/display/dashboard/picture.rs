@@ -2,18 +2,18 @@
 
 use ratatui::text::Span;
 
-use super::super::viewer::Shown;
+use super::super::viewer::RunView;
 use super::history::{Histories, History};
 use super::keys::Controls;
 use super::paint::Paint;
-use crate::live::about::About;
+use crate::live::run_facts::About;
 use crate::live::snapshot::Snapshot;
 
 /// Everything that may be drawn.
 #[derive(Clone, Copy)]
 pub(super) struct Scene<'a> {
     /// The runs that have begun: one, or tenants.
-    pub(super) shown: &'a [Shown],
+    pub(super) runs: &'a [RunView],
     pub(super) histories: &'a Histories,
     pub(super) controls: &'a Controls,
     /// The end of the log.
@@ -39,8 +39,8 @@ impl<'a> Scene<'a> {
     /// The run that fills the picture: the one that is alone, or the tenant that the controls point at.
     pub(super) fn chosen(&self) -> Option<Picture<'a>> {
         let run = match self.controls.tenants {
-            0 => self.shown.first(),
-            _ => self.controls.tenant.and_then(|place| self.shown.get(place)),
+            0 => self.runs.first(),
+            _ => self.controls.tenant.and_then(|place| self.runs.get(place)),
         };
         run.map(|run| Picture {
             title: run.title(),

@@ -97,13 +97,13 @@ impl Screen {
     /// The terminal is gone.
     pub(super) fn key(&self, until: Instant) -> io::Result<Option<KeyEvent>> {
         loop {
-            let left = until.saturating_duration_since(Instant::now());
-            if !event::poll(left)? {
+            let timeout = until.saturating_duration_since(Instant::now());
+            if !event::poll(timeout)? {
                 return Ok(None);
             }
             match event::read()? {
                 Event::Key(key) if key.kind != KeyEventKind::Release => return Ok(Some(key)),
-                _ if left == Duration::ZERO => return Ok(None),
+                _ if timeout == Duration::ZERO => return Ok(None),
                 _ => {}
             }
         }

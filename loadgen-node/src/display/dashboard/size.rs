@@ -19,8 +19,8 @@ mod tests {
     #[test]
     fn a_terminal_is_large_enough_or_is_told_how_large() {
         assert_eq!([(80, 24), SMALLEST, (200, 60)].map(too_small), [None, None, None]);
-        let told = "the terminal has 40 columns and 30 rows, 60 and 16 are needed";
-        assert_eq!(too_small((40, 30)).as_deref(), Some(told));
+        let message = "the terminal has 40 columns and 30 rows, 60 and 16 are needed";
+        assert_eq!(too_small((40, 30)).as_deref(), Some(message));
         assert!(too_small((80, 10)).is_some());
     }
 }

@@ -9,17 +9,17 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::super::viewer::Shown;
+use super::super::viewer::RunView;
 use super::draw::draw;
 use super::history::{Histories, History};
 use super::keys::Controls;
 use super::paint::Paint;
 use super::picture::Scene;
-use crate::live::about::About;
-use crate::live::about::tests::about;
 use crate::live::board::Newest;
 use crate::live::latencies::{Percentiles, Spread};
 use crate::live::phase::Phase;
+use crate::live::run_facts::About;
+use crate::live::run_facts::tests::about;
 use crate::live::snapshot::{Node, Snapshot};
 use crate::live::standing::{Check, Standing, State};
 use loadgen::run::LagStats;
@@ -28,7 +28,7 @@ use lon_world::failures::Failed;
 const SIZES: [(u16, u16); 2] = [(80, 24), (200, 60)];
 
 /// Returns the text on a terminal of this size.
-fn shown(scene: &Scene<'_>, (columns, rows): (u16, u16)) -> String {
+fn screen_text(scene: &Scene<'_>, (columns, rows): (u16, u16)) -> String {
     let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
     terminal.draw(|frame| draw(frame, scene)).unwrap();
     let buffer = terminal.backend().buffer();
@@ -46,25 +46,25 @@ fn compare(name: &str, about: &About, snapshot: &Snapshot, history: &History, co
 }
 
 /// A run as it is shown while it goes on.
-fn run(tenant: Option<&str>, about: &About, snapshot: &Snapshot) -> Shown {
+fn run(tenant: Option<&str>, about: &About, snapshot: &Snapshot) -> RunView {
     let (about, snapshot) = (Arc::new(about.clone()), Arc::new(snapshot.clone()));
-    Shown { tenant: tenant.map(str::to_owned), newest: Newest { about, snapshot, is_valid: None } }
+    RunView { tenant: tenant.map(str::to_owned), newest: Newest { about, snapshot, is_valid: None } }
 }
 
 /// Compares the picture of these runs with the one that is kept, in both sizes.
-fn compare_all(name: &str, runs: &[Shown], histories: &Histories, controls: &Controls, log: &[String]) {
+fn compare_all(name: &str, runs: &[RunView], histories: &Histories, controls: &Controls, log: &[String]) {
     let paint = Paint { has_colours: true };
-    let scene = Scene { shown: runs, histories, controls, log, paint };
+    let scene = Scene { runs, histories, controls, log, paint };
     for size in SIZES {
-        let kept = Path::new(env!("CARGO_MANIFEST_DIR"))
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("src/display/dashboard/pictures")
             .join(PathBuf::from(format!("{name}-{}x{}.txt", size.0, size.1)));
-        let text = shown(&scene, size);
+        let text = screen_text(&scene, size);
         if std::env::var_os("LON_BLESS").is_some() {
-            fs::write(&kept, &text).unwrap();
+            fs::write(&path, &text).unwrap();
         }
-        let wanted = fs::read_to_string(&kept).unwrap_or_default();
-        assert!(text == wanted, "{} is not what is drawn (LON_BLESS=1 writes it anew):\n{text}", kept.display());
+        let picture = fs::read_to_string(&path).unwrap_or_default();
+        assert!(text == picture, "{} is not what is drawn (LON_BLESS=1 writes it anew):\n{text}", path.display());
     }
 }
 
@@ -94,9 +94,9 @@ fn phase(ended: u64) -> Phase {
     }
 }
 
-fn check(name: &str, found: &str, wanted: &str, state: State) -> Check {
+fn check(name: &str, value: &str, requirement: &str, state: State) -> Check {
     let text = str::to_owned;
-    Check { name: text(name), found: text(found), wanted: text(wanted), state, is_timed: false }
+    Check { name: text(name), value: text(value), requirement: text(requirement), state, is_timed: false }
 }
 
 fn node(name: &str, share: f64, per_s: f64) -> Node {
@@ -177,8 +177,8 @@ fn a_run_of_128_nodes_some_of_them_lost() {
     let mut snapshot = Snapshot { nodes, ..usual() };
     let failed = Failed { reason: "node_lost", first: "its node was lost".to_owned(), samples: 7 };
     snapshot.failures = vec![failed];
-    let (found, wanted) = ("1 lost, node-017: nothing was heard from it for 3s", "none may be lost");
-    snapshot.standing.checks[1] = check("nodes", found, wanted, State::Broken);
+    let (value, requirement) = ("1 lost, node-017: nothing was heard from it for 3s", "none may be lost");
+    snapshot.standing.checks[1] = check("nodes", value, requirement, State::Broken);
     let mut controls = Controls::default();
     compare("many", &about(false), &snapshot, &history(), &controls, &log());
     (0..12).for_each(|_| _ = controls.press(KeyEvent::new(KeyCode::PageDown, KeyModifiers::NONE)));
@@ -205,8 +205,8 @@ fn long_names_are_cut_off_and_help_covers_the_middle() {
     let mut snapshot = usual();
     snapshot.nodes[0].now.name = "rack-17-shelf-3-host-with-a-very-long-name.example.org".to_owned();
     snapshot.nodes[1].now.name = "機械-".repeat(20);
-    let found = "12 failed: refused by the node: ".to_owned() + &"the model ran out of memory ".repeat(8);
-    snapshot.standing.checks[0] = check("answers", &found, "one for each sample", State::Broken);
+    let value = "12 failed: refused by the node: ".to_owned() + &"the model ran out of memory ".repeat(8);
+    snapshot.standing.checks[0] = check("answers", &value, "one for each sample", State::Broken);
     let long = vec!["a line of the log that goes on and on ".repeat(8)];
     let mut controls = Controls::default();
     compare("long", &about, &snapshot, &history(), &controls, &long);
@@ -221,7 +221,7 @@ fn charts_of_a_longer_time_show_more() {
     let mut controls = Controls::default();
     let picture = |controls: &Controls| {
         let paint = Paint { has_colours: false };
-        shown(&Scene { shown: &runs, histories: &histories, controls, log: &log, paint }, SIZES[0])
+        screen_text(&Scene { runs: &runs, histories: &histories, controls, log: &log, paint }, SIZES[0])
     };
     let before = picture(&controls);
     controls.press(KeyEvent::new(KeyCode::Char('-'), KeyModifiers::NONE));
@@ -233,15 +233,15 @@ fn charts_of_a_longer_time_show_more() {
 fn a_terminal_that_has_become_too_small_is_told_so() {
     let (runs, controls, paint) =
         ([run(None, &about(false), &usual())], Controls::default(), Paint { has_colours: true });
-    let scene = Scene { shown: &runs, histories: &Histories::default(), controls: &controls, log: &[], paint };
+    let scene = Scene { runs: &runs, histories: &Histories::default(), controls: &controls, log: &[], paint };
     for size in [(1, 1), (20, 5), (59, 40), (100, 15)] {
-        let text = shown(&scene, size);
+        let text = screen_text(&scene, size);
         assert!(size == (1, 1) || text.contains("the terminal has"), "{size:?}: {text}");
     }
 }
 
 /// Three tenants: one as it should be, one that answers too late, one that is over.
-fn tenants() -> Vec<Shown> {
+fn tenants() -> Vec<RunView> {
     let mut chat = About { benchmark: "tokens".to_owned(), ..about(true) };
     chat.labels.clear();
     let mut late = Snapshot { rate_per_s: 4.2, phase: Some(phase(100)), issued: 130, ended: 100, ..usual() };
@@ -268,7 +268,7 @@ fn tenants_beside_each_other_and_one_of_them() {
 #[test]
 fn tenants_that_have_not_begun_and_more_than_fit() {
     compare_all("tenants-none", &[], &Histories::default(), &Controls::default(), &log());
-    let many: Vec<Shown> = (0..40).map(|i| run(Some(&format!("tenant-{i:02}")), &about(false), &usual())).collect();
+    let many: Vec<RunView> = (0..40).map(|i| run(Some(&format!("tenant-{i:02}")), &about(false), &usual())).collect();
     let mut controls = Controls::of_tenants(many.len());
     controls.press(KeyEvent::new(KeyCode::PageDown, KeyModifiers::NONE));
     compare_all("tenants-many", &many, &Histories::default(), &controls, &log());

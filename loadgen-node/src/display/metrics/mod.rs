@@ -16,9 +16,9 @@ use lon_shell::version::REVISION;
 use qdl::Direction;
 
 use self::families as f;
-use crate::live::about::About;
 use crate::live::board::{Board, Newest};
 use crate::live::latencies::Latencies;
+use crate::live::run_facts::About;
 use crate::live::snapshot::{Node, Snapshot};
 use lon_world::failures::REASONS;
 
@@ -120,10 +120,10 @@ fn nodes(teller: &mut Teller<'_>, nodes: &[Node]) -> fmt::Result {
     let bytes: Vec<Series<'_>> = nodes.iter().flat_map(network).collect();
     encode(f::NETWORK, teller, &bytes)?;
     let retransmits = |node: &Node| node.now.traffic.retransmits;
-    let known = nodes.iter().filter_map(|node| Some((node, retransmits(node)?)));
-    let known: Vec<Series<'_>> =
-        known.map(|(node, count)| Series::new([("node", node.now.name.as_str())], count)).collect();
-    encode(f::RETRANSMITS, teller, &known)?;
+    let counts = nodes.iter().filter_map(|node| Some((node, retransmits(node)?)));
+    let series: Vec<Series<'_>> =
+        counts.map(|(node, count)| Series::new([("node", node.now.name.as_str())], count)).collect();
+    encode(f::RETRANSMITS, teller, &series)?;
     let bad = nodes.iter().flat_map(|node| {
         let counts = &node.now.counts;
         let kinds = [("duplicate", counts.duplicate), ("late", counts.late), ("foreign", counts.foreign)];

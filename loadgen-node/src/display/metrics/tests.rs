@@ -18,8 +18,8 @@ fn snapshot() -> Snapshot {
         Node { now: NodeNow { name: "N\"1".to_owned(), outstanding: 2, ..NodeNow::default() }, ..Node::default() };
     (node.now.counts.samples_sent, node.now.counts.tensor_bytes_out, node.now.traffic.socket_bytes_in) = (9, 640, 77);
     let text = str::to_owned;
-    let (name, found, wanted) = (text("p99 latency"), text("3ms"), text("2ms at most"));
-    let check = Check { name, found, wanted, state: State::Fails, is_timed: true };
+    let (name, value, requirement) = (text("p99 latency"), text("3ms"), text("2ms at most"));
+    let check = Check { name, value, requirement, state: State::Fails, is_timed: true };
     Snapshot {
         queries: 4,
         issued: 12,
@@ -42,9 +42,9 @@ fn before_a_run_there_is_only_the_program() {
 #[test]
 fn everything_of_a_run_is_told() {
     let board = Board::default();
-    let about = Arc::new(crate::live::about::tests::about(true));
+    let about = Arc::new(crate::live::run_facts::tests::about(true));
     board.put(about, Arc::new(snapshot()));
-    let told = text(&board);
+    let output = text(&board);
     for line in [
         "lon_loadgen_issued_queries_total 4",
         "lon_loadgen_issued_samples_total 12",
@@ -64,14 +64,14 @@ fn everything_of_a_run_is_told() {
         "lon_loadgen_latency_seconds_count 3",
         "lon_loadgen_answered_tokens_total 90",
     ] {
-        assert!(told.lines().any(|found| found == line), "no '{line}' in:\n{told}");
+        assert!(output.lines().any(|row| row == line), "no '{line}' in:\n{output}");
     }
-    assert!(told.contains(r#"sut="Network SUT: N1, N2",label_rack="7"} 1"#), "{told}");
-    assert!(!told.contains("lon_loadgen_valid"), "it is not known yet:\n{told}");
+    assert!(output.contains(r#"sut="Network SUT: N1, N2",label_rack="7"} 1"#), "{output}");
+    assert!(!output.contains("lon_loadgen_valid"), "it is not known yet:\n{output}");
     board.judged(false);
-    let told = text(&board);
+    let output = text(&board);
     for line in ["lon_loadgen_finished 1", "lon_loadgen_valid 0"] {
-        assert!(told.lines().any(|found| found == line), "no '{line}' in:\n{told}");
+        assert!(output.lines().any(|row| row == line), "no '{line}' in:\n{output}");
     }
 }
 
@@ -79,7 +79,7 @@ fn everything_of_a_run_is_told() {
 #[test]
 fn every_metric_is_in_the_list() {
     let board = Board::default();
-    board.put(Arc::new(crate::live::about::tests::about(true)), Arc::new(snapshot()));
+    board.put(Arc::new(crate::live::run_facts::tests::about(true)), Arc::new(snapshot()));
     board.judged(true);
     let list = include_str!("../../../../docs/reference/metrics.md");
     let text = text(&board);
@@ -92,7 +92,7 @@ fn every_metric_is_in_the_list() {
 fn every_series_of_a_tenant_has_its_name() {
     let boards = ["vision", "chat"].map(|name| {
         let board = Board::default();
-        board.put(Arc::new(crate::live::about::tests::about(true)), Arc::new(snapshot()));
+        board.put(Arc::new(crate::live::run_facts::tests::about(true)), Arc::new(snapshot()));
         (name.to_owned(), board)
     });
     let text = Boards::Tenants(boards.into()).metrics().open_metrics().unwrap();

@@ -66,16 +66,16 @@ impl Rates {
         self.0.len()
     }
 
-    fn sent(&self, node: usize) -> Vec<f64> {
+    fn row(&self, node: usize) -> Vec<f64> {
         self.0[node].iter().copied().flatten().collect()
     }
 
-    fn received(&self, node: usize) -> Vec<f64> {
+    fn column(&self, node: usize) -> Vec<f64> {
         self.0.iter().filter_map(|row| row[node]).collect()
     }
 
     /// All that are known, with their nodes.
-    fn known(&self) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
+    fn entries(&self) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
         let row = |(from, row): (usize, &'_ Vec<Option<f64>>)| {
             row.iter().enumerate().filter_map(move |(to, rate)| Some((from, to, (*rate)?))).collect::<Vec<_>>()
         };
@@ -86,10 +86,10 @@ impl Rates {
 /// Judges rates; `tolerance` is the share by which a way may be slower than usual.
 pub(crate) fn judge(rates: &Rates, tolerance: f64) -> Judgement {
     // Two nodes have one link, and no other to compare it with.
-    if rates.known().count() < FEWEST_WAYS {
+    if rates.entries().count() < FEWEST_WAYS {
         return Judgement::default();
     }
-    let typical = |node: usize| [upper_median(rates.sent(node)), upper_median(rates.received(node))];
+    let typical = |node: usize| [upper_median(rates.row(node)), upper_median(rates.column(node))];
     let Some(usual) = upper_median((0..rates.nodes()).flat_map(typical).flatten().collect()) else {
         return Judgement::default();
     };
@@ -108,7 +108,7 @@ pub(crate) fn judge(rates: &Rates, tolerance: f64) -> Judgement {
 /// slow ones do not make each other look normal.
 fn least(rates: &Rates, usual: f64, tolerance: f64) -> f64 {
     let is_link = |rate: &f64| (usual..=usual * INSIDE).contains(rate);
-    let above = rates.known().map(|(.., rate)| rate).filter(is_link).map(|rate| rate - usual).collect();
+    let above = rates.entries().map(|(.., rate)| rate).filter(is_link).map(|rate| rate - usual).collect();
     let sigma = SIGMA_OF_MEDIAN * upper_median(above).unwrap_or(0.0);
     (usual * (1.0 - tolerance)).min((usual - SIGMAS * sigma).max(usual * ALWAYS_SLOW))
 }
@@ -125,14 +125,14 @@ struct Host {
 
 impl Host {
     fn of(rates: &Rates, node: usize, least: f64) -> Host {
-        let slow = |ways: Vec<f64>| {
-            let count = ways.iter().filter(|rate| **rate < least).count();
-            let is_slow = ways.len() >= FEWEST_WAYS && count as f64 >= ways.len() as f64 * NEARLY_ALL;
-            is_slow.then(|| upper_median(ways)).flatten()
+        let slow = |values: Vec<f64>| {
+            let count = values.iter().filter(|rate| **rate < least).count();
+            let is_slow = values.len() >= FEWEST_WAYS && count as f64 >= values.len() as f64 * NEARLY_ALL;
+            is_slow.then(|| upper_median(values)).flatten()
         };
-        let [sent, received] = [rates.sent(node), rates.received(node)];
-        let knows = [sent.len(), received.len()].map(|ways| ways >= FEWEST_WAYS);
-        Host { sends: slow(sent), receives: slow(received), knows }
+        let [row, column] = [rates.row(node), rates.column(node)];
+        let knows = [row.len(), column.len()].map(|count| count >= FEWEST_WAYS);
+        Host { sends: slow(row), receives: slow(column), knows }
     }
 
     fn is_known(&self) -> bool {
@@ -165,7 +165,7 @@ fn links(rates: &Rates, hosts: &[Host], least: f64) -> Vec<Suspect> {
         let place = if is_clear { Suspected::Link { from, to, both } } else { Suspected::Unclear { from, to, both } };
         Some(Suspect { place, bits_per_s, host_bits_per_s: [None, None] })
     };
-    rates.known().filter(is_slow).filter_map(link).collect()
+    rates.entries().filter(is_slow).filter_map(link).collect()
 }
 
 /// The median; of an even number of values the upper one of the two in the middle, so that of few values one that is
@@ -207,9 +207,9 @@ mod tests {
     fn of_an_even_fabric_nothing_is_suspected() {
         assert_eq!(judge(&even(2), 0.05), Judgement::default(), "one link alone");
         for nodes in [3, 4, 9, 16] {
-            let found = judge(&even(nodes), 0.05);
-            assert_eq!((found.suspects.len(), found.tells_hosts), (0, nodes >= 4), "{nodes} nodes");
-            assert!((found.usual_bits_per_s.unwrap() / USUAL - 1.0).abs() < 0.002, "{found:?}");
+            let judgement = judge(&even(nodes), 0.05);
+            assert_eq!((judgement.suspects.len(), judgement.tells_hosts), (0, nodes >= 4), "{nodes} nodes");
+            assert!((judgement.usual_bits_per_s.unwrap() / USUAL - 1.0).abs() < 0.002, "{judgement:?}");
         }
         assert_eq!(judge(&Rates(Vec::new()), 0.05), Judgement::default());
         assert_eq!(judge(&Rates(vec![vec![None]]), 0.05), Judgement::default());
@@ -254,18 +254,18 @@ mod tests {
 
     #[test]
     fn two_bad_hosts_of_six_are_both_found() {
-        let found = places(&slowed(even(6), 0.3, |from, to| from == 1 || to == 4));
-        assert_eq!(found.len(), 2, "{found:?}");
-        assert!(found.contains(&Suspected::Host { node: 1, sends: true, receives: false }), "{found:?}");
-        assert!(found.contains(&Suspected::Host { node: 4, sends: false, receives: true }), "{found:?}");
+        let suspects = places(&slowed(even(6), 0.3, |from, to| from == 1 || to == 4));
+        assert_eq!(suspects.len(), 2, "{suspects:?}");
+        assert!(suspects.contains(&Suspected::Host { node: 1, sends: true, receives: false }), "{suspects:?}");
+        assert!(suspects.contains(&Suspected::Host { node: 4, sends: false, receives: true }), "{suspects:?}");
     }
 
     #[test]
     fn too_few_nodes_do_not_tell_a_host_from_a_link() {
-        let found = judge(&slowed(even(3), 0.2, |from, to| from == 0 || to == 0), 0.05);
-        assert!(!found.tells_hosts);
+        let judgement = judge(&slowed(even(3), 0.2, |from, to| from == 0 || to == 0), 0.05);
+        assert!(!judgement.tells_hosts);
         let unclear = |to| Suspected::Unclear { from: 0, to, both: true };
-        let places: Vec<_> = found.suspects.iter().map(|suspect| suspect.place).collect();
+        let places: Vec<_> = judgement.suspects.iter().map(|suspect| suspect.place).collect();
         assert!(places.contains(&unclear(1)) && places.contains(&unclear(2)) && places.len() == 2, "{places:?}");
         let two = judge(&slowed(even(2), 0.2, |from, _| from == 0), 0.05);
         assert_eq!(two, Judgement::default());
@@ -275,9 +275,9 @@ mod tests {
     fn what_was_not_measured_makes_it_unclear_and_no_fault() {
         let mut holes = slowed(even(4), 0.2, |from, to| (from, to) == (0, 1));
         (holes.0[0][2], holes.0[2][0]) = (None, None);
-        let found = judge(&holes, 0.05);
-        assert!(!found.tells_hosts, "{found:?}");
-        assert_eq!(found.suspects[0].place, Suspected::Unclear { from: 0, to: 1, both: false });
+        let judgement = judge(&holes, 0.05);
+        assert!(!judgement.tells_hosts, "{judgement:?}");
+        assert_eq!(judgement.suspects[0].place, Suspected::Unclear { from: 0, to: 1, both: false });
     }
 
     #[test]
@@ -289,8 +289,8 @@ mod tests {
             }
             rates
         };
-        let found = judge(&noisy(6), 0.05);
-        assert_eq!(found.suspects, [], "{found:?}");
+        let judgement = judge(&noisy(6), 0.05);
+        assert_eq!(judgement.suspects, [], "{judgement:?}");
         let bad = slowed(noisy(6), 0.2, |from, to| from == 2 || to == 2);
         assert_eq!(places(&bad), [Suspected::Host { node: 2, sends: true, receives: true }]);
     }

@@ -16,12 +16,12 @@ pub(crate) struct Matrix {
     /// Of the nodes, in their order.
     pub(crate) names: Vec<String>,
     /// Those that were tried, by the numbers of their two nodes: from, to. With 128 nodes there are 16,256 of them.
-    pub(crate) ways: BTreeMap<(usize, usize), Way>,
+    pub(crate) routes: BTreeMap<(usize, usize), Route>,
 }
 
 /// The way from one node to another one, by their numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Way {
+pub(crate) struct Route {
     pub(crate) from: usize,
     pub(crate) to: usize,
     /// The receiver measured, by asking for answers; else the sender did.
@@ -36,7 +36,7 @@ pub(crate) struct Way {
     pub(crate) error: Option<String>,
 }
 
-impl Way {
+impl Route {
     /// Payload in bit/s, the best of the repeats: a bad link is bad each time, and what slows only some repeats may be
     /// other programs on the hosts.
     pub(crate) fn bits_per_s(&self) -> Option<f64> {
@@ -49,8 +49,8 @@ impl Matrix {
     pub(crate) fn judge(&self, tolerance: f64) -> Judgement {
         let count = self.names.len();
         let mut rates = Rates(vec![vec![None; count]; count]);
-        for way in self.ways.values().filter(|way| !way.is_local) {
-            rates.0[way.from][way.to] = way.bits_per_s();
+        for route in self.routes.values().filter(|route| !route.is_local) {
+            rates.0[route.from][route.to] = route.bits_per_s();
         }
         judge::judge(&rates, tolerance)
     }
@@ -58,32 +58,32 @@ impl Matrix {
     /// The pairs of which a direction is slow, the earlier node first.
     pub(crate) fn slow_pairs(&self, tolerance: f64) -> BTreeSet<(usize, usize)> {
         let Some(least) = self.judge(tolerance).least_bits_per_s else { return BTreeSet::new() };
-        let is_slow = |way: &&Way| !way.is_local && way.bits_per_s().is_some_and(|rate| rate < least);
-        self.ways.values().filter(is_slow).map(|way| (way.from.min(way.to), way.from.max(way.to))).collect()
+        let is_slow = |route: &&Route| !route.is_local && route.bits_per_s().is_some_and(|rate| rate < least);
+        self.routes.values().filter(is_slow).map(|route| (route.from.min(route.to), route.from.max(route.to))).collect()
     }
 
     /// Adds what was measured of a way, which may have been measured before.
-    pub(crate) fn add(&mut self, way: Way) {
-        match self.ways.entry((way.from, way.to)) {
-            Entry::Occupied(known) => {
-                let known = known.into_mut();
-                known.repeats_bits_per_s.extend(way.repeats_bits_per_s);
-                known.rtt_ns = known.rtt_ns.into_iter().chain(way.rtt_ns).min();
-                known.error = known.error.take().or(way.error);
+    pub(crate) fn add(&mut self, route: Route) {
+        match self.routes.entry((route.from, route.to)) {
+            Entry::Occupied(entry) => {
+                let record = entry.into_mut();
+                record.repeats_bits_per_s.extend(route.repeats_bits_per_s);
+                record.rtt_ns = record.rtt_ns.into_iter().chain(route.rtt_ns).min();
+                record.error = record.error.take().or(route.error);
             }
             Entry::Vacant(place) => {
-                place.insert(way);
+                place.insert(route);
             }
         }
     }
 
     /// Returns the count and the first of the ways that could not be measured, in words; `None` when all were measured.
     pub(crate) fn failure(&self) -> Option<String> {
-        let failed: Vec<&Way> = self.ways.values().filter(|way| way.error.is_some()).collect();
+        let failed: Vec<&Route> = self.routes.values().filter(|route| route.error.is_some()).collect();
         let first = failed.first()?;
         let [from, to] = [first.from, first.to].map(|node| self.names.get(node).map_or("?", String::as_str));
         let why = first.error.as_deref().unwrap_or_default();
-        let (count, all) = (failed.len(), self.ways.len());
+        let (count, all) = (failed.len(), self.routes.len());
         Some(format!("{count} of {all} ways between nodes were not measured; the first, {from} -> {to}: {why}"))
     }
 }
@@ -98,16 +98,16 @@ mod tests {
 
     #[test]
     fn what_was_slow_once_is_as_good_as_its_best() {
-        let way =
-            |from: usize, to: usize, rate: f64| Way { from, to, repeats_bits_per_s: vec![rate], ..Way::default() };
+        let route =
+            |from: usize, to: usize, rate: f64| Route { from, to, repeats_bits_per_s: vec![rate], ..Route::default() };
         let mut matrix = Matrix { names: vec![String::new(); 3], ..Matrix::default() };
         for (from, to) in [(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)] {
-            matrix.add(way(from, to, if (from, to) == (2, 1) { 3e8 } else { 1e9 }));
+            matrix.add(route(from, to, if (from, to) == (2, 1) { 3e8 } else { 1e9 }));
         }
         assert_eq!(matrix.slow_pairs(0.05), BTreeSet::from([(1, 2)]));
-        matrix.add(way(2, 1, 9.9e8));
-        assert_eq!((matrix.slow_pairs(0.05), matrix.ways.len()), (BTreeSet::new(), 6));
-        assert_eq!(matrix.ways[&(2, 1)].repeats_bits_per_s, [3e8, 9.9e8]);
+        matrix.add(route(2, 1, 9.9e8));
+        assert_eq!((matrix.slow_pairs(0.05), matrix.routes.len()), (BTreeSet::new(), 6));
+        assert_eq!(matrix.routes[&(2, 1)].repeats_bits_per_s, [3e8, 9.9e8]);
     }
 
     /// A search among all ways for each of them would take minutes here, and does for none of the steps: a third
@@ -122,14 +122,14 @@ mod tests {
         let pairs = (0..NODES).flat_map(|from| (0..NODES).map(move |to| (from, to))).filter(|(from, to)| from != to);
         for (from, to) in pairs {
             let rate = if (from + to) % 3 == 0 { 1e8 } else { 1e9 };
-            matrix.add(Way { from, to, repeats_bits_per_s: vec![rate], ..Way::default() });
+            matrix.add(Route { from, to, repeats_bits_per_s: vec![rate], ..Route::default() });
         }
         let slow = matrix.slow_pairs(0.05);
         assert_eq!(matrix.judge(0.05).suspects.len(), slow.len());
         for (from, to) in slow {
-            matrix.add(Way { from, to, repeats_bits_per_s: vec![1e9], ..Way::default() });
+            matrix.add(Route { from, to, repeats_bits_per_s: vec![1e9], ..Route::default() });
         }
-        assert_eq!(matrix.ways.len(), NODES * (NODES - 1));
+        assert_eq!(matrix.routes.len(), NODES * (NODES - 1));
         let took = spent() - before;
         assert!(took < Duration::from_secs(30), "{took:?}");
     }

@@ -36,13 +36,13 @@ impl ArrivalsDocument {
 
     /// The process with the numbers that were drawn, as one line.
     pub(crate) fn text(&self) -> String {
-        let asked = |value: f64| format!(" (asked {})", number(value));
+        let request_text = |value: f64| format!(" (asked {})", number(value));
         let mut parts = Vec::new();
         if let Some(rate) = self.drawn.rate_per_s {
-            parts.push(format!("{} queries/s drawn{}", number(rate), asked(self.asked_rate_per_s)));
+            parts.push(format!("{} queries/s drawn{}", number(rate), request_text(self.asked_rate_per_s)));
         }
         if let Some(cv) = self.drawn.gap_cv {
-            parts.push(format!("CV of gaps {}{}", number(cv), self.asked_gap_cv.map(asked).unwrap_or_default()));
+            parts.push(format!("CV of gaps {}{}", number(cv), self.asked_gap_cv.map(request_text).unwrap_or_default()));
         }
         parts.extend(
             self.drawn.dispersion.map(|index| format!("variance/mean of queries per second {}", number(index))),

@@ -60,7 +60,7 @@ pub(crate) struct Folders {
 impl AuditResult {
     /// The document of what was found in these folders.
     pub(crate) fn new(findings: &Findings, folders: Folders) -> AuditResult {
-        let shown = |check: &AuditCheck| AuditCheck {
+        let printable_check = |check: &AuditCheck| AuditCheck {
             wanted: on_one_line(&check.wanted),
             found: on_one_line(&check.found),
             ..check.clone()
@@ -77,7 +77,7 @@ impl AuditResult {
             reference: folders.reference,
             accuracy_run: folders.accuracy_run,
             run: folders.run,
-            checks: findings.checks.iter().map(shown).collect(),
+            checks: findings.checks.iter().map(printable_check).collect(),
         }
     }
 
@@ -133,11 +133,11 @@ impl AuditResult {
 
 fn row(check: &AuditCheck) -> String {
     let outcome = word(check.outcome);
-    let wanted = match check.outcome {
+    let requirement = match check.outcome {
         CheckOutcome::Passed => String::new(),
         _ => format!(" (wanted: {})", check.wanted),
     };
-    format!("  {outcome:<OUTCOME$}  {:<NAME$}  {}{wanted}", check.name, check.found)
+    format!("  {outcome:<OUTCOME$}  {:<NAME$}  {}{requirement}", check.name, check.found)
 }
 
 fn word(outcome: CheckOutcome) -> &'static str {
@@ -154,8 +154,8 @@ mod tests {
     use super::*;
 
     fn check(rule: CheckRule, outcome: CheckOutcome, name: &str) -> AuditCheck {
-        let [wanted, found] = ["this", "that"].map(str::to_owned);
-        AuditCheck { name: name.to_owned(), rule, outcome, wanted, found }
+        let [requirement, value] = ["this", "that"].map(str::to_owned);
+        AuditCheck { name: name.to_owned(), rule, outcome, wanted: requirement, found: value }
     }
 
     #[test]

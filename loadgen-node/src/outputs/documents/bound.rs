@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::parts::to_thousandths;
-use crate::network::cause::{Evidence, Way};
+use crate::network::cause::{Evidence, Route};
 use crate::verdict::bound::Bound;
 
 /// The cause that held a run back, and the measures of each cause. Shares are of the time in which samples were
@@ -38,15 +38,15 @@ pub struct BoundDocument {
 
 impl BoundDocument {
     pub(super) fn new(bound: Option<&Bound>, evidence: &Evidence) -> BoundDocument {
-        let most = |of: fn(&Way) -> f64| to_thousandths(evidence.ways.iter().map(of).fold(0.0, f64::max));
+        let most = |of: fn(&Route) -> f64| to_thousandths(evidence.routes.iter().map(of).fold(0.0, f64::max));
         BoundDocument {
             cause: bound.map(|bound| bound.cause.name().to_owned()),
             why: bound.map(|bound| bound.why.clone()),
-            writes_blocked: most(|way| way.blocked),
-            sockets_full: most(|way| way.full),
-            receiver_limited: most(|way| way.receiver),
-            http2_window_full: most(|way| way.http2_window_full),
-            window_full: most(|way| way.window_full),
+            writes_blocked: most(|route| route.blocked),
+            sockets_full: most(|route| route.full),
+            receiver_limited: most(|route| route.receiver),
+            http2_window_full: most(|route| route.http2_window_full),
+            window_full: most(|route| route.window_full),
             threads_waited: evidence.host.map(|host| to_thousandths(host.waited)),
             threads_restless: evidence.host.and_then(|host| host.restless).map(to_thousandths),
             links_fit_per_s: evidence.fits_per_s(),
@@ -54,7 +54,7 @@ impl BoundDocument {
     }
 
     /// As a line: the cause and what was measured of it.
-    pub(crate) fn words(&self) -> Option<String> {
+    pub(crate) fn text(&self) -> Option<String> {
         let cause = match self.cause.as_deref()? {
             "link" => "the link",
             "node" => "the SUT nodes",

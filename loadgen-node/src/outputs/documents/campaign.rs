@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
-use super::in_order;
+use super::ordered_map;
 pub(crate) use super::submission_plan::minutes;
 use crate::outputs::table::Table;
 
@@ -42,7 +42,7 @@ pub struct PlannedCell {
     /// Its name, which is that of its folder.
     pub name: String,
     /// The value of each axis.
-    #[serde(with = "in_order")]
+    #[serde(with = "ordered_map")]
     #[cfg_attr(test, schemars(with = "std::collections::BTreeMap<String, String>"))]
     pub values: Vec<(String, String)>,
     /// Flags of `loadgen-node run`, as they are typed.

@@ -98,9 +98,9 @@ mod tests {
         let finding =
             DoctorFinding { what: "clock".to_owned(), state: DoctorState::NotKnown, text: "nobody says".to_owned() };
         let machine = DoctorMachine { name: "N1".to_owned(), address: None, findings: vec![finding] };
-        let made = CampaignDoctor { schema: SCHEMA, machines: vec![machine] };
-        assert_eq!(made.table().rows, [["N1", "clock", "not known", "nobody says"].map(str::to_owned).to_vec()]);
-        assert_eq!(reads_back(&made)["machines"][0]["findings"][0]["state"], "not_known");
-        assert!(made.has(DoctorState::NotKnown) && !made.has(DoctorState::Bad));
+        let document = CampaignDoctor { schema: SCHEMA, machines: vec![machine] };
+        assert_eq!(document.table().rows, [["N1", "clock", "not known", "nobody says"].map(str::to_owned).to_vec()]);
+        assert_eq!(reads_back(&document)["machines"][0]["findings"][0]["state"], "not_known");
+        assert!(document.has(DoctorState::NotKnown) && !document.has(DoctorState::Bad));
     }
 }

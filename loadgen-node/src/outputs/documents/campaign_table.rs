@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::in_order;
+use super::ordered_map;
 use super::repeats::RepeatSpread;
 
 /// The version of [`CampaignTable`].
@@ -42,7 +42,7 @@ pub struct TableRow {
     /// The name of the cell.
     pub cell: String,
     /// The value of each axis.
-    #[serde(with = "in_order")]
+    #[serde(with = "ordered_map")]
     #[cfg_attr(test, schemars(with = "std::collections::BTreeMap<String, String>"))]
     pub values: Vec<(String, String)>,
     /// State of its performance runs together: `VALID` where all of them are, `INVALID`, `failed`, `skipped`,

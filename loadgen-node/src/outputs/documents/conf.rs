@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::arrivals::ArrivalsDocument;
 use super::division::DivisionDocument;
-use super::in_order;
+use super::ordered_map;
 use crate::division::{Division, Findings};
 use crate::test_run::settings::{self, Layered};
 use loadgen::judge::early_stopping::{QueryCount, USUAL, percent};
@@ -27,7 +27,7 @@ pub(crate) struct View {
     pub(crate) inputs: Option<String>,
     /// True when a text may stand for the first of these tensors.
     pub(crate) takes_texts: bool,
-    pub(crate) wanted: Layered,
+    pub(crate) layers: Layered,
     pub(crate) qsl: Qsl,
     /// True when samples are known; otherwise predicted bytes leave the samples out.
     pub(crate) has_samples: bool,
@@ -69,7 +69,7 @@ pub struct ConfDocument {
     /// True when there is a dataset; otherwise predicted bytes leave the samples themselves out.
     pub samples_known: bool,
     /// Each field of the official `TestSettings` of the round by its name, in the order of that structure.
-    #[serde(with = "in_order")]
+    #[serde(with = "ordered_map")]
     #[cfg_attr(test, schemars(with = "std::collections::BTreeMap<String, SettingDocument>"))]
     pub settings: Vec<(String, SettingDocument)>,
     /// Effective settings in the scenario; null where the settings cannot be run.
@@ -170,7 +170,7 @@ pub struct QueryCountDocument {
 
 impl From<&View> for ConfDocument {
     fn from(view: &View) -> ConfDocument {
-        let requested = view.wanted.sourced.settings();
+        let requested = view.layers.sourced.settings();
         let plan = view.plan.as_ref().ok();
         ConfDocument {
             schema: SCHEMA,
@@ -179,9 +179,9 @@ impl From<&View> for ConfDocument {
             takes_texts: view.takes_texts,
             scenario: requested.scenario.name().to_owned(),
             mode: mode(view).name().to_owned(),
-            rules: view.wanted.rules.round.name.to_owned(),
-            seeds_only: view.wanted.is_seeds_only,
-            integers: view.wanted.profile.integers,
+            rules: view.layers.rules.round.name.to_owned(),
+            seeds_only: view.layers.is_seeds_only,
+            integers: view.layers.profile.integers,
             qsl: view.qsl,
             samples_known: view.has_samples,
             settings: sourced_settings(view),
@@ -199,20 +199,20 @@ impl From<&View> for ConfDocument {
 }
 
 fn mode(view: &View) -> Mode {
-    view.plan.as_ref().map_or(view.wanted.sourced.settings().mode, |plan| plan.effective().mode)
+    view.plan.as_ref().map_or(view.layers.sourced.settings().mode, |plan| plan.effective().mode)
 }
 
 fn sourced_settings(view: &View) -> Vec<(String, SettingDocument)> {
-    let Layered { sourced, v05, .. } = &view.wanted;
+    let Layered { sourced, v05, .. } = &view.layers;
     let fields = match (v05, serde_json::to_value(sourced.settings())) {
         (Some(v05), _) => v05.fields(),
         (None, Ok(Value::Object(fields))) => fields,
         (None, _) => return Vec::new(),
     };
     let origin = |name: &str| v05.as_ref().map_or_else(|| sourced.origin(name), |v05| v05.origin(name));
-    let found = settings::to_find(sourced);
+    let auto_setting = settings::to_find(sourced);
     let setting = |(name, value): (String, Value)| {
-        let (origin, auto) = (origin(&name).to_string(), found == Some(name.as_str()));
+        let (origin, auto) = (origin(&name).to_string(), auto_setting == Some(name.as_str()));
         (name, SettingDocument { value, origin, auto })
     };
     // Settings beside the official ones stand in one field, and are settings like all others here.
@@ -261,7 +261,7 @@ fn query_counts(view: &View) -> Vec<QueryCountDocument> {
     // Percent times 0.01 is not always the nearest fraction.
     percentiles.extend(own.filter(|own| USUAL.iter().all(|usual| (usual - own).abs() > 1e-9)));
     percentiles.sort_by(f64::total_cmp);
-    let early_stopping = view.wanted.sourced.settings().scenario.judge().early_stopping();
+    let early_stopping = view.layers.sourced.settings().scenario.judge().early_stopping();
     let document = |percentile| {
         let QueryCount { margin, confidence, queries, rounded, .. } = QueryCount::of(percentile);
         let early_stopping_minimum = early_stopping.least_queries(percentile);

@@ -49,17 +49,17 @@ pub struct RuleSeen {
 
 impl ConformanceDocument {
     /// The document about the node at `address`, whose streams went over `transport`.
-    pub(crate) fn new(found: &Conformance, address: &str, transport: &str) -> ConformanceDocument {
+    pub(crate) fn new(conformance: &Conformance, address: &str, transport: &str) -> ConformanceDocument {
         ConformanceDocument {
             schema: SCHEMA,
-            name: found.name.clone(),
+            name: conformance.name.clone(),
             address: address.to_owned(),
-            software: found.software.clone(),
+            software: conformance.software.clone(),
             transport: transport.to_owned(),
-            kept: found.count(Verdict::Kept),
-            broken: found.count(Verdict::Broken),
-            not_seen: found.count(Verdict::NotSeen),
-            rules: found.findings.iter().map(RuleSeen::from).collect(),
+            kept: conformance.count(Verdict::Kept),
+            broken: conformance.count(Verdict::Broken),
+            not_seen: conformance.count(Verdict::NotSeen),
+            rules: conformance.findings.iter().map(RuleSeen::from).collect(),
         }
     }
 
@@ -108,8 +108,8 @@ mod tests {
             why: format!("seen {number}"),
         };
         let findings = RULES.into_iter().enumerate().map(finding).collect();
-        let found = Conformance { name: "N1".to_owned(), software: "mine 1".to_owned(), findings };
-        let document = ConformanceDocument::new(&found, "h:1", "tcp");
+        let conformance = Conformance { name: "N1".to_owned(), software: "mine 1".to_owned(), findings };
+        let document = ConformanceDocument::new(&conformance, "h:1", "tcp");
         let json = reads_back(&document);
         assert_eq!((&json["kept"], &json["broken"], &json["not_seen"]), (&9.into(), &9.into(), &8.into()));
         assert_eq!(json["rules"][1]["verdict"], "broken");

@@ -56,17 +56,17 @@ impl From<&Fault> for DatasetFault {
 
 impl DatasetVerified {
     /// The document of what was found at `path`.
-    pub(crate) fn new(path: &str, benchmark: &str, round: &str, found: &Verified) -> DatasetVerified {
+    pub(crate) fn new(path: &str, benchmark: &str, round: &str, verification: &Verified) -> DatasetVerified {
         DatasetVerified {
             schema: SCHEMA,
             path: path.to_owned(),
             benchmark: benchmark.to_owned(),
             round: round.to_owned(),
-            samples: found.samples,
-            first_sample: found.first_sample.clone(),
-            files: found.files,
-            faults: found.faults.iter().map(DatasetFault::from).collect(),
-            unchecked: found.unchecked.clone(),
+            samples: verification.samples,
+            first_sample: verification.first_sample.clone(),
+            files: verification.files,
+            faults: verification.faults.iter().map(DatasetFault::from).collect(),
+            unchecked: verification.unchecked.clone(),
         }
     }
 
@@ -121,7 +121,7 @@ mod tests {
             faults: Vec::new(),
             unchecked: vec!["sums: none".to_owned()],
         };
-        let of = |found: &Verified| DatasetVerified::new("D", "mine", "v6.0", found);
+        let of = |verification: &Verified| DatasetVerified::new("D", "mine", "v6.0", verification);
         let text = "D for mine: 3 samples of u8[4], checksums compared: 2\nunchecked  sums: none\n\
                     No fault found.\n";
         assert_eq!((of(&good).text().as_str(), of(&good).is_good()), (text, true));

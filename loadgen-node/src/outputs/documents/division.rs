@@ -89,11 +89,11 @@ mod tests {
 
     #[test]
     fn a_name_alone_and_the_earlier_name_are_read_too() {
-        let read = |text: &str| serde_json::from_str::<DivisionDocument>(text).unwrap();
+        let document_of = |text: &str| serde_json::from_str::<DivisionDocument>(text).unwrap();
         let none = DivisionDocument::new(Division::None, &Findings::default());
-        assert_eq!(read(r#""open""#), none);
-        assert_eq!(read(r#"{"name": "open", "rules": []}"#), none);
-        assert_eq!(read(&serde_json::to_string(&none).unwrap()), none);
+        assert_eq!(document_of(r#""open""#), none);
+        assert_eq!(document_of(r#"{"name": "open", "rules": []}"#), none);
+        assert_eq!(document_of(&serde_json::to_string(&none).unwrap()), none);
         assert_eq!(none.name, "none");
     }
 }

@@ -36,7 +36,7 @@ impl From<&SearchRecord> for FindPeakDocument {
 }
 
 /// The record of a search that has not ended.
-pub(crate) fn begun(plan: &Plan) -> SearchRecord {
+pub(crate) fn unfinished_record(plan: &Plan) -> SearchRecord {
     SearchRecord {
         schema: SEARCH_SCHEMA,
         settings: plan.requested().clone(),
@@ -51,7 +51,7 @@ pub(crate) fn begun(plan: &Plan) -> SearchRecord {
 pub(crate) fn write(out: &mut dyn Write, plan: &Plan, outcome: &RunOutcome) -> io::Result<()> {
     let Some(search) = &outcome.find_peak else { return Ok(()) };
     let (end, bracket, trials) = (search.end.clone(), search.bracket, search.trials.clone());
-    write_record(out, &SearchRecord { end, bracket, trials, ..begun(plan) })
+    write_record(out, &SearchRecord { end, bracket, trials, ..unfinished_record(plan) })
 }
 
 /// Writes the file.

@@ -106,7 +106,7 @@ mod tests {
             formula: "8 times it".to_owned(),
             taken: BTreeMap::from([("early_stopping_latency_ms".to_owned(), 2e6)]),
         };
-        let made = InferredResults {
+        let document = InferredResults {
             schema: SCHEMA,
             folder: "run".to_owned(),
             benchmark: Some("resnet50".to_owned()),
@@ -120,11 +120,11 @@ mod tests {
                     MultiStream  16.000000 ms  INFERRED from SingleStream: 8 times it (early_stopping_latency_ms \
                     2000000)\nnone         Offline: its log lacks it\n\
                     Source: the rules. Inferred results were not measured.\n";
-        assert_eq!(made.text(), text);
+        assert_eq!(document.text(), text);
         let rows = "scenario,value,unit,inferred from,formula,taken\n\
                     MultiStream,16,ms,SingleStream,8 times it,early_stopping_latency_ms 2000000\n\
                     none,,,SingleStream,Offline: its log lacks it,\n";
-        assert_eq!(made.table().csv(), rows);
-        assert_eq!(reads_back(&made)["inferred"][0]["inferred_from"], "SingleStream");
+        assert_eq!(document.table().csv(), rows);
+        assert_eq!(reads_back(&document)["inferred"][0]["inferred_from"], "SingleStream");
     }
 }

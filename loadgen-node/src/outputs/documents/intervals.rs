@@ -51,9 +51,9 @@ impl IntervalsDocument {
     /// As a line of the screen.
     pub(crate) fn text(&self) -> String {
         let IntervalsDocument { percentile, at_percentile, most, limit, skipped, .. } = *self;
-        let kept = if at_percentile <= limit { "kept" } else { "missed" };
+        let verdict = if at_percentile <= limit { "kept" } else { "missed" };
         let interval = figures::length_ns(self.interval_ns);
-        let limit = format!("limit of p{percentile} {limit}, {kept}");
+        let limit = format!("limit of p{percentile} {limit}, {verdict}");
         format!("of {interval}: p{percentile} {at_percentile}, most {most}, {skipped} skipped ({limit})")
     }
 }

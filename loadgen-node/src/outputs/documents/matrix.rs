@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::against::Place;
+use super::probe_changes::Place;
 use crate::network::fabric::{gbit_s, rate};
 use crate::network::matrix::judge::{Judgement, Suspect, Suspected};
-use crate::network::matrix::{Matrix, Way};
+use crate::network::matrix::{Matrix, Route};
 
 /// Measurements of SUT nodes among each other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -84,29 +84,29 @@ impl MatrixDocument {
         MatrixDocument {
             transport: matrix.transport.to_owned(),
             nodes: matrix.names.clone(),
-            ways: matrix.ways.values().map(|way| WayDocument::new(way, &matrix.names)).collect(),
+            ways: matrix.routes.values().map(|route| WayDocument::new(route, &matrix.names)).collect(),
             judgement,
         }
     }
 
     /// The way from one node to another one, by their names.
     pub(crate) fn way(&self, from: &str, to: &str) -> Option<&WayDocument> {
-        self.ways.iter().find(|way| way.from == from && way.to == to)
+        self.ways.iter().find(|route| route.from == from && route.to == to)
     }
 }
 
 impl WayDocument {
-    fn new(way: &Way, names: &[String]) -> WayDocument {
+    fn new(route: &Route, names: &[String]) -> WayDocument {
         let name = |node: usize| names.get(node).cloned().unwrap_or_default();
         WayDocument {
-            from: name(way.from),
-            to: name(way.to),
-            goodput_gbit_s: way.bits_per_s().map(gbit_s),
-            goodput_repeats_gbit_s: way.repeats_bits_per_s.iter().copied().map(gbit_s).collect(),
-            rtt_ns: way.rtt_ns,
-            measured_by: name(if way.is_back { way.to } else { way.from }),
-            same_address: way.is_local,
-            error: way.error.clone(),
+            from: name(route.from),
+            to: name(route.to),
+            goodput_gbit_s: route.bits_per_s().map(gbit_s),
+            goodput_repeats_gbit_s: route.repeats_bits_per_s.iter().copied().map(gbit_s).collect(),
+            rtt_ns: route.rtt_ns,
+            measured_by: name(if route.is_back { route.to } else { route.from }),
+            same_address: route.is_local,
+            error: route.error.clone(),
         }
     }
 }
@@ -146,17 +146,17 @@ impl SuspectDocument {
                 (Place::Host, vec![name], direction, why)
             }
             Suspected::Link { from, to, both } => {
-                let (nodes, direction, way) = Self::link(name(from), name(to), both);
+                let (nodes, direction, pair) = Self::link(name(from), name(to), both);
                 let why = format!(
-                    "the link {way} carries {slow} instead of {usual}, and both hosts are as usual towards others: a \
+                    "the link {pair} carries {slow} instead of {usual}, and both hosts are as usual towards others: a \
                      cable, port or route between these two"
                 );
                 (Place::Link, nodes, direction, why)
             }
             Suspected::Unclear { from, to, both } => {
-                let (nodes, direction, way) = Self::link(name(from), name(to), both);
+                let (nodes, direction, pair) = Self::link(name(from), name(to), both);
                 let why = format!(
-                    "{way} carries {slow} instead of {usual}: the link or one of the hosts; with four measured \
+                    "{pair} carries {slow} instead of {usual}: the link or one of the hosts; with four measured \
                      nodes it could be told which"
                 );
                 (Place::Unknown, nodes, direction, why)
@@ -167,8 +167,8 @@ impl SuspectDocument {
 
     fn link(from: String, to: String, both: bool) -> (Vec<String>, &'static str, String) {
         let (direction, arrow) = if both { ("both", "<->") } else { ("one", "->") };
-        let way = format!("{from} {arrow} {to}");
-        (vec![from, to], direction, way)
+        let pair = format!("{from} {arrow} {to}");
+        (vec![from, to], direction, pair)
     }
 }
 
@@ -180,19 +180,19 @@ pub(crate) mod tests {
     /// Nodes n1, n2 and so on, with these rates in Gbit/s from the node of a row to that of a column.
     pub(crate) fn matrix(rates_gbit_s: &[Vec<f64>]) -> Matrix {
         let nodes = rates_gbit_s.len();
-        let way = |from: usize, to: usize| Way {
+        let route = |from: usize, to: usize| Route {
             from,
             to,
             is_back: from > to,
             repeats_bits_per_s: vec![rates_gbit_s[from][to] * 1e9],
             rtt_ns: Some(90_000),
-            ..Way::default()
+            ..Route::default()
         };
         let pairs = (0..nodes).flat_map(|from| (0..nodes).map(move |to| (from, to))).filter(|(from, to)| from != to);
         Matrix {
             transport: "tcp",
             names: (1..=nodes).map(|number| format!("n{number}")).collect(),
-            ways: pairs.map(|(from, to)| ((from, to), way(from, to))).collect(),
+            routes: pairs.map(|(from, to)| ((from, to), route(from, to))).collect(),
         }
     }
 
@@ -214,13 +214,13 @@ pub(crate) mod tests {
         assert_eq!((host.gbit_s, link.gbit_s, document.judgement.usual_gbit_s), (0.2, 0.3, Some(1.0)));
         assert!(host.why.contains("host n2 sends") && host.why.contains("200 Mbit/s"), "{host:?}");
         assert!(link.why.contains("n3 <-> n5"), "{link:?}");
-        assert_eq!(document.way("n5", "n3").map(|way| way.measured_by.as_str()), Some("n3"));
+        assert_eq!(document.way("n5", "n3").map(|route| route.measured_by.as_str()), Some("n3"));
     }
 
     #[test]
     fn nodes_of_one_address_are_measured_and_not_judged() {
         let mut local = matrix(&[vec![0.0, 9.0], vec![1.0, 0.0]]);
-        local.ways.values_mut().for_each(|way| way.is_local = true);
+        local.routes.values_mut().for_each(|route| route.is_local = true);
         let document = judged(&local);
         assert_eq!(document.judgement.usual_gbit_s, None);
         assert!(document.judgement.suspects.is_empty() && document.ways[0].goodput_gbit_s == Some(9.0));

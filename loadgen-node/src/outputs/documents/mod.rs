@@ -6,9 +6,9 @@
 //!
 //! - `result_summary`, `network_report`, `system_desc`, `find_peak`: files of the run folder; `result_read`: reads the
 //!   first of them, unless it contradicts itself;
-//! - `arrivals`, `baseline`, `bound`, `bursts`, `counts`, `intervals`, `lag`, `limits`, `division`, `made`, `metric`,
-//!   `network_summary`, `saturation`, `stall`, `token_figures`, `validity`, `within`: parts of `result_summary`;
-//!   `sut_setup`: part of it and of `system_desc`;
+//! - `arrivals`, `baseline`, `bound`, `bursts`, `counts`, `intervals`, `lag`, `limits`, `division`, `provenance`,
+//!   `metric`, `network_summary`, `saturation`, `stall`, `token_figures`, `validity`, `within`: parts of
+//!   `result_summary`; `sut_setup`: part of it and of `system_desc`;
 //! - `qdl_result`: beside the logs of another engine that led a run;
 //! - `probe`, `conf`, `conformance`, `fleet`, `accuracy`, `comparison`, `run_list`, `schema_list`: what the commands of
 //!   these names print with `--json` (the last three: `compare`, `list` and `schema`); `inferred`: what `infer` prints;
@@ -20,14 +20,14 @@
 //!   `scores`: what `accuracy --scorer` does; `audit_result`: what `audit` does, and writes;
 //!   `dataset_verified`: what `dataset verify` does;
 //!   `submission_plan`, `submission_check`: what `submission plan` and `submission check` do; `submission_step`: what
-//!   `submission run` leaves in run folders; `against`, `matrix`, `needs`: parts of `probe`;
+//!   `submission run` leaves in run folders; `probe_changes`, `matrix`, `needs`: parts of `probe`;
 //!   `watch`: what `probe --watch` prints;
 //!   `campaign`, `campaign_run`: files of a campaign's folder; `campaign_table`, `campaign_doctor`: what the commands
 //!   `campaign table` and `campaign doctor` print;
-//! - `wanted`: what belongs under the keys of a system description that are empty;
+//! - `key_help`: what belongs under the keys of a system description that are empty;
 //! - `other_score`: part of `accuracy` and `accuracy_subset`;
 //! - `schemas`: the JSON Schemas of all of them;
-//! - `parts`: what several of them have; `in_order`: objects whose keys are data.
+//! - `parts`: what several of them have; `ordered_map`: objects whose keys are data.
 //!
 //! Types of other crates: [`SearchRecord`](loadgen::run::SearchRecord) (`find_peak.json`),
 //! [`vectors`](loadgen::vectors) (`trace` and `replay`), [`ConfigCase`](loadgen::vectors::ConfigCase)
@@ -35,7 +35,6 @@
 
 pub mod accuracy;
 pub mod accuracy_subset;
-pub mod against;
 pub mod arrivals;
 pub mod audit_result;
 pub mod baseline;
@@ -54,12 +53,11 @@ pub mod dataset_verified;
 pub mod division;
 pub mod find_peak;
 pub mod fleet;
-mod in_order;
 pub mod inferred;
 pub mod intervals;
+mod key_help;
 pub mod lag;
 pub mod limits;
-pub mod made;
 pub mod matrix;
 pub mod metric;
 pub mod mix_result;
@@ -68,9 +66,12 @@ pub mod needs;
 pub mod network_report;
 pub mod network_summary;
 pub mod official_replay;
+mod ordered_map;
 pub mod other_score;
 pub mod parts;
 pub mod probe;
+pub mod probe_changes;
+pub mod provenance;
 pub mod qdl_result;
 pub mod repeats;
 pub(crate) mod result_read;
@@ -88,7 +89,6 @@ pub mod sut_setup;
 pub mod system_desc;
 pub mod token_figures;
 pub mod validity;
-mod wanted;
 pub mod watch;
 pub mod within;
 

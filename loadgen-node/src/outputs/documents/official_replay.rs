@@ -195,7 +195,7 @@ fn word(agreement: Agreement) -> &'static str {
 fn row(text: &mut String, quantity: &Quantity, note: Option<&str>) {
     let word = word(quantity.agreement);
     let note = note.map(|note| format!(": {note}")).unwrap_or_default();
-    let [official, ours] = [&quantity.official, &quantity.ours].map(|said| said.as_deref().unwrap_or("-"));
+    let [official, ours] = [&quantity.official, &quantity.ours].map(|value| value.as_deref().unwrap_or("-"));
     line(text, [&quantity.name, official, ours], &format!("{word}{note}"));
 }
 
@@ -246,8 +246,8 @@ mod tests {
         let json = reads_back(&document);
         assert_eq!((&json["same"], &json["first_difference"]), (&false.into(), &"result_b".into()));
         let text = document.text();
-        for said in ["1 of 1 same", "differs", "unchecked: no trace", "Line d", "the phase to 20 ns"] {
-            assert!(text.contains(said), "no '{said}' in {text}");
+        for phrase in ["1 of 1 same", "differs", "unchecked: no trace", "Line d", "the phase to 20 ns"] {
+            assert!(text.contains(phrase), "no '{phrase}' in {text}");
         }
         assert!(!text.contains("effective_a"), "{text}");
         assert!(

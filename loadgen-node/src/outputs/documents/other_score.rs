@@ -66,11 +66,11 @@ const ANY: &str = "any";
 
 /// An other score for people.
 pub(super) fn line(other: &Other) -> String {
-    let (name, unit, wanted) = (other.target.metric.name(), other.target.metric.behind(), other.target.wanted());
+    let (name, unit, bounds) = (other.target.metric.name(), other.target.metric.behind(), other.target.wanted());
     let (verdict, parts) = (if other.is_reached() { "passed" } else { "missed" }, other.target.of_parts());
     match &other.value {
-        Ok(value) if wanted == ANY => format!("{name} {}{unit}{parts}", to_five_digits(*value)),
-        Ok(value) => format!("{name} {}{unit}{parts} (target {wanted}: {verdict})", to_five_digits(*value)),
-        Err(why) => format!("{name}{parts} not scored (target {wanted}): {why}"),
+        Ok(value) if bounds == ANY => format!("{name} {}{unit}{parts}", to_five_digits(*value)),
+        Ok(value) => format!("{name} {}{unit}{parts} (target {bounds}: {verdict})", to_five_digits(*value)),
+        Err(why) => format!("{name}{parts} not scored (target {bounds}): {why}"),
     }
 }

@@ -264,12 +264,15 @@ impl LatencySplit {
 
 impl From<&Link> for LinkDocument {
     fn from(link: &Link) -> LinkDocument {
-        let by = |of: fn(&Used) -> Option<f64>| ByDirection { ingress: of(&link.ways[0]), egress: of(&link.ways[1]) };
+        let by = |of: fn(&Used) -> Option<f64>| ByDirection {
+            ingress: of(&link.directions[0]),
+            egress: of(&link.directions[1]),
+        };
         LinkDocument {
             node: link.node.clone(),
-            carried: by(|way| Some(gbit_s(way.carried))),
-            possible: by(|way| way.possible.map(gbit_s)),
-            used: by(|way| way.share().map(to_thousandths)),
+            carried: by(|usage| Some(gbit_s(usage.carried))),
+            possible: by(|usage| usage.possible.map(gbit_s)),
+            used: by(|usage| usage.share().map(to_thousandths)),
         }
     }
 }
@@ -287,7 +290,7 @@ impl From<&NetworkFacts> for BandwidthDocument {
             verdict: bandwidth.verdict.clone(),
             judged: bandwidth.worst().map(|verdict| verdict.name().to_owned()),
             is_limit: links.is_limit(),
-            limit: links.words(),
+            limit: links.text(),
             links: links.all.iter().map(LinkDocument::from).collect(),
         }
     }
@@ -377,10 +380,10 @@ mod tests {
         };
         let answer = Answered::new(qdl::NodeIndex(0), &stages, Some(100));
         tally.answered(&Answered { latency_ns: Some(120), ..answer });
-        let written = serde_json::to_value(LatencySplit::from(tally.all_nodes())).unwrap();
-        let names: Vec<&str> = written.as_object().unwrap().keys().map(String::as_str).collect();
+        let json = serde_json::to_value(LatencySplit::from(tally.all_nodes())).unwrap();
+        let names: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(names, [["latency", BEFORE_SENDING].as_slice(), &STAGES].concat());
-        let p50: Vec<u64> = written.as_object().unwrap().values().map(|at| at["p50"].as_u64().unwrap()).collect();
+        let p50: Vec<u64> = json.as_object().unwrap().values().map(|at| at["p50"].as_u64().unwrap()).collect();
         assert_eq!(p50, [120, 20, 64, 1, 2, 3, 4, 5, 6, 7, 8]);
     }
 }

@@ -6,14 +6,14 @@ use lon_net::path::Path;
 use lon_shell::documents::InterfaceDocument;
 use serde::{Deserialize, Serialize};
 
-use super::against::AgainstDocument;
 use super::matrix::MatrixDocument;
 use super::needs::NeedsDocument;
 use super::parts::{ByDirection, Percentiles, to_thousandths};
+use super::probe_changes::AgainstDocument;
 use crate::network::ends::{End, Spent};
 use crate::network::fabric::{AtConnections, Fabric, Goodput, NodeFabric, Repeats, gbit_s};
 use crate::network::spread;
-use crate::probe::carries::Row;
+use crate::probe::capacity::Row;
 use crate::probe::plan::ProbePlan;
 
 /// The version of [`FabricDocument`].
@@ -259,12 +259,12 @@ impl TogetherDocument {
 
 impl GoodputDocument {
     /// The repeats that this is the mean of; where none were written, this is the only one.
-    fn repeats(self, written: &ByWay<Vec<f64>>) -> ByWay<Vec<f64>> {
-        let of = |written: &Vec<f64>, mean: Option<f64>| match written[..] {
+    fn repeats(self, repeats: &ByWay<Vec<f64>>) -> ByWay<Vec<f64>> {
+        let of = |values: &Vec<f64>, mean: Option<f64>| match values[..] {
             [] => mean.into_iter().collect(),
-            _ => written.clone(),
+            _ => values.clone(),
         };
-        ByWay { up: of(&written.up, self.up), down: of(&written.down, self.down), both: of(&written.both, self.both) }
+        ByWay { up: of(&repeats.up, self.up), down: of(&repeats.down, self.down), both: of(&repeats.both, self.both) }
     }
 }
 
@@ -335,15 +335,15 @@ impl From<&End> for EndDocument {
                 [&end.spent.up, &end.spent.down, &end.spent.both].map(|spent| of(spent).map(to_thousandths));
             ByWay { up, down, both }
         };
-        let known = |bytes: fn(&Path) -> u32| end.path.as_ref().map(bytes).filter(|bytes| *bytes > 0);
+        let size = |bytes: fn(&Path) -> u32| end.path.as_ref().map(bytes).filter(|bytes| *bytes > 0);
         let control = end.path.as_ref().map(|path| path.congestion_control.clone());
         EndDocument {
             cpu_s_per_gb: by_way(|spent| spent.cpu_s_per_gb),
             core_wait_s_per_s: by_way(|spent| spent.core_wait_s_per_s),
             cores: end.cores,
             retransmits: end.retransmits,
-            mtu_bytes: known(|path| path.mtu_bytes),
-            segment_bytes: known(|path| path.segment_bytes),
+            mtu_bytes: size(|path| path.mtu_bytes),
+            segment_bytes: size(|path| path.segment_bytes),
             congestion_control: control.filter(|name| !name.is_empty()),
             interface: end.interface.as_ref().map(InterfaceDocument::from),
             counters_moved: end.troubles.iter().map(|(name, count)| (name.to_owned(), count)).collect(),
@@ -379,8 +379,8 @@ pub(crate) mod tests {
     use crate::network::ends;
     use crate::network::fabric::{Missing, Percentiles as FabricPercentiles, Rtt};
     use crate::network::traffic::Bytes;
-    use crate::probe::carries::table;
-    use crate::probe::carries::tests::selection;
+    use crate::probe::capacity::table;
+    use crate::probe::capacity::tests::selection;
     use serde_json::{Value, json};
 
     /// A probe of nodes with these names, of which nothing was measured.
@@ -415,9 +415,9 @@ pub(crate) mod tests {
         let missing = ends::ByWay { up: Some(Missing::Cut), ..ends::ByWay::default() };
         (cut.nodes[0].goodput.missing, cut.together.missing) = (missing, missing);
         let json = reads_back(&FabricDocument::from(&cut));
-        let wanted = "up: stopped by --max-bytes before there was enough to measure";
-        assert_eq!(json["nodes"][0]["goodput_reason"], wanted);
-        assert_eq!(json["together"]["goodput_reason"], wanted);
+        let reason = "up: stopped by --max-bytes before there was enough to measure";
+        assert_eq!(json["nodes"][0]["goodput_reason"], reason);
+        assert_eq!(json["together"]["goodput_reason"], reason);
     }
 
     #[test]

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::counts::CountsDocument;
 use super::division::DivisionDocument;
-use super::made::MadeDocument;
 use super::network_summary::NetworkSummary;
+use super::provenance::MadeDocument;
 use super::result_summary::{self, FileDocument, ResultSummary};
 use super::sut_setup::SutNode;
-use crate::outputs::folder::Written;
+use crate::outputs::folder::FileEntry;
 use crate::test_run::finished::Finished;
 
 /// Name in the folder.
@@ -114,27 +114,27 @@ impl From<&Finished> for QdlResult {
 /// Takes over the parts that the result of a run of our own has, too. There is no verdict, and nothing that is measured
 /// by the engine.
 impl From<QdlResult> for ResultSummary {
-    fn from(led: QdlResult) -> ResultSummary {
+    fn from(run: QdlResult) -> ResultSummary {
         ResultSummary {
-            schema: led.schema,
-            unofficial: led.unofficial,
-            loadgen_version: led.qdl_version,
-            division: led.division,
-            marks: led.marks,
-            rules: led.rules,
-            benchmark: led.benchmark,
-            dataset: led.dataset,
-            dataset_sums_sha256: led.dataset_sums_sha256,
-            preprocess: led.preprocess,
-            scenario: led.scenario,
-            sut_name: led.sut_name,
-            counts: led.counts,
-            reasons: led.reasons,
-            reason_codes: led.reason_codes,
-            made: led.made,
-            sut: led.sut,
-            files: led.files,
-            network: led.network,
+            schema: run.schema,
+            unofficial: run.unofficial,
+            loadgen_version: run.qdl_version,
+            division: run.division,
+            marks: run.marks,
+            rules: run.rules,
+            benchmark: run.benchmark,
+            dataset: run.dataset,
+            dataset_sums_sha256: run.dataset_sums_sha256,
+            preprocess: run.preprocess,
+            scenario: run.scenario,
+            sut_name: run.sut_name,
+            counts: run.counts,
+            reasons: run.reasons,
+            reason_codes: run.reason_codes,
+            made: run.made,
+            sut: run.sut,
+            files: run.files,
+            network: run.network,
             ..ResultSummary::default()
         }
     }
@@ -142,7 +142,7 @@ impl From<QdlResult> for ResultSummary {
 
 impl QdlResult {
     /// With these files in the folder.
-    pub(crate) fn with_files(mut self, files: &[Written]) -> QdlResult {
+    pub(crate) fn with_files(mut self, files: &[FileEntry]) -> QdlResult {
         self.files = FileDocument::by_name(files);
         self
     }

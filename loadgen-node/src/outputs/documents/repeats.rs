@@ -129,9 +129,9 @@ pub struct RepeatSpread {
 
 impl Repeats {
     /// Of so many runs, of which none has been made. One of them counts by this rule, if there is one.
-    pub(crate) fn new(asked: u64, take: Option<Take>) -> Repeats {
+    pub(crate) fn new(count: u64, take: Option<Take>) -> Repeats {
         let taken = take.map(|by| TakenRun { by, ..TakenRun::default() });
-        Repeats { schema: SCHEMA, asked, taken, ..Repeats::default() }
+        Repeats { schema: SCHEMA, asked: count, taken, ..Repeats::default() }
     }
 
     /// Adds a run that is over.
@@ -212,9 +212,9 @@ impl Repeats {
             let spread = spread_percent.map_or_else(|| "not known".to_owned(), |percent| format!("{percent:.2} %"));
             let runs = values.iter().flatten().count().to_string();
             let middle = mean.map_or_else(|| "not known".to_owned(), |[mean, ..]| text(mean));
-            let around = mean.map(|[_, low, high]| format!("{} to {}", text(low), text(high)));
-            let around = around.unwrap_or_else(|| "not known".to_owned());
-            table.row([name, &text(*median), &text(*min), &text(*max), &spread, &middle, &around, &runs]);
+            let interval = mean.map(|[_, low, high]| format!("{} to {}", text(low), text(high)));
+            let interval = interval.unwrap_or_else(|| "not known".to_owned());
+            table.row([name, &text(*median), &text(*min), &text(*max), &spread, &middle, &interval, &runs]);
         }
         table
     }
@@ -230,9 +230,9 @@ impl Repeats {
             let _ = writeln!(text, "          {verdict} {}", on_one_line(&run.folder));
             run.reasons.iter().for_each(|why| text.push_str(&format!("                  - {}\n", on_one_line(why))));
         }
-        let left = asked.saturating_sub(runs.len() as u64);
-        if left > 0 {
-            let _ = writeln!(text, "          not made: {left}, since a run failed or was interrupted");
+        let missing_runs = asked.saturating_sub(runs.len() as u64);
+        if missing_runs > 0 {
+            let _ = writeln!(text, "          not made: {missing_runs}, since a run failed or was interrupted");
         }
         let taken = self.taken.as_ref().map(TakenRun::text).unwrap_or_default();
         format!("{text}{}{taken}          Unverified: no official MLPerf results.\n", self.table().aligned())
@@ -282,13 +282,13 @@ impl RepeatSpread {
 
     /// The figures of these values, of which at least one is there.
     fn sum_up(&mut self) {
-        let mut known: Vec<f64> = self.values.iter().flatten().copied().collect();
-        known.sort_by(f64::total_cmp);
-        let (Some(min), Some(max)) = (known.first(), known.last()) else { return };
-        let middle = known.len() / 2;
+        let mut values: Vec<f64> = self.values.iter().flatten().copied().collect();
+        values.sort_by(f64::total_cmp);
+        let (Some(min), Some(max)) = (values.first(), values.last()) else { return };
+        let middle = values.len() / 2;
         (self.min, self.max) = (*min, *max);
-        self.median = if known.len() % 2 == 1 { known[middle] } else { (known[middle - 1] + known[middle]) / 2.0 };
-        self.mean = spread::mean(&known).zip(spread::interval(&known)).map(|(mean, [low, high])| [mean, low, high]);
+        self.median = if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 };
+        self.mean = spread::mean(&values).zip(spread::interval(&values)).map(|(mean, [low, high])| [mean, low, high]);
         self.spread_percent = (self.median != 0.0).then(|| 100.0 * (self.max - self.min) / self.median.abs());
     }
 }
@@ -345,7 +345,7 @@ mod tests {
         // Three values with a deviation of 4, and Student's t of 4.303 for two degrees of freedom.
         let [mean, low, high] = metric.mean.unwrap();
         let half = 4.303 * 4.0 / 3.0_f64.sqrt();
-        let is_near = |value: f64, wanted: f64| (value - wanted).abs() < 0.01;
+        let is_near = |value: f64, target: f64| (value - target).abs() < 0.01;
         assert!(is_near(mean, 100.0) && is_near(low, 100.0 - half) && is_near(high, 100.0 + half));
         let text = repeats.text();
         assert!(text.starts_with("Repeats   Offline PerformanceOnly on digits: 3 of 5 runs VALID\n"), "{text}");
@@ -373,8 +373,8 @@ mod tests {
     }
 
     /// The folder and the reason for none, of VALID runs with these metrics.
-    fn taken(asked: u64, by: Take, unit: &str, values: &[f64]) -> (Option<String>, Option<String>) {
-        let mut repeats = Repeats::new(asked, Some(by));
+    fn taken(count: u64, by: Take, unit: &str, values: &[f64]) -> (Option<String>, Option<String>) {
+        let mut repeats = Repeats::new(count, Some(by));
         for (number, value) in values.iter().enumerate() {
             let metric = PerformanceMetric { name: "m".to_owned(), value: Some(*value), unit: unit.to_owned() };
             let result = if *value < 0.0 { Validity::Invalid } else { Validity::Valid };

@@ -19,9 +19,12 @@ const MOST_NAMED: usize = 8;
 /// Of a folder with the logs of an official LoadGen, and without a result of this program: which command reads it.
 pub(crate) fn of_official(folder: &Path) -> Option<String> {
     let is_official = folder.join(DETAIL_FILE).exists() && !folder.join(FILE).exists();
-    let shown = || on_one_line(&folder.display().to_string());
+    let folder_text = || on_one_line(&folder.display().to_string());
     is_official.then(|| {
-        format!("{0} has the logs of an official LoadGen, which `loadgen-node replay --official {0}` judges", shown())
+        format!(
+            "{0} has the logs of an official LoadGen, which `loadgen-node replay --official {0}` judges",
+            folder_text()
+        )
     })
 }
 
@@ -47,12 +50,12 @@ impl ResultSummary {
     /// # Errors
     /// As of [`Self::of_folder`].
     pub(crate) fn with_text(folder: &Path) -> anyhow::Result<(ResultSummary, String)> {
-        let (path, shown) = (folder.join(FILE), |path: &Path| on_one_line(&path.display().to_string()));
-        if let Some(told) = of_official(folder) {
-            bail!("{told}");
+        let (path, path_text) = (folder.join(FILE), |path: &Path| on_one_line(&path.display().to_string()));
+        if let Some(advice) = of_official(folder) {
+            bail!("{advice}");
         }
         let text = files::text(&path, Limit::DOCUMENT).with_context(|| not_a_run(folder))?;
-        let not_written = || format!("{} is not what a run writes", shown(&path));
+        let not_written = || format!("{} is not what a run writes", path_text(&path));
         Ok((ResultSummary::of_text(&text).with_context(not_written)?, text))
     }
 
@@ -97,9 +100,9 @@ impl ResultSummary {
 
 /// The reason why a folder is no run folder. Run folders below it are named: a mix that was killed has no more.
 pub(crate) fn not_a_run(folder: &Path) -> String {
-    let shown = |path: &Path| on_one_line(&path.display().to_string());
+    let path_text = |path: &Path| on_one_line(&path.display().to_string());
     let below = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut runs: Vec<String> = below.filter(|path| path.join(FILE).is_file()).map(|path| shown(&path)).collect();
+    let mut runs: Vec<String> = below.filter(|path| path.join(FILE).is_file()).map(|path| path_text(&path)).collect();
     runs.sort();
     let more = match runs.len().saturating_sub(MOST_NAMED) {
         0 => String::new(),
@@ -107,8 +110,10 @@ pub(crate) fn not_a_run(folder: &Path) -> String {
     };
     runs.truncate(MOST_NAMED);
     match runs.is_empty() {
-        true => format!("{} is not a run folder: it has no readable {FILE}", shown(folder)),
-        false => format!("{} is not a run folder, but has some: name one of {}{more}", shown(folder), runs.join(", ")),
+        true => format!("{} is not a run folder: it has no readable {FILE}", path_text(folder)),
+        false => {
+            format!("{} is not a run folder, but has some: name one of {}{more}", path_text(folder), runs.join(", "))
+        }
     }
 }
 
@@ -123,12 +128,12 @@ mod tests {
 
     #[test]
     fn a_run_that_lacks_a_score_is_known_by_codes_and_in_old_results_by_words() {
-        let words = "the accuracy target top1 was not judged: the dataset has no labels";
+        let reason = "the accuracy target top1 was not judged: the dataset has no labels";
         for (reasons, codes, lacks) in [
             (&["any words"][..], &[NO_TRUTHS][..], true),
             (&["any words", "others"], &[NO_TRUTHS, "stall"], false),
-            (&[words], &["accuracy"], false),
-            (&[words], &[], true),
+            (&[reason], &["accuracy"], false),
+            (&[reason], &[], true),
             (&["any words"], &[], false),
             (&[], &[], false),
         ] {
@@ -139,7 +144,7 @@ mod tests {
     #[test]
     fn codes_stand_beside_all_reasons_or_none() {
         assert!(invalid(&["a", "b"], &["x", "y"]).consistent().is_ok() && invalid(&["a"], &[]).consistent().is_ok());
-        let told = invalid(&["a", "b"], &["x"]).consistent().unwrap_err().to_string();
-        assert!(told.contains("2 reasons, 1 codes"), "{told}");
+        let message = invalid(&["a", "b"], &["x"]).consistent().unwrap_err().to_string();
+        assert!(message.contains("2 reasons, 1 codes"), "{message}");
     }
 }

@@ -21,10 +21,10 @@ use super::find_peak::FindPeakDocument;
 use super::intervals::IntervalsDocument;
 use super::lag::{LagCourseDocument, LagDocument};
 use super::limits::LimitDocument;
-use super::made::MadeDocument;
 pub use super::metric::{MetricDocument, PerformanceMetric};
 use super::network_summary::NetworkSummary;
 use super::parts::LatencySpread;
+use super::provenance::MadeDocument;
 use super::saturation::SaturationDocument;
 use super::stall::StallDocument;
 use super::sut_setup::SutNode;
@@ -32,7 +32,7 @@ pub use super::token_figures::TokensDocument;
 pub use super::validity::Validity;
 use super::within::WithinDocument;
 use crate::division::{self, AccuracyRun, Findings, identity};
-use crate::outputs::folder::Written;
+use crate::outputs::folder::FileEntry;
 use crate::test_run::finished::{Finished, Setup};
 use loadgen::conf::rules::Rules;
 use loadgen::judge::{Reason, Summary, Verdict};
@@ -252,7 +252,7 @@ impl From<&Finished> for ResultSummary {
             sut: nodes.described.iter().map(SutNode::from).collect(),
             tokens: summary.and_then(TokensDocument::of),
             made: MadeDocument::new(setup, finished.started, finished.wall_time),
-            ..ResultSummary::asked(setup)
+            ..ResultSummary::of_request(setup)
         }
     }
 }
@@ -270,11 +270,11 @@ impl ResultSummary {
                       memory does so, too) or could not write its results; loadgen-node recover makes a result of \
                       what there is";
         let (reasons, reason_codes) = (vec![reason.to_owned()], vec![NOT_ENDED.to_owned()]);
-        ResultSummary { interrupted: true, reasons, reason_codes, ..ResultSummary::asked(setup) }
+        ResultSummary { interrupted: true, reasons, reason_codes, ..ResultSummary::of_request(setup) }
     }
 
     /// Returns a result with the request alone. Everything else is as of a run that has measured nothing.
-    fn asked(setup: &Setup) -> ResultSummary {
+    fn of_request(setup: &Setup) -> ResultSummary {
         let Setup { benchmark, plan, .. } = setup;
         ResultSummary {
             schema: SCHEMA,
@@ -370,7 +370,7 @@ impl ResultSummary {
     }
 
     /// With these files in the folder.
-    pub(crate) fn with_files(mut self, files: &[Written]) -> ResultSummary {
+    pub(crate) fn with_files(mut self, files: &[FileEntry]) -> ResultSummary {
         self.files = FileDocument::by_name(files);
         self
     }
@@ -378,8 +378,8 @@ impl ResultSummary {
 
 impl FileDocument {
     /// These files by their names.
-    pub(super) fn by_name(files: &[Written]) -> BTreeMap<String, FileDocument> {
-        let document = |Written { name, bytes, sha256 }: &Written| {
+    pub(super) fn by_name(files: &[FileEntry]) -> BTreeMap<String, FileDocument> {
+        let document = |FileEntry { name, bytes, sha256 }: &FileEntry| {
             (name.clone(), FileDocument { bytes: *bytes, sha256: sha256.clone() })
         };
         files.iter().map(document).collect()

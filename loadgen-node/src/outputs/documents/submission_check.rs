@@ -101,9 +101,9 @@ impl SubmissionCheck {
         if self.rehearsal {
             text += "A rehearsal, not to be submitted: lengths of runs and sizes of datasets are unchecked.\n";
         }
-        for (word, found) in [("WRONG", &self.findings), ("advice", &self.advice)] {
+        for (word, findings) in [("WRONG", &self.findings), ("advice", &self.advice)] {
             let mut above = None;
-            for TreeFinding { path, what } in found {
+            for TreeFinding { path, what } in findings {
                 if above != Some(path) {
                     let _ = writeln!(text, "{word} {path}");
                 }

@@ -136,12 +136,12 @@ impl SubmissionPlan {
         let (missing, all) = (self.missing(), self.all());
         let is_possible = |run: &&PlannedRun| !run.done && !self.has_fault(&run.name);
         let open: Vec<&PlannedRun> = self.runs.iter().filter(is_possible).collect();
-        let left = minutes(open.iter().map(|run| run.duration_s).sum());
+        let duration = minutes(open.iter().map(|run| run.duration_s).sum());
         let _ = match (open.len(), missing) {
-            (to_do, 0) => writeln!(text, "{to_do} of {all} runs to do, about {left}"),
+            (to_do, 0) => writeln!(text, "{to_do} of {all} runs to do, about {duration}"),
             (0, missing) => writeln!(text, "{all} runs; {missing} cannot be made yet"),
             (to_do, missing) => {
-                writeln!(text, "{to_do} of {all} runs to do, about {left}; {missing} more cannot be made yet")
+                writeln!(text, "{to_do} of {all} runs to do, about {duration}; {missing} more cannot be made yet")
             }
         };
         for open in &self.fill_in {
@@ -261,9 +261,9 @@ mod tests {
         let why = "s.toml:7, engine: lon-official: it is not there".to_owned();
         let faults = vec![PlanFault { runs: ["b", "c"].map(str::to_owned).to_vec(), why }];
         let lacking = SubmissionPlan { engine: official, faults, ..plan.clone() }.text();
-        let words = "\n3 runs; 2 cannot be made yet\n";
+        let line = "\n3 runs; 2 cannot be made yet\n";
         assert!(lacking.contains("\n  missing 10 min 00 s     24576 samples  b\n"), "{lacking}");
-        assert!(lacking.contains(words) && lacking.contains("\nEngine official (lon-official)\n"), "{lacking}");
+        assert!(lacking.contains(line) && lacking.contains("\nEngine official (lon-official)\n"), "{lacking}");
         let none = SubmissionPlan { runs: Vec::new(), ..plan.clone() }.text();
         assert!(none.contains("\n1 runs; 1 cannot be made yet\n") && !none.contains("to do"), "{none}");
         assert_eq!((minutes(59.6), minutes(605.0)), ("1 min 00 s".to_owned(), "10 min 05 s".to_owned()));

@@ -4,7 +4,7 @@ use lon_shell::documents::HostDocument;
 use qdl::NodeDescription;
 use serde::{Deserialize, Serialize};
 
-use super::in_order;
+use super::ordered_map;
 
 /// Set-up of one SUT node, as the node reported it before the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ pub struct SutSetup {
     /// Tensors that an answer has; empty when the node does not say.
     pub outputs: Vec<String>,
     /// Options of the node and of its backend; empty where the node does not tell.
-    #[serde(with = "in_order")]
+    #[serde(with = "ordered_map")]
     #[cfg_attr(test, schemars(with = "std::collections::BTreeMap<String, String>"))]
     pub settings: Vec<(String, String)>,
 }
@@ -64,8 +64,8 @@ impl From<&NodeDescription> for SutSetup {
     fn from(node: &NodeDescription) -> SutSetup {
         let build = node.build.clone().map(|build| BuildDocument {
             version: build.version,
-            revision: told(build.revision),
-            image_digest: told(build.image_digest),
+            revision: optional_text(build.revision),
+            image_digest: optional_text(build.image_digest),
             features: build.features,
         });
         SutSetup {
@@ -74,7 +74,7 @@ impl From<&NodeDescription> for SutSetup {
             build,
             engine: node.engine.clone(),
             model: node.model.clone(),
-            model_sha256: told(node.model_sha256.clone()),
+            model_sha256: optional_text(node.model_sha256.clone()),
             model_bytes: node.model_bytes,
             inputs: node.inputs.iter().map(ToString::to_string).collect(),
             outputs: node.outputs.iter().map(ToString::to_string).collect(),
@@ -89,6 +89,6 @@ impl From<&NodeDescription> for SutNode {
     }
 }
 
-fn told(text: String) -> Option<String> {
+fn optional_text(text: String) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
 }

@@ -2,8 +2,8 @@
 //!
 //! The 13 keys of the network mode and the 35 that are asked of every system are always there, each a text. What a run
 //! cannot know is empty, and `to_be_stated` says for each empty key what belongs there. The file of `--system-desc`
-//! fills them, and adds other official keys: see `test_run::stated`. What the texts are made of follows under `loadgen`
-//! and `sut`.
+//! fills them, and adds other official keys: see `test_run::system_facts`. What the texts are made of follows under
+//! `loadgen` and `sut`.
 //!
 //! Source of the keys: the official submission checker's constants for rounds v5.0 to v6.1.
 
@@ -15,12 +15,12 @@ use qdl::{Host, Interface, NodeDescription, NodeReport};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::in_order;
+pub(crate) use super::key_help::key_help;
+use super::ordered_map;
 use super::sut_setup::SutSetup;
-pub(crate) use super::wanted::wanted;
 use crate::network::nics::NicUse;
 use crate::test_run::finished::{Finished, Link};
-use crate::test_run::stated::{NETWORK_KEYS, SYSTEM_KEYS};
+use crate::test_run::system_facts::{NETWORK_KEYS, SYSTEM_KEYS};
 
 /// Name in the run folder.
 pub const FILE: &str = "system_desc.json";
@@ -35,7 +35,7 @@ pub struct SystemDesc {
     #[cfg_attr(test, schemars(with = "std::collections::BTreeMap<String, String>"))]
     pub official: Map<String, Value>,
     /// Explanation of what belongs under each key that is empty, in words.
-    #[serde(with = "in_order")]
+    #[serde(with = "ordered_map")]
     #[cfg_attr(test, schemars(with = "std::collections::BTreeMap<String, String>"))]
     pub to_be_stated: Vec<(String, String)>,
     /// Labels of the user (`--label`): each value by its key.
@@ -155,7 +155,7 @@ impl<'a> Facts<'a> {
         let is_missing = |key: &&str| official.get(*key).is_none_or(|value| value == "");
         let missing = NETWORK_KEYS.into_iter().chain(SYSTEM_KEYS).filter(is_missing);
         SystemDesc {
-            to_be_stated: missing.map(|key| (key.to_owned(), wanted(key).to_owned())).collect(),
+            to_be_stated: missing.map(|key| (key.to_owned(), key_help(key).to_owned())).collect(),
             official,
             labels: BTreeMap::new(),
             marks,
@@ -205,8 +205,8 @@ impl<'a> Facts<'a> {
             "nic_sut" => listed(self.theirs.iter().copied().map(nic_text)),
             "number_nic_sut" => count(self.theirs.len()),
             "net_software_stack_sut" => {
-                let known = self.nodes.iter().filter(|node| !node.host.kernel.is_empty());
-                listed(known.map(|node| software_text(&node.host, &node.software)))
+                let nodes = self.nodes.iter().filter(|node| !node.host.kernel.is_empty());
+                listed(nodes.map(|node| software_text(&node.host, &node.software)))
             }
             // Cables and switches are not seen from the ends.
             _ => None,
@@ -216,23 +216,23 @@ impl<'a> Facts<'a> {
     /// The text under one of the [`SYSTEM_KEYS`], where it can be known: of the SUT nodes, which are the system.
     fn system(&self, key: &str) -> Option<String> {
         let nodes = self.nodes;
-        let told = |of: fn(&NodeDescription) -> String| listed(nodes.iter().map(of));
+        let listing = |of: fn(&NodeDescription) -> String| listed(nodes.iter().map(of));
         match key {
             "number_of_nodes" => Some(nodes.len().to_string()),
-            "host_processor_model_name" => told(|node| node.host.cpu.clone()),
-            "host_processors_per_node" => told(|node| known(node.host.processors.sockets)),
-            "host_processor_core_count" => told(|node| known(node.host.processors.cores_each)),
-            "host_processor_frequency" => told(|node| clock_rate(node.host.processors.max_mhz)),
-            "host_processor_caches" => told(|node| node.host.processors.caches.clone()),
-            "host_storage_capacity" => told(|node| memory(node.host.storage.bytes)),
-            "host_storage_type" => told(|node| node.host.storage.kinds.clone()),
-            "host_network_card_count" => told(|node| known(cards(&node.host))),
-            "accelerators_per_node" => told(|node| known(node.host.accelerators.len() as u32)),
-            "host_memory_capacity" => told(|node| memory(node.host.memory_bytes)),
+            "host_processor_model_name" => listing(|node| node.host.cpu.clone()),
+            "host_processors_per_node" => listing(|node| number_text(node.host.processors.sockets)),
+            "host_processor_core_count" => listing(|node| number_text(node.host.processors.cores_each)),
+            "host_processor_frequency" => listing(|node| clock_rate(node.host.processors.max_mhz)),
+            "host_processor_caches" => listing(|node| node.host.processors.caches.clone()),
+            "host_storage_capacity" => listing(|node| memory(node.host.storage.bytes)),
+            "host_storage_type" => listing(|node| node.host.storage.kinds.clone()),
+            "host_network_card_count" => listing(|node| number_text(cards(&node.host))),
+            "accelerators_per_node" => listing(|node| number_text(node.host.accelerators.len() as u32)),
+            "host_memory_capacity" => listing(|node| memory(node.host.memory_bytes)),
             "host_networking" => self.network("nic_sut"),
-            "framework" => told(|node| node.engine.clone()),
-            "operating_system" => told(|node| system(&node.host)),
-            "other_software_stack" => told(|node| node.software.clone()),
+            "framework" => listing(|node| node.engine.clone()),
+            "operating_system" => listing(|node| system(&node.host)),
+            "other_software_stack" => listing(|node| node.software.clone()),
             _ => None,
         }
     }
@@ -335,7 +335,7 @@ fn system(host: &Host) -> String {
 }
 
 /// A number that is not 0, which stands for what is not known.
-fn known(number: u32) -> String {
+fn number_text(number: u32) -> String {
     if number == 0 { String::new() } else { number.to_string() }
 }
 
@@ -407,7 +407,7 @@ mod tests {
         assert_eq!((rate(1e8), rate(2.5e9)), ("100 Mbit/s".to_owned(), "2.5 Gbit/s".to_owned()));
         let host = Host { kernel: "6.1".to_owned(), ..Host::default() };
         assert_eq!((system(&host), memory(24 << 30)), ("Linux 6.1".to_owned(), "24 GiB".to_owned()));
-        assert_eq!((known(0), known(2), clock_rate(0)), (String::new(), "2".to_owned(), String::new()));
+        assert_eq!((number_text(0), number_text(2), clock_rate(0)), (String::new(), "2".to_owned(), String::new()));
         assert_eq!((clock_rate(3500), cards(&host)), ("up to 3500 MHz".to_owned(), 0));
         let nics = vec![nic("veth0", "Ethernet"), card];
         assert_eq!(cards(&Host { nics, ..Host::default() }), 1);

@@ -42,7 +42,7 @@ impl WithinDocument {
     }
 
     /// Share and rate in words, with the limits.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let limits = self.limits();
         let Some(share) = self.share else { return format!("nothing was measured ({limits})") };
         let rate = self.queries_per_s.map_or_else(String::new, |rate| format!(", {rate:.2} queries/s"));
@@ -54,7 +54,7 @@ impl From<&Within> for WithinDocument {
     fn from(within: &Within) -> WithinDocument {
         WithinDocument {
             queries: within.queries,
-            kept: within.kept,
+            kept: within.queries_within,
             share: within.share(),
             queries_per_s: within.queries_per_s,
             ..WithinDocument::unmeasured(&within.limits)
@@ -70,11 +70,11 @@ mod tests {
     #[test]
     fn share_and_rate_stand_beside_their_limits() {
         let limits: WithinLimits = "latency=100ms".parse().unwrap();
-        let within = Within { limits, queries: 400, kept: 399, queries_per_s: Some(99.75) };
-        let made = WithinDocument::from(&within);
-        assert_eq!(made.words(), "99.75 % of 400 queries, 99.75 queries/s (latency 100.0ms; not judged)");
-        assert_eq!((reads_back(&made)["share"].as_f64(), made.limits()), (Some(0.9975), limits));
+        let within = Within { limits, queries: 400, queries_within: 399, queries_per_s: Some(99.75) };
+        let document = WithinDocument::from(&within);
+        assert_eq!(document.text(), "99.75 % of 400 queries, 99.75 queries/s (latency 100.0ms; not judged)");
+        assert_eq!((reads_back(&document)["share"].as_f64(), document.limits()), (Some(0.9975), limits));
         let before = WithinDocument::unmeasured(&limits);
-        assert_eq!((before.words().as_str(), before.limits()), ("nothing was measured (latency 100.0ms)", limits));
+        assert_eq!((before.text().as_str(), before.limits()), ("nothing was measured (latency 100.0ms)", limits));
     }
 }

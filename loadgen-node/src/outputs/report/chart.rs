@@ -116,12 +116,12 @@ impl Chart {
     /// The chart with its table; a sentence where it cannot be drawn. A single place has values, and no curve.
     pub(crate) fn markup(&self) -> Markup {
         let mut svg = String::new();
-        let drawn = (self.places.len() != 1).then(|| self.draw(&mut svg));
+        let drawing = (self.places.len() != 1).then(|| self.draw(&mut svg));
         html! {
             section id=(self.id) {
                 h2 { (self.title) }
                 p { (self.about) }
-                @if let Some(drawn) = &drawn { @match drawn {
+                @if let Some(drawing) = &drawing { @match drawing {
                     Ok(zones) => figure role="img" tabindex="0" aria-label=(format!("{}. {}", self.title, self.about)) {
                         (PreEscaped(svg.replacen("</svg>", &format!("{zones}</svg>"), 1)))
                         (self.legend())
@@ -355,17 +355,17 @@ mod tests {
 
     #[test]
     fn every_place_has_a_zone_and_a_row() {
-        let made = chart(vec![Some(1.0), None, Some(100.0)]);
-        assert_eq!((made.matches("class=\"zone\"").count(), made.matches("<tr>").count()), (3, 4));
-        assert!(made.contains("&lt;curve&gt;: none") && !made.contains("<curve>"), "{made}");
+        let page = chart(vec![Some(1.0), None, Some(100.0)]);
+        assert_eq!((page.matches("class=\"zone\"").count(), page.matches("<tr>").count()), (3, 4));
+        assert!(page.contains("&lt;curve&gt;: none") && !page.contains("<curve>"), "{page}");
         assert!(chart(vec![]).contains("cannot be drawn") && chart(vec![Some(f64::NAN); 2]).contains("<svg"));
     }
 
     #[test]
     fn a_single_place_has_values_and_no_curve() {
-        let made = chart(vec![Some(3.0)]);
-        assert!(!made.contains("<svg") && !made.contains("cannot be drawn"), "{made}");
-        assert!(made.contains("<details open>") && made.contains("<td>3</td>"), "{made}");
+        let page = chart(vec![Some(3.0)]);
+        assert!(!page.contains("<svg") && !page.contains("cannot be drawn"), "{page}");
+        assert!(page.contains("<details open>") && page.contains("<td>3</td>"), "{page}");
     }
 
     #[test]

@@ -61,9 +61,9 @@ pub(crate) fn latency() -> Axis {
     Axis { title: "latency".into(), is_log: true, is_whole: false, text: |ns| duration_ns(ns.round() as i64) }
 }
 
-/// Percentiles, each at the number of samples that one slower one stands for: see [`rest`].
+/// Percentiles, each at the number of samples that one slower one stands for: see [`odds`].
 fn percentile() -> Axis {
-    let text = |rest| percentile_text(100.0 - 100.0 / rest);
+    let text = |ratio| percentile_text(100.0 - 100.0 / ratio);
     Axis { title: "percentile".into(), is_log: true, is_whole: false, text }
 }
 
@@ -116,15 +116,15 @@ pub(crate) fn of_percentiles(
         about,
         x: percentile(),
         y: latency(),
-        places: shares.iter().map(|share| rest(share * 100.0)).collect(),
+        places: shares.iter().map(|share| odds(share * 100.0)).collect(),
         curves: curves.iter().map(curve).collect(),
         limits,
-        marks: marks.map(|percentile| (rest(percentile), percentile_text(percentile))).collect(),
+        marks: marks.map(|percentile| (odds(percentile), percentile_text(percentile))).collect(),
     }
 }
 
 /// Returns the number of samples for each sample that is above the percentile.
-fn rest(percentile: f64) -> f64 {
+fn odds(percentile: f64) -> f64 {
     100.0 / (100.0 - percentile).max(1e-6)
 }
 
@@ -343,7 +343,7 @@ mod tests {
     #[test]
     fn percentiles_come_back_from_their_places() {
         for percentile in [0.0, 50.0, 99.0, 99.9, 99.99] {
-            assert!((100.0 - 100.0 / rest(percentile) - percentile).abs() < 1e-9);
+            assert!((100.0 - 100.0 / odds(percentile) - percentile).abs() < 1e-9);
         }
         assert_eq!([percentile_text(99.9), percentile_text(90.0)], ["p99.9", "p90"]);
         assert_eq!([bits_text(1.2345e9), bits_text(512e6), bits_text(0.0)], ["1.23 Gbit/s", "512 Mbit/s", "0 bit/s"]);

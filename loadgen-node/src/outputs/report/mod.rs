@@ -43,6 +43,6 @@ pub(crate) const FILE: &str = "report.html";
 /// # Errors
 /// Making it panicked. That is a bug, which costs the page, and not what was measured.
 pub(crate) fn caught(source: impl FnOnce() -> Source) -> io::Result<String> {
-    let made = catch_unwind(AssertUnwindSafe(|| page(&source())));
-    made.map_err(|_| io::Error::other("making the page panicked: this is a bug"))
+    let text = catch_unwind(AssertUnwindSafe(|| page(&source())));
+    text.map_err(|_| io::Error::other("making the page panicked: this is a bug"))
 }

@@ -43,7 +43,7 @@ pub(crate) fn page(source: &Source) -> String {
             }
         }
         (tables::rules(source))
-        (tables::made(source))
+        (tables::origin(source))
         (tables::systems(source))
     };
     framed(&title(source), &answer(source), &main, &result.unofficial)
@@ -161,7 +161,7 @@ pub(super) fn answers(source: &Source) -> Vec<(&'static str, String)> {
     let all = [
         ("Speed", speed(result)),
         ("Limit", limit(result)),
-        ("Within the limits of --within", result.within.as_ref().map(WithinDocument::words)),
+        ("Within the limits of --within", result.within.as_ref().map(WithinDocument::text)),
         ("Why not faster", slow(source)),
         ("Network traffic", carried(source)),
         ("Is the network the limit", is_limit(source)),
@@ -169,8 +169,8 @@ pub(super) fn answers(source: &Source) -> Vec<(&'static str, String)> {
         ("Samples", samples(result)),
         ("Accuracy", accuracy(result)),
     ];
-    let [speed, rest @ ..] = all;
-    let all = std::iter::once(speed).chain(load::answers(result)).chain(rest);
+    let [speed, others @ ..] = all;
+    let all = std::iter::once(speed).chain(load::answers(result)).chain(others);
     all.filter_map(|(question, answer)| Some((question, answer?))).collect()
 }
 
@@ -186,12 +186,12 @@ fn speed(result: &ResultSummary) -> Option<String> {
 }
 
 fn limit(result: &ResultSummary) -> Option<String> {
-    let said = result.latency_limits.iter().map(|limit| {
-        let kept = if limit.kept { "kept" } else { "exceeded" };
+    let limits = result.latency_limits.iter().map(|limit| {
+        let verdict = if limit.kept { "kept" } else { "exceeded" };
         let (value, most) = (latency_text(limit.value_ns), length_ns(limit.limit_ns));
-        format!("p{} of {} {value}, at most {most}: {kept}", limit.percentile, limit.of)
+        format!("p{} of {} {value}, at most {most}: {verdict}", limit.percentile, limit.of)
     });
-    Some(said.collect::<Vec<_>>().join("; ")).filter(|said| !said.is_empty())
+    Some(limits.collect::<Vec<_>>().join("; ")).filter(|text| !text.is_empty())
 }
 
 fn slow(source: &Source) -> Option<String> {
@@ -213,7 +213,7 @@ fn slow(source: &Source) -> Option<String> {
             is_as_asked.then(|| "target_qps set the rate: a higher target_qps measures a higher one".to_owned())
         }
     };
-    let bound = source.result.bound.as_ref().and_then(BoundDocument::words).or_else(as_asked);
+    let bound = source.result.bound.as_ref().and_then(BoundDocument::text).or_else(as_asked);
     Some(bound.map_or_else(|| parts.clone(), |bound| format!("{bound}. {parts}")))
 }
 

@@ -24,8 +24,8 @@ pub(crate) fn picture(source: &Source) -> String {
         lines.map(move |(at, line)| (if at == 0 { *question } else { "" }, line))
     });
     let lines: Vec<(&str, String)> = lines.collect();
-    let drawn = charts::all(source).into_iter().filter_map(|chart| Some((chart.title, chart.names(), chart.svg()?)));
-    let charts: Vec<_> = drawn.collect();
+    let drawings = charts::all(source).into_iter().filter_map(|chart| Some((chart.title, chart.names(), chart.svg()?)));
+    let charts: Vec<_> = drawings.collect();
     let charts = &charts[..charts.len().min(MOST)];
     let head = 60 + LINE * lines.len() as u32;
     let rows = (charts.len() as u32).div_ceil(COLUMNS);

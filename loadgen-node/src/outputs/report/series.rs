@@ -56,13 +56,17 @@ impl Series {
             _ => None,
         });
         let steps = usize::try_from(timeline.counts.issued).unwrap_or(STEPS).clamp(1, STEPS);
-        let series = Series::made(timeline.end_ns.max(1), steps, starts_ns.zip(latencies_ns))?;
+        let series = Series::of_samples(timeline.end_ns.max(1), steps, starts_ns.zip(latencies_ns))?;
         Ok(Series { tokens: TokenTimes::of(timeline)?, ..series })
     }
 
     /// Of samples that took this long, in so many steps; each sample with when it started and its latency, ns; none: it
     /// has no answer.
-    fn made(length_ns: u64, steps: usize, samples: impl Iterator<Item = (u64, Option<u64>)>) -> anyhow::Result<Series> {
+    fn of_samples(
+        length_ns: u64,
+        steps: usize,
+        samples: impl Iterator<Item = (u64, Option<u64>)>,
+    ) -> anyhow::Result<Series> {
         let step = Step { latencies: Histogram::new(DIGITS)?, answered: 0, started: 0, outstanding: 0 };
         let mut series = Series {
             latencies: Histogram::new(DIGITS)?,
@@ -120,10 +124,10 @@ impl TokenTimes {
 /// Percentiles from 0 on, up to that of the last of so many values but one, or 99.99, each as a share of 1.
 pub(super) fn known_shares(values: u64) -> Vec<f64> {
     let shares = (0..TAIL_STEPS).map(|step| 1.0 - 0.65f64.powi(step as i32));
-    let known = shares.chain([0.5, 0.9, 0.99, 0.999, 0.9999]).filter(|share| is_known(*share, values));
-    let mut known: Vec<f64> = known.filter(|share| *share <= 0.9999).collect();
-    known.sort_by(f64::total_cmp);
-    known
+    let usable_shares = shares.chain([0.5, 0.9, 0.99, 0.999, 0.9999]).filter(|share| is_known(*share, values));
+    let mut usable_shares: Vec<f64> = usable_shares.filter(|share| *share <= 0.9999).collect();
+    usable_shares.sort_by(f64::total_cmp);
+    usable_shares
 }
 
 /// Returns true when so many values have one above the percentile.
@@ -135,6 +139,10 @@ pub(super) fn is_known(share: f64, values: u64) -> bool {
 #[cfg(test)]
 pub(crate) fn series_of(samples: &[(u64, u64)]) -> Series {
     let end_ns = samples.iter().map(|(start_ns, latency_ns)| start_ns + latency_ns).max().unwrap_or_default();
-    Series::made(end_ns.max(1), STEPS, samples.iter().map(|(start_ns, latency_ns)| (*start_ns, Some(*latency_ns))))
-        .unwrap()
+    Series::of_samples(
+        end_ns.max(1),
+        STEPS,
+        samples.iter().map(|(start_ns, latency_ns)| (*start_ns, Some(*latency_ns))),
+    )
+    .unwrap()
 }

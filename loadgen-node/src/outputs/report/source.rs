@@ -41,7 +41,7 @@ impl Source {
         let mut missing = Vec::new();
         let timeline = outcome.performance().and_then(|phase| phase.timeline.as_ref());
         let curves = timeline.map(|timeline| curves(outcome.judged_plan(&finished.setup.plan), timeline)).transpose();
-        let series = shown(curves, &mut missing);
+        let series = optional_series(curves, &mut missing);
         Source {
             result: ResultSummary::from(finished),
             by_another: None,
@@ -56,8 +56,8 @@ impl Source {
 
     /// Of a run that another engine led. What it measured stands in its own logs.
     pub(crate) fn of_another(finished: &Finished) -> Source {
-        let led = QdlResult::from(finished);
-        let (state, result) = (led.state, ResultSummary::from(led));
+        let qdl_document = QdlResult::from(finished);
+        let (state, result) = (qdl_document.state, ResultSummary::from(qdl_document));
         Source { result, by_another: Some(state), series: None, missing: Vec::new(), ..Source::of(finished) }
     }
 
@@ -75,9 +75,9 @@ impl Source {
     pub(crate) fn read(folder: &Path) -> Result<Source> {
         let by_another = folder.join(qdl_result::FILE);
         if by_another.exists() && !folder.join(result_summary::FILE).exists() {
-            let led: QdlResult = document(&by_another)?;
-            let state = led.state;
-            return Ok(Source::with(folder, ResultSummary::from(led), Some(state), Ok(None)));
+            let qdl_document: QdlResult = document(&by_another)?;
+            let state = qdl_document.state;
+            return Ok(Source::with(folder, ResultSummary::from(qdl_document), Some(state), Ok(None)));
         }
         let result = own_result::read(folder)?;
         let curves = stored_curves(folder, &result);
@@ -94,21 +94,21 @@ impl Source {
         let mut missing = Vec::new();
         // A run that was killed has written some documents only.
         let is_written = |name: &&'static str| folder.join(name).exists() || result.files.contains_key(*name);
-        let written = |name: &'static str| Some(name).filter(is_written);
-        let network = written(network_report::FILE).and_then(|name| optional(folder, name, &result, &mut missing));
+        let present_name = |name: &'static str| Some(name).filter(is_written);
+        let network = present_name(network_report::FILE).and_then(|name| optional(folder, name, &result, &mut missing));
         let system: Option<SystemDesc> =
-            written(system_desc::FILE).and_then(|name| optional(folder, name, &result, &mut missing));
+            present_name(system_desc::FILE).and_then(|name| optional(folder, name, &result, &mut missing));
         let never_written = [network_report::FILE, system_desc::FILE].into_iter().filter(|name| !is_written(name));
         let never_written = never_written.collect();
         let diagram = system.as_ref().map(diagram::svg);
-        let series = shown(curves, &mut missing);
+        let series = optional_series(curves, &mut missing);
         Source { result, by_another, network, system, diagram, series, missing, never_written }
     }
 }
 
 fn document<T: DeserializeOwned>(path: &Path) -> Result<T> {
-    let shown = || path.display().to_string();
-    of_text(&files::text(path, Limit::DOCUMENT).with_context(shown)?).with_context(shown)
+    let path_text = || path.display().to_string();
+    of_text(&files::text(path, Limit::DOCUMENT).with_context(path_text)?).with_context(path_text)
 }
 
 /// A document of the folder, which has to be the one that the result lists. What is wrong with it is noted.
@@ -118,17 +118,17 @@ fn optional<T: DeserializeOwned>(
     result: &ResultSummary,
     missing: &mut Vec<String>,
 ) -> Option<T> {
-    let read = || {
+    let loader = || {
         let text = files::text(&folder.join(name), Limit::DOCUMENT)?;
         let is_own = result.files.get(name).is_none_or(|listed| listed.holds(&text));
         ensure!(is_own, "it is not what the run wrote: {} lists another SHA-256", result_summary::FILE);
         Ok(of_text(&text)?)
     };
-    read().map_err(|why| missing.push(format!("{name}: {why:#}"))).ok()
+    loader().map_err(|why| missing.push(format!("{name}: {why:#}"))).ok()
 }
 
 /// The curves, if there are any. Why there are none is noted, unless nothing was measured.
-fn shown(curves: Result<Option<Series>>, missing: &mut Vec<String>) -> Option<Series> {
+fn optional_series(curves: Result<Option<Series>>, missing: &mut Vec<String>) -> Option<Series> {
     curves.unwrap_or_else(|why| {
         missing.push(format!("curves: {why:#}"));
         None

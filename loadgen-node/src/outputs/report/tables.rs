@@ -83,7 +83,7 @@ pub(super) fn split(source: &Source) -> Markup {
 }
 
 /// All nodes; of many the first, the slowest, and the one with the fewest samples, in the order of the run.
-fn shown(nodes: &[NodeTrafficDocument]) -> Vec<&NodeTrafficDocument> {
+fn row_nodes(nodes: &[NodeTrafficDocument]) -> Vec<&NodeTrafficDocument> {
     if nodes.len() <= NODES {
         return nodes.iter().collect();
     }
@@ -107,7 +107,7 @@ pub(super) fn split_by_node(source: &Source) -> Markup {
         let cell = |part: &usize| html! { (ns(own[*part].1.p50)) ", p99 " (ns(own[*part].1.p99)) };
         Some((node.name.clone(), used.iter().map(cell).collect()))
     };
-    let rows: Vec<(String, Vec<Markup>)> = shown(&network.nodes).into_iter().filter_map(row).collect();
+    let rows: Vec<(String, Vec<Markup>)> = row_nodes(&network.nodes).into_iter().filter_map(row).collect();
     html! {
         details {
             summary { "Latency by part, node by node" }
@@ -122,7 +122,7 @@ pub(super) fn nodes(source: &Source) -> Markup {
     let sum: u64 = network.nodes.iter().map(|node| node.samples).sum();
     let row = |node: &NodeTrafficDocument| {
         // Of a node that has answered nothing.
-        let known = |value: Option<u64>| value.map_or_else(|| text("none"), ns);
+        let duration_cell = |value: Option<u64>| value.map_or_else(|| text("none"), ns);
         let (trip, split) = (node.round_trip_ns, node.latency_split_ns);
         let share = 100.0 * node.samples as f64 / sum.max(1) as f64;
         let sockets = node.layers.socket_bytes;
@@ -130,9 +130,9 @@ pub(super) fn nodes(source: &Source) -> Markup {
         let cells = vec![
             text(&node.address),
             text(format!("{} ({share:.1} %)", node.samples)),
-            known(trip.map(|trip| trip.p50)),
-            known(trip.map(|trip| trip.p99)),
-            known(split.map(|split| split.inference.p50)),
+            duration_cell(trip.map(|trip| trip.p50)),
+            duration_cell(trip.map(|trip| trip.p99)),
+            duration_cell(split.map(|split| split.inference.p50)),
             text(bytes(sockets.ingress.loadgen)),
             text(bytes(sockets.egress.loadgen)),
             text(again),
@@ -142,7 +142,7 @@ pub(super) fn nodes(source: &Source) -> Markup {
     let head =
         ["node", "address", "samples", "round trip p50", "p99", "inference p50", "sent", "received", "retransmits"];
     let count = network.nodes.len();
-    let mut rows: Vec<(String, Vec<Markup>)> = shown(&network.nodes).into_iter().map(row).collect();
+    let mut rows: Vec<(String, Vec<Markup>)> = row_nodes(&network.nodes).into_iter().map(row).collect();
     if count > NODES {
         rows.push(all_nodes(network, sum));
     }
@@ -215,9 +215,9 @@ pub(super) fn network(source: &Source) -> Markup {
 /// Returns the table of the share of each link that was used. Of many links it has the fullest.
 fn links(of: &BandwidthDocument) -> Markup {
     let most = |link: &LinkDocument| link.used.ingress.unwrap_or(0.0).max(link.used.egress.unwrap_or(0.0));
-    let mut shown: Vec<&LinkDocument> = of.links.iter().filter(|link| most(link) > 0.0).collect();
-    shown.sort_by(|a, b| most(b).total_cmp(&most(a)));
-    let rows = shown.into_iter().take(NODES).map(|link| {
+    let mut entries: Vec<&LinkDocument> = of.links.iter().filter(|link| most(link) > 0.0).collect();
+    entries.sort_by(|a, b| most(b).total_cmp(&most(a)));
+    let rows = entries.into_iter().take(NODES).map(|link| {
         let percent =
             |share: Option<f64>| share.map_or_else(|| "not known".to_owned(), |it| format!("{:.0} %", 100.0 * it));
         let name = link.node.clone().unwrap_or_else(|| "all together".to_owned());
@@ -302,9 +302,9 @@ pub(super) fn rules(source: &Source) -> Markup {
 }
 
 /// Returns the tables of how the run was made, and of its settings.
-pub(super) fn made(source: &Source) -> Markup {
+pub(super) fn origin(source: &Source) -> Markup {
     let result = &source.result;
-    let made = &result.made;
+    let provenance = &result.made;
     let settings = match &result.settings_v0_5 {
         Some(settings) => serde_json::to_value(settings).unwrap_or_default(),
         None => serde_json::to_value(&result.settings).unwrap_or_default(),
@@ -312,7 +312,7 @@ pub(super) fn made(source: &Source) -> Markup {
     let settings = settings.as_object().into_iter().flatten();
     let settings = settings.map(|(key, value)| (key.clone(), vec![text(value)])).collect::<Vec<_>>();
     let row = |name: &str, value: &str| (name.to_owned(), vec![text(value)]);
-    let command = made.command.join(" ");
+    let command = provenance.command.join(" ");
     let mut rows = vec![
         row("benchmark", &result.benchmark),
         row("dataset", &result.dataset),
@@ -320,14 +320,14 @@ pub(super) fn made(source: &Source) -> Markup {
         row("round", &result.rules),
         row("SUT", &short_sut_name(&result.sut_name)),
         row("program", &result.loadgen_version),
-        row("revision", made.revision.as_deref().unwrap_or("not known")),
+        row("revision", provenance.revision.as_deref().unwrap_or("not known")),
         row("command", &command),
     ];
     let is_own = source.by_another.is_none();
-    let lag = || format!("{} ({})", length_ns(made.max_lag_ns), made.max_lag_origin);
+    let lag = || format!("{} ({})", length_ns(provenance.max_lag_ns), provenance.max_lag_origin);
     rows.extend(is_own.then(|| row("largest lag allowed", &lag())));
-    rows.extend(made.note.as_deref().map(|note| row("note", note)));
-    rows.extend((!made.labels.is_empty()).then(|| row("labels", &labels_text(&made.labels))));
+    rows.extend(provenance.note.as_deref().map(|note| row("note", note)));
+    rows.extend((!provenance.labels.is_empty()).then(|| row("labels", &labels_text(&provenance.labels))));
     html! {
         (table("made", "Origin of the run", &["what", "value"], &rows))
         @if is_own {

@@ -145,11 +145,11 @@ fn recorded_stages(folder: &Path, result: &ResultSummary, samples: u64) -> Resul
         }
         return Ok(None);
     }
-    let shown = || path.display().to_string();
-    stored_timeline::check_sum(&path, &stored::sum(&path).with_context(shown)?)?;
-    let stages = StoredStages::open(&path).with_context(shown)?;
+    let path_text = || path.display().to_string();
+    stored_timeline::check_sum(&path, &stored::sum(&path).with_context(path_text)?)?;
+    let stages = StoredStages::open(&path).with_context(path_text)?;
     if stages.header.samples != samples {
-        bail!("{} is of {} samples, the timeline of {samples}", shown(), stages.header.samples);
+        bail!("{} is of {} samples, the timeline of {samples}", path_text(), stages.header.samples);
     }
     Ok(Some(stages))
 }

@@ -1,12 +1,12 @@
 //! Which node answered each sample, and how long each stage took: `stages.bin`, with `run --record-stages`.
 //!
 //! - `part`: what is on the disk while the run goes on, rows where they belong;
-//! - `keeper`: the thread that writes it;
+//! - `writer`: the thread that writes it;
 //! - `stored`: the file that the run leaves, made of the part, and how it is read.
 
-pub(crate) mod keeper;
 pub(crate) mod part;
 pub(crate) mod stored;
+pub(crate) mod writer;
 
 /// Name in the run folder.
 pub(crate) const FILE: &str = "stages.bin";

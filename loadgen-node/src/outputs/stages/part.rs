@@ -96,7 +96,7 @@ impl PartReader {
         let mut bytes = [0; ROW_BYTES];
         match self.file.read_exact(&mut bytes) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(PartRow::default()),
-            read => read?,
+            outcome => outcome?,
         }
         let mut numbers = bytes.as_chunks().0.iter().map(|number| u16::from_le_bytes(*number));
         let node = numbers.next().unwrap_or_default();

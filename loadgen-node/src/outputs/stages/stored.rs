@@ -74,9 +74,9 @@ struct Hashing<'a> {
 
 impl Write for Hashing<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.out.write(bytes)?;
-        self.hash.update(&bytes[..written]);
-        Ok(written)
+        let count = self.out.write(bytes)?;
+        self.hash.update(&bytes[..count]);
+        Ok(count)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -122,7 +122,7 @@ impl StoredStages {
         let mut header: Header = serde_json::from_slice(&text)?;
         header.nodes.iter_mut().for_each(|name| *name = printable(name));
         let place = |name: &String| {
-            STAGES.iter().position(|known| known == name).with_context(|| format!("there is no stage {name}"))
+            STAGES.iter().position(|stage| stage == name).with_context(|| format!("there is no stage {name}"))
         };
         let places = header.stages.iter().map(place).collect::<Result<Vec<usize>>>()?;
         let bytes = vec![0; 2 + 2 * places.len()];
@@ -195,13 +195,13 @@ mod tests {
         let stages = ["decode", "inference"].map(str::to_owned).to_vec();
         assert_eq!(stored.header, Header { nodes, stages, samples: 12, missed: 3 });
         for position in 0..12usize {
-            let found = stored.next().unwrap();
+            let sample = stored.next().unwrap();
             if position == 4 || position > 9 {
-                assert_eq!(found, SampleStages::default());
+                assert_eq!(sample, SampleStages::default());
                 continue;
             }
-            assert_eq!(found.node, Some(position % 2));
-            assert_eq!((found.durations_ns[1], found.durations_ns[5]), (position as u64, 1 << 20));
+            assert_eq!(sample.node, Some(position % 2));
+            assert_eq!((sample.durations_ns[1], sample.durations_ns[5]), (position as u64, 1 << 20));
         }
         for damaged in [0, whole.len() / 2, whole.len() - 1] {
             let mut bytes = whole.clone();

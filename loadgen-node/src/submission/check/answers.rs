@@ -25,7 +25,7 @@ const DIFFERENT: &str = "num_perf_log_data_mismatch";
 
 /// An answer, of which the log may have the beginning alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Seen {
+struct LoggedAnswer {
     seq_id: u64,
     qsl_idx: u64,
     /// Hexadecimal digits, or the first of them.
@@ -35,26 +35,26 @@ struct Seen {
 /// Looks at the log of an accuracy run.
 pub(super) fn check_all(tree: &mut Tree, folder: &Path, detail: &Detail) {
     let path = folder.join(ACCURACY_FILE);
-    let Some(seen) = read(tree, &path, Tree::found) else { return };
+    let Some(answers) = read(tree, &path, Tree::add_fault) else { return };
     let Some(total) = detail.whole("qsl_reported_total_count") else { return };
-    let asked = asked(total, detail);
-    for Seen { seq_id, qsl_idx, .. } in &seen {
+    let count = sample_count(total, detail);
+    for LoggedAnswer { seq_id, qsl_idx, .. } in &answers {
         if *qsl_idx >= total {
-            tree.found(&path, format!("has an answer of sample {qsl_idx}, and the dataset has {total}"));
+            tree.add_fault(&path, format!("has an answer of sample {qsl_idx}, and the dataset has {total}"));
         }
-        if *seq_id >= asked {
-            tree.found(&path, format!("has an answer with seq_id {seq_id}, and {asked} were asked for"));
+        if *seq_id >= count {
+            tree.add_fault(&path, format!("has an answer with seq_id {seq_id}, and {count} were asked for"));
         }
     }
-    let samples: BTreeSet<u64> = seen.iter().map(|answer| answer.qsl_idx).collect();
-    if ((samples.len() as u64) + (asked - total)) < seen.len() as u64 {
-        tree.found(&path, "has several answers of one sample");
+    let samples: BTreeSet<u64> = answers.iter().map(|answer| answer.qsl_idx).collect();
+    if ((samples.len() as u64) + (count - total)) < answers.len() as u64 {
+        tree.add_fault(&path, "has several answers of one sample");
     }
 }
 
 /// Returns the number of samples that an accuracy run asks for: all samples, and in MultiStream so many more that its
 /// last query is full.
-fn asked(total: u64, detail: &Detail) -> u64 {
+fn sample_count(total: u64, detail: &Detail) -> u64 {
     let is_multi_stream = detail.text("effective_scenario") == Some("MultiStream");
     let per_query = detail.whole("effective_samples_per_query").filter(|count| is_multi_stream && *count > 0);
     per_query.and_then(|count| total.checked_next_multiple_of(count)).unwrap_or(total)
@@ -73,41 +73,42 @@ pub(super) struct Test<'a> {
 pub(super) fn check_picks(tree: &mut Tree, folder: &Path, accuracy: &Path, test: &Test<'_>) {
     let path = folder.join(ACCURACY_FILE);
     // Of tests the official checker does not ask for the size.
-    let Some(seen) = read(tree, &path, Tree::advise) else { return };
+    let Some(answers) = read(tree, &path, Tree::advise) else { return };
     let reference = files::text(&accuracy.join(ACCURACY_FILE), LARGEST).ok().and_then(|text| parsed(&text).ok());
-    let known: BTreeMap<u64, String> =
+    let reference_data: BTreeMap<u64, String> =
         reference.into_iter().flatten().map(|answer| (answer.qsl_idx, answer.data)).collect();
-    for Seen { qsl_idx, data, .. } in &seen {
-        let other = known.get(qsl_idx).filter(|known| {
-            let common = known.len().min(data.len());
-            !known[..common].eq_ignore_ascii_case(&data[..common])
+    for LoggedAnswer { qsl_idx, data, .. } in &answers {
+        let other = reference_data.get(qsl_idx).filter(|hex| {
+            let common = hex.len().min(data.len());
+            !hex[..common].eq_ignore_ascii_case(&data[..common])
         });
         if other.is_some() && !test.may_differ {
-            tree.found(&path, format!("has another answer of sample {qsl_idx} than the accuracy run"));
+            tree.add_fault(&path, format!("has another answer of sample {qsl_idx} than the accuracy run"));
         }
     }
     let picks = match audit::picks(test.run) {
         Ok(picks) => picks,
         Err(why) => return tree.unchecked(format!("which answers TEST01 had to log: {why}")),
     };
-    let others: Vec<&Seen> = seen.iter().filter(|seen| !picks.contains(&(seen.seq_id, seen.qsl_idx))).collect();
-    for Seen { seq_id, qsl_idx, .. } in others.iter().take(SHOWN) {
+    let others: Vec<&LoggedAnswer> =
+        answers.iter().filter(|answer| !picks.contains(&(answer.seq_id, answer.qsl_idx))).collect();
+    for LoggedAnswer { seq_id, qsl_idx, .. } in others.iter().take(SHOWN) {
         let what = format!("has an answer with seq_id {seq_id} of sample {qsl_idx}, which the seeds do not pick");
-        tree.found(&path, what);
+        tree.add_fault(&path, what);
     }
     if let Some(more) = others.len().checked_sub(SHOWN + 1) {
-        tree.found(&path, format!("has {} more answers that the seeds do not pick", more + 1));
+        tree.add_fault(&path, format!("has {} more answers that the seeds do not pick", more + 1));
     }
     let counts = [("num_perf_log_entries", picks.len()), ("num_perf_log_qsl_idx_match", picks.len())];
     let differences = DIFFERENCES.into_iter().filter(|name| !(test.may_differ && *name == DIFFERENT));
-    for (name, wanted) in counts.into_iter().chain(differences.map(|name| (name, 0))) {
-        let told =
+    for (name, count) in counts.into_iter().chain(differences.map(|name| (name, 0))) {
+        let number =
             test.verified.and_then(|text| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = ")));
-        if let Some(told) = told
-            && told.trim() != wanted.to_string()
+        if let Some(number) = number
+            && number.trim() != count.to_string()
         {
             let path = folder.with_file_name("verify_accuracy.txt");
-            tree.found(&path, format!("says {name} = {told}, and {wanted} is what there has to be"));
+            tree.add_fault(&path, format!("says {name} = {number}, and {count} is what there has to be"));
         }
     }
 }
@@ -121,17 +122,17 @@ pub(super) fn whole_of(text: &str) -> Option<AnswerLog> {
 }
 
 /// The answers of a log. `say`: says of the tree that the log is too large.
-fn read(tree: &mut Tree, path: &Path, say: fn(&mut Tree, &Path, String)) -> Option<Vec<Seen>> {
+fn read(tree: &mut Tree, path: &Path, say: fn(&mut Tree, &Path, String)) -> Option<Vec<LoggedAnswer>> {
     let text = tree.text(path)?;
     if text.len() > LARGEST_BYTES {
         say(tree, path, format!("has {} bytes: cut out its middle, {LARGEST_BYTES} are the most", text.len()));
     }
-    parsed(&text.replace("\r\n", "\n")).map_err(|why| tree.found(path, why)).ok()
+    parsed(&text.replace("\r\n", "\n")).map_err(|why| tree.add_fault(path, why)).ok()
 }
 
 /// The answers whose beginnings are in the text. The official tool cuts anywhere: of the two lines beside the cut, what
 /// is no answer is not looked at.
-fn parsed(text: &str) -> Result<Vec<Seen>, String> {
+fn parsed(text: &str) -> Result<Vec<LoggedAnswer>, String> {
     let not = |what: &str| Err(format!("is no accuracy log of LoadGen: {what}"));
     if !text.starts_with("[\n") || !text.ends_with("]\n") {
         return not("it does not begin with [ and end with ], in lines of their own");
@@ -139,16 +140,16 @@ fn parsed(text: &str) -> Result<Vec<Seen>, String> {
     let cut = text.split_once(GAP);
     let (head, tail) = cut.unwrap_or((text, ""));
     let behind = head.lines().count();
-    let mut seen = Vec::new();
+    let mut answers = Vec::new();
     for (number, line) in head.lines().chain(tail.lines()).enumerate() {
         let is_beside = cut.is_some() && (number + 1 == behind || number == behind);
         match answer(line) {
-            Some(answer) => seen.push(answer),
+            Some(answer) => answers.push(answer),
             None if is_beside || !line.starts_with('{') => {}
             None => return not("a line is no answer"),
         }
     }
-    if seen.is_empty() { not("it has no answer") } else { Ok(seen) }
+    if answers.is_empty() { not("it has no answer") } else { Ok(answers) }
 }
 
 fn is_hex(text: &str) -> bool {
@@ -156,12 +157,16 @@ fn is_hex(text: &str) -> bool {
 }
 
 /// `{ "seq_id" : 0, "qsl_idx" : 778, "data" : "409B...` with or without an end.
-fn answer(line: &str) -> Option<Seen> {
-    let rest = line.strip_prefix("{ \"seq_id\" : ")?;
-    let (seq_id, rest) = rest.split_once(", \"qsl_idx\" : ")?;
-    let (qsl_idx, rest) = rest.split_once(DATA)?;
-    let data = rest.split_once('"').map_or(rest, |(data, _)| data);
-    is_hex(data).then_some(Seen { seq_id: seq_id.parse().ok()?, qsl_idx: qsl_idx.parse().ok()?, data: data.to_owned() })
+fn answer(line: &str) -> Option<LoggedAnswer> {
+    let tail = line.strip_prefix("{ \"seq_id\" : ")?;
+    let (seq_id, tail) = tail.split_once(", \"qsl_idx\" : ")?;
+    let (qsl_idx, tail) = tail.split_once(DATA)?;
+    let data = tail.split_once('"').map_or(tail, |(data, _)| data);
+    is_hex(data).then_some(LoggedAnswer {
+        seq_id: seq_id.parse().ok()?,
+        qsl_idx: qsl_idx.parse().ok()?,
+        data: data.to_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -176,19 +181,19 @@ mod tests {
         };
         let whole: String = (0..1_000).map(line).collect();
         let log = format!("[\n{}\n]\n", whole.trim_end_matches(",\n"));
-        let seen = parsed(&truncated(&log)).unwrap();
-        assert!(seen.len() > 100 && seen[0].seq_id == 0 && seen.last().unwrap().qsl_idx == 999, "{seen:?}");
+        let answers = parsed(&truncated(&log)).unwrap();
+        assert!(answers.len() > 100 && answers[0].seq_id == 0 && answers.last().unwrap().qsl_idx == 999, "{answers:?}");
         assert_eq!(parsed(&log).unwrap().len(), 1_000);
     }
 
     /// Source: a log of v5.1, of 24,781 samples in queries of 8.
     #[test]
     fn the_last_query_of_multi_stream_is_full() {
-        for (scenario, wanted) in [("MultiStream", 24_784), ("Offline", 24_781), ("SingleStream", 24_781)] {
+        for (scenario, count) in [("MultiStream", 24_784), ("Offline", 24_781), ("SingleStream", 24_781)] {
             let line = |key: &str, value: &str| format!(":::MLLOG {{\"key\": \"{key}\", \"value\": {value}}}\n");
             let scenario_line = line("effective_scenario", &format!("\"{scenario}\""));
             let text = scenario_line + &line("effective_samples_per_query", "8");
-            assert_eq!(asked(24_781, &Detail::read(&text).unwrap()), wanted, "{scenario}");
+            assert_eq!(sample_count(24_781, &Detail::read(&text).unwrap()), count, "{scenario}");
         }
     }
 
@@ -196,14 +201,14 @@ mod tests {
     #[test]
     fn lines_may_end_as_those_of_windows() {
         let line = |number: usize| format!("{{ \"seq_id\" : {number}, \"qsl_idx\" : 7, \"data\" : \"00\" }},\r\n");
-        let rest: String = (0..1_000).map(line).collect();
-        let log = truncated(&format!("[\r\n{}\r\n]\r\n", rest.trim_end_matches(",\r\n")));
+        let lines: String = (0..1_000).map(line).collect();
+        let log = truncated(&format!("[\r\n{}\r\n]\r\n", lines.trim_end_matches(",\r\n")));
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join(ACCURACY_FILE);
         std::fs::write(&path, log).unwrap();
         let mut tree = Tree::open(root.path()).unwrap();
-        let seen = read(&mut tree, &path, Tree::found).unwrap();
-        assert!(seen.len() > 100 && seen.last().unwrap().seq_id == 999, "{seen:?}");
+        let answers = read(&mut tree, &path, Tree::add_fault).unwrap();
+        assert!(answers.len() > 100 && answers.last().unwrap().seq_id == 999, "{answers:?}");
     }
 
     #[test]
@@ -211,22 +216,25 @@ mod tests {
         let line = |number: usize| {
             format!("{{ \"seq_id\" : {number}, \"qsl_idx\" : {}, \"data\" : \"0{number:05}\" }},\n", number + 7)
         };
-        let rest: String = (1..1_000).map(line).collect();
+        let lines: String = (1..1_000).map(line).collect();
         for more in 0..line(500).len() {
             let first = line(0).replace("\"data\" : \"", &format!("\"data\" : \"{}", "A".repeat(more)));
-            let log = format!("[\n{first}{}\n]\n", rest.trim_end_matches(",\n"));
-            let seen = parsed(&truncated(&log)).unwrap();
-            assert!(seen.len() > 140 && seen.iter().all(|seen| seen.qsl_idx == seen.seq_id + 7), "{more}: {seen:?}");
+            let log = format!("[\n{first}{}\n]\n", lines.trim_end_matches(",\n"));
+            let answers = parsed(&truncated(&log)).unwrap();
+            assert!(
+                answers.len() > 140 && answers.iter().all(|own| own.qsl_idx == own.seq_id + 7),
+                "{more}: {answers:?}"
+            );
         }
     }
 
     #[test]
     fn a_long_answer_shows_its_beginning_and_other_texts_are_named() {
         let log = format!("[\n{{ \"seq_id\" : 0, \"qsl_idx\" : 7, \"data\" : \"{}\" }}\n]\n", "AB".repeat(9_000));
-        let seen = parsed(&truncated(&log)).unwrap();
-        assert_eq!((seen.len(), seen[0].qsl_idx), (1, 7));
-        for (text, said) in [("x", "begin"), ("[\n]\n", "no answer"), ("[\n{ \"seq_id\" : x }\n]\n", "a line")] {
-            assert!(parsed(text).unwrap_err().contains(said), "{text}");
+        let answers = parsed(&truncated(&log)).unwrap();
+        assert_eq!((answers.len(), answers[0].qsl_idx), (1, 7));
+        for (text, part) in [("x", "begin"), ("[\n]\n", "no answer"), ("[\n{ \"seq_id\" : x }\n]\n", "a line")] {
+            assert!(parsed(text).unwrap_err().contains(part), "{text}");
         }
     }
 }

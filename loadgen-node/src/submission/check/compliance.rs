@@ -23,7 +23,7 @@ const ASKS_ONCE: &str = "v6.1";
 pub(super) fn check(tree: &mut Tree, place: &Place, name: &str, performance: Option<&AuditedRun>) {
     let folder = place.test(name);
     if !folder.is_dir() {
-        return tree.found(&folder, format!("is missing: round {} asks for {name}", place.rules.round.name));
+        return tree.add_fault(&folder, format!("is missing: round {} asks for {name}", place.rules.round.name));
     }
     match name.parse() {
         Ok(AuditTest::Test01) => test01(tree, place, &folder, performance),
@@ -72,7 +72,7 @@ fn test01(tree: &mut Tree, place: &Place, folder: &Path, performance: Option<&Au
 fn second_chance(tree: &mut Tree, place: &Place, folder: &Path, verified: Option<&str>) {
     let [baseline_path, compliance_path] = [BASELINE_FILE, COMPLIANCE_FILE].map(|name| folder.join(name));
     if verified.is_some_and(|text| !text.contains("TEST FAIL")) {
-        tree.found(&baseline_path, "is there although verify_accuracy.txt does not say TEST FAIL");
+        tree.add_fault(&baseline_path, "is there although verify_accuracy.txt does not say TEST FAIL");
     }
     let (Some(baseline), Some(compliance)) = (tree.text(&baseline_path), tree.text(&compliance_path)) else { return };
     let scores = official_scores(&compliance);
@@ -84,11 +84,11 @@ fn second_chance(tree: &mut Tree, place: &Place, folder: &Path, verified: Option
         of_test.is_some_and(|of_test| scores.of(&bound.metric) != Some(of_test))
     };
     if let Some(Bound { metric, .. }) = place.official.bounds.iter().find(differs) {
-        tree.found(&compliance_path, format!("has another score in {metric} than accuracy.txt beside it"));
+        tree.add_fault(&compliance_path, format!("has another score in {metric} than accuracy.txt beside it"));
     }
     let chance = SecondChance { baseline, compliance };
     if let Err(why) = chance.judge(&audit::second_chance::nears(place.official)) {
-        tree.found(&compliance_path, format!("TEST01's answers differ, and the scores are not near: {why}"));
+        tree.add_fault(&compliance_path, format!("TEST01's answers differ, and the scores are not near: {why}"));
     }
     tree.unchecked("TEST01: its scores are read, and not worked out again: the middles of the logs are cut out");
 }
@@ -104,21 +104,21 @@ fn test06(tree: &mut Tree, place: &Place, folder: &Path) {
     let path = folder.join("verify_accuracy.txt");
     let text = tree.text(&path);
     if let Some(line) = text.as_ref().and_then(|text| text.lines().find(|line| line.ends_with("False"))) {
-        tree.found(&path, format!("TEST06: {line}"));
+        tree.add_fault(&path, format!("TEST06: {line}"));
     }
     let Some(answers) = whole_log(tree, folder, "TEST06") else { return };
     let end = audit::test06::end_of(place.benchmark.name);
     let has_first = place.scenario.name() != "Offline";
-    let again = match audit::test06::again(&answers, has_first, end) {
-        Ok(again) => again,
-        Err(why) => return tree.found(&folder.join(ACCURACY).join(ACCURACY_FILE), why),
+    let script_text = match audit::test06::log_text(&answers, has_first, end) {
+        Ok(script_text) => script_text,
+        Err(why) => return tree.add_fault(&folder.join(ACCURACY).join(ACCURACY_FILE), why),
     };
-    let missing = |line: &&str| text.as_ref().is_some_and(|text| !text.lines().any(|found| found == *line));
-    if let Some(line) = again.lines().find(missing) {
-        tree.found(&path, format!("does not say \"{line}\", which follows from the answers"));
+    let missing = |line: &&str| text.as_ref().is_some_and(|text| !text.lines().any(|own_line| own_line == *line));
+    if let Some(line) = script_text.lines().find(missing) {
+        tree.add_fault(&path, format!("does not say \"{line}\", which follows from the answers"));
     }
-    if let Some(line) = again.lines().find(|line| line.ends_with("False")) {
-        tree.found(&path, format!("TEST06: {line}"));
+    if let Some(line) = script_text.lines().find(|line| line.ends_with("False")) {
+        tree.add_fault(&path, format!("TEST06: {line}"));
     }
     if end.is_none() {
         tree.unchecked(format!("TEST06: the token that ends answers of {} is not known", place.benchmark.name));
@@ -136,12 +136,12 @@ fn test08(tree: &mut Tree, place: &Place, folder: &Path, performance: Option<&Au
     let rows = audit::test08::of_logs(performance, reference.as_ref(), &run);
     tree.rows(&path, "TEST08", rows);
     let count = run.answers.as_ref().map_or(0, AnswerLog::len);
-    let wanted =
+    let counts =
         [("num_perf_log_entries", count), ("num_matched", count), ("num_unmatched", 0), ("num_ne_mismatch", 0)];
-    for (name, wanted) in wanted {
-        let said = text.as_ref().is_none_or(|text| text.lines().any(|line| line == format!("{name} = {wanted}")));
-        if !said {
-            tree.found(&path, format!("does not say \"{name} = {wanted}\", which follows from the answers"));
+    for (name, number) in counts {
+        let has_line = text.as_ref().is_none_or(|text| text.lines().any(|line| line == format!("{name} = {number}")));
+        if !has_line {
+            tree.add_fault(&path, format!("does not say \"{name} = {number}\", which follows from the answers"));
         }
     }
     tree.unchecked("TEST08: entropies of samples whose answers are cut out of the accuracy run's log");
@@ -151,14 +151,14 @@ fn test07(tree: &mut Tree, place: &Place, folder: &Path) {
     let path = folder.join("verify_accuracy.txt");
     let text = passes(tree, &path);
     let number =
-        |words: &str| text.as_ref()?.lines().find_map(|line| line.strip_prefix(words)?.trim().parse::<f64>().ok());
-    let (score, written) = (number("Accuracy score: "), number("Accuracy threshold: "));
+        |prefix: &str| text.as_ref()?.lines().find_map(|line| line.strip_prefix(prefix)?.trim().parse::<f64>().ok());
+    let (score, threshold) = (number("Accuracy score: "), number("Accuracy threshold: "));
     let Some(at_least) = audit::test07::least_of(place.benchmark.name) else {
         return tree.unchecked(format!("TEST07: the least score of {} is not known", place.benchmark.name));
     };
-    if text.is_some() && written.is_none_or(|written| written < at_least) {
-        let found = written.map_or_else(|| "none".to_owned(), |written| written.to_string());
-        tree.found(&path, format!("has the threshold {found}, and the official one is {at_least}"));
+    if text.is_some() && threshold.is_none_or(|threshold| threshold < at_least) {
+        let value = threshold.map_or_else(|| "none".to_owned(), |threshold| threshold.to_string());
+        tree.add_fault(&path, format!("has the threshold {value}, and the official one is {at_least}"));
     }
     tree.unchecked("TEST07: its score is read, and not worked out again from the answers");
     let Some(run) = logged(tree, place, AuditTest::Test07) else { return };
@@ -169,7 +169,7 @@ fn test07(tree: &mut Tree, place: &Place, folder: &Path) {
         return tree.rows(&path, "TEST07", findings.checks);
     }
     if let Some(score) = score.filter(|score| *score < at_least) {
-        tree.found(&path, format!("has the score {score}, {at_least} at least"));
+        tree.add_fault(&path, format!("has the score {score}, {at_least} at least"));
     }
     tree.rows(&path, "TEST07", audit::test07::of_detail(&run.detail, asks_once).into());
 }
@@ -185,10 +185,10 @@ fn test09(tree: &mut Tree, place: &Place, folder: &Path) {
         return tree.rows(&path, "TEST09", audit::test09::of_detail(&run.detail).into());
     }
     let findings = audit::test09::judge(&run, bounds, None);
-    let missing = |line: &&str| text.as_ref().is_some_and(|text| !text.lines().any(|found| found == *line));
+    let missing = |line: &&str| text.as_ref().is_some_and(|text| !text.lines().any(|own_line| own_line == *line));
     let ours = findings.files.iter().flat_map(|file| file.text.lines());
     if let Some(line) = ours.filter(|line| line.contains(": ")).find(missing) {
-        tree.found(&path, format!("does not say \"{line}\", which follows from the answers"));
+        tree.add_fault(&path, format!("does not say \"{line}\", which follows from the answers"));
     }
     tree.rows(&path, "TEST09", findings.checks);
 }
@@ -216,7 +216,7 @@ fn whole_log(tree: &mut Tree, folder: &Path, name: &str) -> Option<AnswerLog> {
         tree.unchecked(format!("{name}: answers that are cut out of its log"));
         return None;
     }
-    AnswerLog::read(text).map_err(|why| tree.found(&path, format!("is no accuracy log: {why}"))).ok()
+    AnswerLog::read(text).map_err(|why| tree.add_fault(&path, format!("is no accuracy log: {why}"))).ok()
 }
 
 /// Looks at what the script has written of both runs, and notes what was found when they were judged again.
@@ -226,11 +226,14 @@ fn judged(tree: &mut Tree, place: &Place, kind: Kind, findings: Option<Findings>
     let Some(findings) = findings else { return };
     let ours = findings.files.iter().find(|file| path.ends_with(file.name)).map(|file| scores(&file.text));
     // The scripts of some rounds print none.
-    if let (Some(found), Some(ours)) = (text.map(|text| scores(&text)), ours)
-        && !found.is_empty()
-        && found != ours
+    if let (Some(theirs), Some(ours)) = (text.map(|text| scores(&text)), ours)
+        && !theirs.is_empty()
+        && theirs != ours
     {
-        tree.found(&path, format!("has the scores {}, and the logs have {}", found.join(" and "), ours.join(" and ")));
+        tree.add_fault(
+            &path,
+            format!("has the scores {}, and the logs have {}", theirs.join(" and "), ours.join(" and ")),
+        );
     }
     tree.rows(&place.logs(kind).join(DETAIL_FILE), kind.name(), findings.checks);
 }
@@ -244,7 +247,7 @@ fn scores(text: &str) -> Vec<String> {
 fn passes(tree: &mut Tree, path: &Path) -> Option<String> {
     let text = tree.text(path)?;
     if !text.lines().any(|line| line == "TEST PASS") || text.contains("TEST FAIL") {
-        tree.found(path, "does not say TEST PASS in a line of its own, or says TEST FAIL, too");
+        tree.add_fault(path, "does not say TEST PASS in a line of its own, or says TEST FAIL, too");
     }
     Some(text)
 }
@@ -258,7 +261,7 @@ mod tests {
 
     /// Returns the findings on a test in a tree of v6.0 with these files in its folder, and the notes on things left
     /// unchecked.
-    fn told(benchmark: &str, name: &str, files: &[(&str, &str)]) -> (String, Vec<String>) {
+    fn notes_of(benchmark: &str, name: &str, files: &[(&str, &str)]) -> (String, Vec<String>) {
         let root = tempfile::tempdir().unwrap();
         let place = closed(root.path(), "v6.0", benchmark, "Offline");
         for (path, text) in files {
@@ -268,8 +271,8 @@ mod tests {
         }
         let mut tree = Tree::open(root.path()).unwrap();
         check(&mut tree, &place, name, None);
-        let told = tree.end("v6.0");
-        (told.findings.iter().map(|finding| format!("{}\n", finding.what)).collect(), told.unchecked)
+        let outcome = tree.end("v6.0");
+        (outcome.findings.iter().map(|finding| format!("{}\n", finding.what)).collect(), outcome.unchecked)
     }
 
     /// Sources: the official checker asks for what the scripts have written alone, and the official script cuts the
@@ -287,8 +290,8 @@ mod tests {
             ("gpt-oss-120b", "TEST09", vec![("verify_output_len.txt", "TEST PASS\n"), (answers.as_str(), cut)]),
             ("llama2-70b-99", "TEST06", vec![("verify_accuracy.txt", first)]),
         ] {
-            let (found, unchecked) = told(benchmark, name, &files);
-            assert_eq!(found, "", "{name}");
+            let (findings, unchecked) = notes_of(benchmark, name, &files);
+            assert_eq!(findings, "", "{name}");
             assert!(unchecked.iter().any(|what| what.starts_with(&format!("{name}: "))), "{name}: {unchecked:?}");
         }
     }
@@ -296,19 +299,19 @@ mod tests {
     #[test]
     fn answers_of_a_run_without_a_detail_log_are_unchecked() {
         let answers = format!("{ACCURACY}/{ACCURACY_FILE}");
-        let (found, unchecked) =
-            told("rgat", "TEST01", &[(&answers, "[\n]\n"), ("verify_accuracy.txt", "TEST PASS\n")]);
-        assert!(found.contains("is missing") && !found.contains("does not belong here"), "{found}");
+        let (findings, unchecked) =
+            notes_of("rgat", "TEST01", &[(&answers, "[\n]\n"), ("verify_accuracy.txt", "TEST PASS\n")]);
+        assert!(findings.contains("is missing") && !findings.contains("does not belong here"), "{findings}");
         assert!(unchecked.iter().any(|what| what.starts_with("TEST01: its answers")), "{unchecked:?}");
     }
 
     #[test]
     fn what_a_test_must_have_is_missed_and_low_scores_are_named() {
-        assert!(told("dlrm-v3", "TEST08", &[("note.txt", "x")]).0.contains("is missing"));
+        assert!(notes_of("dlrm-v3", "TEST08", &[("note.txt", "x")]).0.contains("is missing"));
         let empty = format!("{ACCURACY}/{ACCURACY_FILE}");
-        let (found, _) = told("llama2-70b-99", "TEST06", &[("verify_accuracy.txt", "x\n"), (&empty, "[\n]\n")]);
-        assert!(found.contains("has no answers"), "{found}");
-        let (found, _) = told("llama2-70b-99", "TEST06", &[("verify_accuracy.txt", "EOS check pass: False\n")]);
-        assert!(found.contains("TEST06: EOS check pass: False"), "{found}");
+        let (findings, _) = notes_of("llama2-70b-99", "TEST06", &[("verify_accuracy.txt", "x\n"), (&empty, "[\n]\n")]);
+        assert!(findings.contains("has no answers"), "{findings}");
+        let (findings, _) = notes_of("llama2-70b-99", "TEST06", &[("verify_accuracy.txt", "EOS check pass: False\n")]);
+        assert!(findings.contains("TEST06: EOS check pass: False"), "{findings}");
     }
 }

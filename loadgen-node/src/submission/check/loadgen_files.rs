@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn each_file_is_one_of_an_official_commit_or_named() {
         let other = Some("0123456789012345678901234567890123456789");
-        for (changed, status, wanted) in [
+        for (changed, status, part) in [
             (&[][..], "", "Unmodified"),
             (&[], "NA", "Unmodified"),
             (&[("/mlperf_conf.h", other), ("/README.md", other)], "", "Unmodified"),
@@ -118,8 +118,8 @@ mod tests {
             (&[("/results.cc", None)], "", "NotSeen(\"the log has no sum of /results.cc"),
             (&[("/results.cc", None)], "M x", "Modified([\"LoadGen was built with changes in its clone: M x\"])"),
         ] {
-            let found = format!("{:?}", built(&log(changed, status)));
-            assert!(found.contains(wanted), "{changed:?} {status}: {found}");
+            let text = format!("{:?}", built(&log(changed, status)));
+            assert!(text.contains(part), "{changed:?} {status}: {text}");
         }
         let own = ":::MLLOG {\"key\": \"loadgen_version\", \"value\": \"lon 0.1.0, unofficial\"}\n";
         assert_eq!(built(&Detail::read(own).unwrap()), Built::Own);

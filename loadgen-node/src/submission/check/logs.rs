@@ -29,7 +29,8 @@ const NO_RESULT: &str = "not a Network result";
 fn read(tree: &mut Tree, folder: &Path) -> Option<AuditedRun> {
     let path = folder.join(DETAIL_FILE);
     let (detail, summary) = (tree.text(&path), tree.text(&folder.join(SUMMARY_FILE)));
-    let detail = Detail::read(&detail?).map_err(|why| tree.found(&path, format!("is no detail log: {why}"))).ok()?;
+    let detail =
+        Detail::read(&detail?).map_err(|why| tree.add_fault(&path, format!("is no detail log: {why}"))).ok()?;
     Some(AuditedRun { detail, summary: summary?, answers: None, own: None })
 }
 
@@ -43,7 +44,7 @@ pub(super) fn run(tree: &mut Tree, place: &Place, kind: Kind) -> Option<AuditedR
 /// Looks at the logs of a run.
 fn check(tree: &mut Tree, place: &Place, kind: Kind, run: &AuditedRun) {
     let path = place.logs(kind).join(DETAIL_FILE);
-    let mut faults = said(place, kind, &run.detail);
+    let mut faults = fact_faults(place, kind, &run.detail);
     faults.extend(counts(place, kind, &run.detail));
     let of_verdict = if kind == Kind::Accuracy { Vec::new() } else { verdict(&run.detail) };
     let ended = errors(&run.detail).into_iter().chain(of_verdict);
@@ -68,44 +69,44 @@ fn check(tree: &mut Tree, place: &Place, kind: Kind, run: &AuditedRun) {
         Built::NotSeen(why) => tree.unchecked(format!("files of the LoadGen that led the runs: {why}")),
     }
     for what in faults {
-        tree.found(&path, what);
+        tree.add_fault(&path, what);
     }
     for mark in run.summary.lines().filter_map(|line| line.strip_prefix(MARK)) {
         // Runs of compliance tests have settings that no result may have, and rehearsals are none.
         let is_result = place.division == TreeDivision::Network && !place.is_rehearsal;
         if is_result && !matches!(kind, Kind::Compliance(_)) && mark.contains(NO_RESULT) {
-            tree.found(&path.with_file_name(SUMMARY_FILE), format!("says of the run: {mark}"));
+            tree.add_fault(&path.with_file_name(SUMMARY_FILE), format!("says of the run: {mark}"));
         }
     }
     judged_again(tree, &path, run);
 }
 
 /// Returns the faults in the facts of a run that its log states: scenario, test mode, seeds, name of the SUT and date.
-fn said(place: &Place, kind: Kind, detail: &Detail) -> Vec<String> {
+fn fact_faults(place: &Place, kind: Kind, detail: &Detail) -> Vec<String> {
     let mut faults = Vec::new();
     let mode = if kind == Kind::Accuracy { "AccuracyOnly" } else { "PerformanceOnly" };
     let seeds = place.rules.round.seeds;
-    let wanted: [(&str, Value); 5] = [
+    let facts: [(&str, Value); 5] = [
         ("effective_scenario", place.scenario_of(detail).name().into()),
         ("effective_test_mode", mode.into()),
         ("effective_qsl_rng_seed", seeds.qsl.into()),
         ("effective_sample_index_rng_seed", seeds.sample_index.into()),
         ("effective_schedule_rng_seed", seeds.schedule.into()),
     ];
-    for (key, wanted) in wanted {
-        if detail.value(key) != Some(&wanted) {
-            faults.push(format!("{key} is {}, {wanted} is wanted", shown(detail.value(key))));
+    for (key, value) in facts {
+        if detail.value(key) != Some(&value) {
+            faults.push(format!("{key} is {}, {value} is wanted", value_text(detail.value(key))));
         }
     }
     let name = detail.text("sut_name").unwrap_or_default();
     if place.is_networked && !name.contains(NETWORK_SUT) {
         faults.push(format!("sut_name is \"{name}\": it has to contain \"{NETWORK_SUT}\""));
     }
-    let written = detail.text("test_datetime").unwrap_or_default();
-    match written.parse::<Timestamp>() {
-        Ok(moment) if moment > Timestamp::now() => faults.push(format!("test_datetime is {written}, in the future")),
+    let date = detail.text("test_datetime").unwrap_or_default();
+    match date.parse::<Timestamp>() {
+        Ok(moment) if moment > Timestamp::now() => faults.push(format!("test_datetime is {date}, in the future")),
         Ok(_) => {}
-        Err(_) => faults.push(format!("test_datetime is \"{written}\": a date and a time are wanted")),
+        Err(_) => faults.push(format!("test_datetime is \"{date}\": a date and a time are wanted")),
     }
     faults
 }
@@ -115,9 +116,9 @@ fn counts(place: &Place, kind: Kind, detail: &Detail) -> Vec<String> {
     let mut faults = Vec::new();
     let mut least = |key: &str, least: Option<u64>| {
         if let Some(least) = least
-            && detail.whole(key).is_none_or(|found| found < least)
+            && detail.whole(key).is_none_or(|count| count < least)
         {
-            faults.push(format!("{key} is {}, {least} at least are wanted", shown(detail.value(key))));
+            faults.push(format!("{key} is {}, {least} at least are wanted", value_text(detail.value(key))));
         }
     };
     let official = place.official;
@@ -125,12 +126,12 @@ fn counts(place: &Place, kind: Kind, detail: &Detail) -> Vec<String> {
         Kind::Accuracy if place.is_rehearsal => {}
         Kind::Accuracy => {
             // Releases before 6.0 do not log it.
-            let asked = "effective_accuracy_sample_count";
-            let key = if detail.value(asked).is_some() { asked } else { "qsl_reported_total_count" };
-            let wanted = official.accuracy_samples.or(official.dataset_samples);
-            if wanted.is_some() && detail.whole(key) != wanted {
-                let wanted = wanted.unwrap_or_default();
-                faults.push(format!("{key} is {}, {wanted} is wanted", shown(detail.value(key))));
+            let sample_key = "effective_accuracy_sample_count";
+            let key = if detail.value(sample_key).is_some() { sample_key } else { "qsl_reported_total_count" };
+            let samples = official.accuracy_samples.or(official.dataset_samples);
+            if samples.is_some() && detail.whole(key) != samples {
+                let samples = samples.unwrap_or_default();
+                faults.push(format!("{key} is {}, {samples} is wanted", value_text(detail.value(key))));
             }
         }
         Kind::Compliance(test) if test.sets_length() => {}
@@ -146,7 +147,7 @@ fn counts(place: &Place, kind: Kind, detail: &Detail) -> Vec<String> {
 
 /// The errors of a run.
 fn errors(detail: &Detail) -> Option<String> {
-    let (count, lines) = (shown(detail.value("num_errors")), detail.error_lines());
+    let (count, lines) = (value_text(detail.value("num_errors")), detail.error_lines());
     let has_errors = detail.has_errors() || lines > 0;
     has_errors.then(|| format!("the run had errors: num_errors is {count}, lines that are errors: {lines}"))
 }
@@ -155,12 +156,13 @@ fn errors(detail: &Detail) -> Option<String> {
 fn verdict(detail: &Detail) -> Vec<String> {
     let mut faults = Vec::new();
     if !detail.is_valid() {
-        faults.push(format!("result_validity is {}: the run is not VALID", shown(detail.value("result_validity"))));
+        faults
+            .push(format!("result_validity is {}: the run is not VALID", value_text(detail.value("result_validity"))));
     }
     if detail.value("early_stopping_met").is_some_and(|met| *met != true) {
         let keys = ["early_stopping_result", "early_stopping_ttft_result", "early_stopping_tpot_result"];
-        let said: Vec<&str> = keys.iter().filter_map(|key| detail.value(key)?.as_str()).map(str::trim).collect();
-        faults.push(format!("early_stopping_met is not true: too few queries for the percentile: {}", said.join(" ")));
+        let texts: Vec<&str> = keys.iter().filter_map(|key| detail.value(key)?.as_str()).map(str::trim).collect();
+        faults.push(format!("early_stopping_met is not true: too few queries for the percentile: {}", texts.join(" ")));
     }
     faults
 }
@@ -170,14 +172,14 @@ fn verdict(detail: &Detail) -> Vec<String> {
 fn judged_again(tree: &mut Tree, path: &Path, run: &AuditedRun) {
     let logs = match run.detail.log() {
         Ok(detail) => Logs { detail: detail.clone(), summary: run.summary.clone(), trace: None, tokens: None },
-        Err(error) => return tree.found(path, error.to_string()),
+        Err(error) => return tree.add_fault(path, error.to_string()),
     };
     if let Err(old) = official::is_read(&logs.detail) {
         return tree.unchecked(format!("logs, judged again: {}", old.why));
     }
     let compared = match official::compare_by(&logs, None) {
         Ok(compared) => compared,
-        Err(error) => return tree.found(path, error.to_string()),
+        Err(error) => return tree.add_fault(path, error.to_string()),
     };
     // This program's own marks are no lines of the official LoadGen.
     let is_mark = |name: &str| MARK.trim_end_matches([' ', ':']) == name.split(" (").next().unwrap_or(name);
@@ -191,18 +193,18 @@ fn judged_again(tree: &mut Tree, path: &Path, run: &AuditedRun) {
         })
         .collect();
     for what in differing.iter().take(SHOWN) {
-        tree.found(path, format!("the logs contradict themselves in {what}"));
+        tree.add_fault(path, format!("the logs contradict themselves in {what}"));
     }
     if differing.len() > SHOWN {
         let more = differing.len() - SHOWN;
-        tree.found(
+        tree.add_fault(
             path,
             format!("the logs contradict themselves in {more} more places: `replay --official` lists them"),
         );
     }
 }
 
-fn shown(value: Option<&Value>) -> String {
+fn value_text(value: Option<&Value>) -> String {
     value.map_or_else(|| "not there".to_owned(), ToString::to_string)
 }
 
@@ -223,9 +225,9 @@ mod tests {
         let detail = Detail::read(&logged(&[("loadgen_version", "\"4.1 @ 1\"")])).unwrap();
         let run = AuditedRun { detail, summary: String::new(), answers: None, own: None };
         judged_again(&mut tree, &root.path().join(DETAIL_FILE), &run);
-        let told = tree.end("v5.1");
-        assert!(told.findings.is_empty(), "{:?}", told.findings);
-        assert!(told.unchecked[0].contains("loadgen_version is 4.1 @ 1"), "{:?}", told.unchecked);
+        let outcome = tree.end("v5.1");
+        assert!(outcome.findings.is_empty(), "{:?}", outcome.findings);
+        assert!(outcome.unchecked[0].contains("loadgen_version is 4.1 @ 1"), "{:?}", outcome.unchecked);
     }
 
     /// Source: the official scripts: those of TEST01 and TEST04 ask for runs that are VALID, that of TEST07 does not.
@@ -246,13 +248,13 @@ mod tests {
             fs::write(folder.join(DETAIL_FILE), log).unwrap();
             let mut tree = Tree::open(root.path()).unwrap();
             assert!(run(&mut tree, &place, kind).is_some());
-            let told = tree.end("v6.0");
+            let outcome = tree.end("v6.0");
             let has = |list: &[crate::outputs::documents::submission_check::TreeFinding], part: &str| {
                 list.iter().any(|finding| finding.what.contains(part))
             };
             for part in ["the run is not VALID", "the run had errors: num_errors is 1"] {
-                let (found, advised) = (has(&told.findings, part), has(&told.advice, part));
-                assert_eq!((found, advised), (is_wrong, !is_wrong), "{kind:?}: {:?}", told.findings);
+                let (is_finding, advised) = (has(&outcome.findings, part), has(&outcome.advice, part));
+                assert_eq!((is_finding, advised), (is_wrong, !is_wrong), "{kind:?}: {:?}", outcome.findings);
             }
         }
     }

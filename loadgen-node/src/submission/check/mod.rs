@@ -15,14 +15,14 @@
 //! | `answers` | accuracy logs without their middle |
 //! | `texts` | `accuracy.txt`, measurements, `user.conf` |
 //! | `system` | the description of a system |
-//! | `again` | the tree against what `submission build` makes of the same runs |
+//! | `rebuild` | the tree against what `submission build` makes of the same runs |
 
-mod again;
 mod answers;
 mod compliance;
 mod loadgen_files;
 mod logs;
 mod place;
+mod rebuild;
 mod result;
 mod settings;
 mod submitters;
@@ -50,16 +50,16 @@ const MADE_BY: &str = "Give the folder that `loadgen-node submission build FILE 
 /// The tree, or what the file names, cannot be read, or it is no tree of submissions.
 pub(crate) fn check(root: &Path, rules: &'static Rules, made_of: Option<&Submission>) -> Result<SubmissionCheck> {
     let has_division = TreeDivision::ALL.iter().any(|division| root.join(division.name()).is_dir());
-    let shown = on_one_line(&root.display().to_string());
-    ensure!(has_division, "{shown} is no submission tree: it has no closed, network or open folder. {MADE_BY}");
+    let folder = on_one_line(&root.display().to_string());
+    ensure!(has_division, "{folder} is no submission tree: it has no closed, network or open folder. {MADE_BY}");
     let mut tree = tree::Tree::open(root)?;
     let results = submitters::check(&mut tree, rules);
     match made_of {
-        Some(submission) => again::check(&mut tree, submission)?,
+        Some(submission) => rebuild::check(&mut tree, submission)?,
         None => tree.unchecked("sums of whole accuracy logs, and their middles: give --file to hold them to the runs"),
     }
     let rehearsal = tree.is_rehearsal();
-    let tree::Told { findings, advice, unchecked, has_endless } = tree.end(rules.round.name);
+    let tree::TreeNotes { findings, advice, unchecked, has_endless } = tree.end(rules.round.name);
     Ok(SubmissionCheck {
         schema: SCHEMA,
         unofficial: UNOFFICIAL.to_owned(),

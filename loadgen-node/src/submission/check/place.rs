@@ -71,7 +71,7 @@ impl Place {
     /// The scenario of a run here: that of the folder, unless its result may follow from a run of another.
     pub(super) fn scenario_of(&self, detail: &Detail) -> Scenario {
         let name = detail.text("effective_scenario").unwrap_or_default();
-        let logged = Scenario::OFFICIAL.into_iter().find(|known| known.name() == name);
+        let logged = Scenario::OFFICIAL.into_iter().find(|scenario| scenario.name() == name);
         let other = logged.filter(|logged| self.is_edge && inferred::is_allowed(self.scenario, *logged));
         other.unwrap_or(self.scenario)
     }
@@ -136,7 +136,7 @@ mod tests {
     /// Sources: the official checker's scenario tables and its own numbers for Interactive (8000 samples), b66003e1.
     #[test]
     fn folders_of_scenarios_name_settings_and_counts() {
-        for (word, benchmark, round, wanted) in [
+        for (word, benchmark, round, expectation) in [
             ("Server", "llama2-70b-99", "v6.0", Some(("Server", "llama2-70b", None))),
             ("server", "llama2-70b-99", "v6.0", Some(("Server", "llama2-70b", None))),
             ("interactive", "llama2-70b-99.9", "v6.1", Some(("Interactive", "llama2-70b-interactive", None))),
@@ -153,8 +153,8 @@ mod tests {
             ("both", "resnet50", "v6.1", None),
         ] {
             let subject = Subject::of(word, official(benchmark, &Mapping::new(), round).unwrap(), round);
-            let found = subject.map(|found| (found.name, found.benchmark.name, found.official.accuracy_samples));
-            assert_eq!(found, wanted, "{word} of {benchmark} in {round}");
+            let parts = subject.map(|own| (own.name, own.benchmark.name, own.official.accuracy_samples));
+            assert_eq!(parts, expectation, "{word} of {benchmark} in {round}");
         }
     }
 }

@@ -52,7 +52,7 @@ pub(super) fn check(tree: &mut Tree, place: &Place) {
         answers::check_all(tree, &place.logs(Kind::Accuracy), &run.detail);
     }
     texts::accuracy(tree, place, Kind::Accuracy, accuracy.as_ref());
-    shown(tree, place);
+    sample_images(tree, place);
     if let (Some(performance), Some(accuracy)) = (&performance, &accuracy) {
         let mut changed = [&ACCURACY_CHANGES[..], &audit::LENGTHS].concat();
         // The library of a measured run may have a part of the dataset.
@@ -72,15 +72,15 @@ pub(super) fn check(tree: &mut Tree, place: &Place) {
 }
 
 /// Images and videos of some samples are shown beside the accuracy run, as the checker asks.
-fn shown(tree: &mut Tree, place: &Place) {
-    let Some(shown) = place.official.shown(place.rules.round.name) else { return };
-    let folder = place.logs(Kind::Accuracy).join(&shown.folder);
+fn sample_images(tree: &mut Tree, place: &Place) {
+    let Some(images) = place.official.shown(place.rules.round.name) else { return };
+    let folder = place.logs(Kind::Accuracy).join(&images.folder);
     let files = tree.files(&folder);
-    let has = |wanted: &str| files.iter().any(|file| file.split('.').next() == Some(wanted));
-    let samples = shown.samples.iter().map(u64::to_string);
-    let lacking: Vec<String> = samples.chain([CAPTIONS.to_owned()]).filter(|wanted| !has(wanted)).collect();
+    let has = |name: &str| files.iter().any(|file| file.split('.').next() == Some(name));
+    let samples = images.samples.iter().map(u64::to_string);
+    let lacking: Vec<String> = samples.chain([CAPTIONS.to_owned()]).filter(|name| !has(name)).collect();
     if !lacking.is_empty() {
-        tree.found(&folder, format!("lacks files that the checker asks for: {}", lacking.join(", ")));
+        tree.add_fault(&folder, format!("lacks files that the checker asks for: {}", lacking.join(", ")));
     }
     tree.allow(&folder);
 }
@@ -101,7 +101,7 @@ mod tests {
         fs::create_dir_all(&folder).unwrap();
         let findings = || {
             let mut tree = Tree::open(root.path()).unwrap();
-            shown(&mut tree, &place);
+            sample_images(&mut tree, &place);
             tree.end("v5.0").findings.into_iter().map(|finding| finding.what).collect::<Vec<_>>()
         };
         let all = ["4459", "4015", "2705", "1682", "4048", "4683", "3757", "1578", "3319", "95", "captions"];

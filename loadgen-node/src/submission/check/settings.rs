@@ -65,11 +65,11 @@ pub(super) fn unlike(place: &Place, kind: Kind, detail: &Detail) -> Result<Unlik
         return Err(format!("settings of {name}: round {round} has none of its own"));
     }
     // Another check reports faults of the log itself.
-    let Some(wanted) = requested(detail) else { return Ok(Unlike::default()) };
+    let Some(settings) = requested(detail) else { return Ok(Unlike::default()) };
     let scenario = place.scenario_of(detail);
     let mut official = TestSettings { scenario, ..TestSettings::default() };
     place.rules.apply(name, scenario.name(), &mut official);
-    let (wanted, official) = (fields(&wanted), fields(&official));
+    let (settings, official) = (fields(&settings), fields(&official));
     let is_audited = |field: &str| {
         let Kind::Compliance(test) = kind else { return false };
         AUDITED.contains(&field) || (test.sets_length() && LENGTH.contains(&field))
@@ -87,7 +87,7 @@ pub(super) fn unlike(place: &Place, kind: Kind, detail: &Detail) -> Result<Unlik
         let prescribed = official.get(field)?;
         // Logs have the settings of their scenario alone. A line that was taken out changes those in force.
         detail.value(&format!("requested_{field}"))?;
-        let words = match field.as_str() {
+        let bound = match field.as_str() {
             field if is_free(field) => return None,
             field if AT_LEAST.contains(&field) && value.as_f64()? >= prescribed.as_f64()? => return None,
             QUERIES if is_offline && has_samples(prescribed) => return None,
@@ -97,13 +97,13 @@ pub(super) fn unlike(place: &Place, kind: Kind, detail: &Detail) -> Result<Unlik
             _ if is_equal(value, prescribed) => return None,
             _ => "",
         };
-        Some(format!("{field} is {value}, {prescribed}{words} in round {round}"))
+        Some(format!("{field} is {value}, {prescribed}{bound} in round {round}"))
     };
     // The checker's own number of samples may be lower than that of LoadGen's file of the round.
     let is_enough = samples.is_some() && place.official.offline_samples.is_some_and(|least| samples >= Some(least));
     let is_advice = |field: &str| OWN.contains(&field) || (field == QUERIES && is_offline && is_enough);
     let mut unlike = Unlike::default();
-    for entry in &wanted {
+    for entry in &settings {
         let list = if is_advice(entry.0) { &mut unlike.advice } else { &mut unlike.faults };
         list.extend(fault(entry));
     }

@@ -23,8 +23,8 @@ pub(super) fn check(tree: &mut Tree, rules: &'static Rules) -> usize {
     let root = tree.root().to_owned();
     let mut results = 0;
     for name in tree.folders(&root) {
-        let Some(division) = TreeDivision::ALL.into_iter().find(|known| known.name() == name) else {
-            tree.found(&root.join(&name), "is no division: closed, network or open");
+        let Some(division) = TreeDivision::ALL.into_iter().find(|own| own.name() == name) else {
+            tree.add_fault(&root.join(&name), "is no division: closed, network or open");
             continue;
         };
         for submitter in tree.folders(&root.join(&name)) {
@@ -32,7 +32,7 @@ pub(super) fn check(tree: &mut Tree, rules: &'static Rules) -> usize {
         }
     }
     if results == 0 {
-        tree.found(&root, "has no result");
+        tree.add_fault(&root, "has no result");
     }
     results
 }
@@ -79,7 +79,7 @@ fn mapping(tree: &mut Tree, path: &Path) -> Mapping {
     }
     let text = tree.text(path).unwrap_or_default();
     serde_json::from_str(&text).unwrap_or_else(|error| {
-        tree.found(path, format!("is no JSON object of names and benchmarks: {error}"));
+        tree.add_fault(path, format!("is no JSON object of names and benchmarks: {error}"));
         Mapping::new()
     })
 }
@@ -98,25 +98,25 @@ impl System<'_> {
     fn benchmark(&self, tree: &mut Tree, folder: &Path, name: &str) -> usize {
         let round = self.rules.round.name;
         let Some(official) = place::official(name, self.mapping, round) else {
-            tree.found(folder, format!("is no benchmark of round {round}"));
+            tree.add_fault(folder, format!("is no benchmark of round {round}"));
             return 0;
         };
         let code = self.layout.code(name);
         let all = code.parent().unwrap_or(&code);
         match () {
-            () if !all.is_dir() => tree.found(all, "is missing: the code of the benchmarks, or where it is"),
+            () if !all.is_dir() => tree.add_fault(all, "is missing: the code of the benchmarks, or where it is"),
             // Benchmarks may share their code.
             () if !code.is_dir() => tree.advise(&code, "is missing: the code of the benchmark, or where it is"),
             () => {}
         }
         tree.allow(all);
-        let (mut results, mut made) = (0, Vec::new());
+        let (mut results, mut scenarios) = (0, Vec::new());
         for word in tree.folders(folder) {
             let Some(subject) = Subject::of(&word, official, round) else {
-                tree.found(&folder.join(&word), format!("is no scenario of {name} in round {round}"));
+                tree.add_fault(&folder.join(&word), format!("is no scenario of {name} in round {round}"));
                 continue;
             };
-            made.push(subject.name);
+            scenarios.push(subject.name);
             let place = Place {
                 layout: self.layout.clone(),
                 division: self.division,
@@ -134,8 +134,8 @@ impl System<'_> {
             results += 1;
         }
         if self.division.is_comparable() {
-            for what in unlike_suites(self.described.suites, official, round, &made) {
-                tree.found(folder, what);
+            for what in unlike_suites(self.described.suites, official, round, &scenarios) {
+                tree.add_fault(folder, what);
             }
         }
         results
@@ -146,22 +146,22 @@ impl System<'_> {
 mod tests {
     use loadgen::conf::rules::RULES;
 
-    use super::super::tree::Told;
+    use super::super::tree::TreeNotes;
     use super::*;
 
     /// Returns the findings on a tree with a folder of this name for a result of round v5.1.
-    fn found(folder: &str) -> (usize, String) {
+    fn findings_of(folder: &str) -> (usize, String) {
         with_files(&[(&format!("{folder}/note.txt"), "x")])
     }
 
     /// Returns the findings on a tree of these files.
     fn with_files(files: &[(&str, &str)]) -> (usize, String) {
-        let (results, told) = of_files(files);
-        let lines = told.findings.iter().map(|finding| format!("{} {}\n", finding.path, finding.what));
+        let (results, notes) = of_files(files);
+        let lines = notes.findings.iter().map(|finding| format!("{} {}\n", finding.path, finding.what));
         (results, lines.collect())
     }
 
-    fn of_files(files: &[(&str, &str)]) -> (usize, Told) {
+    fn of_files(files: &[(&str, &str)]) -> (usize, TreeNotes) {
         let place = tempfile::tempdir().unwrap();
         for (path, text) in files {
             let path = place.path().join(path);
@@ -182,7 +182,7 @@ mod tests {
         let test = format!("closed/A/compliance/{run}/TEST01/accuracy");
         let at = |name: &str| format!("{test}/{name}");
         let score = "Word Error Rate: 2.2%, accuracy=97.76916557458453%\n";
-        let (results, said) = with_files(&[
+        let (results, findings) = with_files(&[
             (&format!("closed/A/results/{run}/note.txt"), "x"),
             (&at("accuracy.txt"), &hash),
             (&at("baseline_accuracy.txt"), score),
@@ -190,16 +190,19 @@ mod tests {
             ("closed/A/systems/all.tsv", "x"),
             ("closed/A/systems/t.json", "{}"),
         ]);
-        assert!(results == 1 && !said.contains("has no score") && !said.contains("another score"), "{said}");
-        assert!(!said.contains("describes a system"), "{said}");
+        assert!(
+            results == 1 && !findings.contains("has no score") && !findings.contains("another score"),
+            "{findings}"
+        );
+        assert!(!findings.contains("describes a system"), "{findings}");
         let other = format!("Word Error Rate: 9%, accuracy=91.0%{hash}");
-        let (_, said) = with_files(&[
+        let (_, findings) = with_files(&[
             (&format!("closed/A/results/{run}/note.txt"), "x"),
             (&at("accuracy.txt"), &other),
             (&at("baseline_accuracy.txt"), score),
             (&at("compliance_accuracy.txt"), score),
         ]);
-        assert!(said.contains("has another score in ACCURACY"), "{said}");
+        assert!(findings.contains("has another score in ACCURACY"), "{findings}");
     }
 
     /// Sources: the official checker's own names and guesses, mlcommons/inference b66003e1, and trees of v5.1 and v6.0.
@@ -215,10 +218,10 @@ mod tests {
         ] {
             let above = folder.split("/results").next().unwrap();
             let files = [(format!("{folder}/note.txt"), "x"), (format!("{above}/model_mapping.json"), mapping)];
-            let (found, said) = with_files(&files.each_ref().map(|(path, text)| (path.as_str(), *text)));
-            assert_eq!(found, results, "{folder} {mapping}: {said}");
-            assert_eq!(said.contains("is no benchmark"), results == 0, "{folder} {mapping}: {said}");
-            assert_eq!(said.contains("is no JSON object of names"), mapping == "[]", "{mapping}: {said}");
+            let (count, findings) = with_files(&files.each_ref().map(|(path, text)| (path.as_str(), *text)));
+            assert_eq!(count, results, "{folder} {mapping}: {findings}");
+            assert_eq!(findings.contains("is no benchmark"), results == 0, "{folder} {mapping}: {findings}");
+            assert_eq!(findings.contains("is no JSON object of names"), mapping == "[]", "{mapping}: {findings}");
         }
     }
 
@@ -233,9 +236,9 @@ mod tests {
             (vec![(run, "x"), (above, "")], true),
             (vec![(run, "x")], true),
         ] {
-            let told = of_files(&files).1;
-            let advised = told.advice.iter().any(|advice| advice.what == "is missing or empty");
-            let is_wrong = told.findings.iter().any(|finding| finding.path.contains("calibration"));
+            let notes = of_files(&files).1;
+            let advised = notes.advice.iter().any(|advice| advice.what == "is missing or empty");
+            let is_wrong = notes.findings.iter().any(|finding| finding.path.contains("calibration"));
             assert_eq!((advised, is_wrong), (is_lacking, false), "{files:?}");
         }
     }
@@ -245,31 +248,31 @@ mod tests {
     fn benchmarks_may_share_their_code() {
         let run = "closed/A/results/s/whisper/Offline/note.txt";
         for (code, is_wrong) in [("closed/A/code/other/main.py", false), ("closed/A/setup/main.py", true)] {
-            let (_, said) = with_files(&[(run, "x"), (code, "x")]);
-            assert_eq!(said.contains("closed/A/code is missing"), is_wrong, "{said}");
-            assert!(!said.contains("closed/A/code/whisper is missing"), "{said}");
+            let (_, findings) = with_files(&[(run, "x"), (code, "x")]);
+            assert_eq!(findings.contains("closed/A/code is missing"), is_wrong, "{findings}");
+            assert!(!findings.contains("closed/A/code/whisper is missing"), "{findings}");
         }
     }
 
     /// Source: the official checker's list of divisions, and its comparison of scenarios in lower case.
     #[test]
     fn closed_results_and_lower_case_folders_are_looked_at() {
-        let (results, said) = found("closed/A/results/s/llama2-70b-99/interactive");
-        assert_eq!(results, 1, "{said}");
-        let beside = "closed/A/compliance/s/llama2-70b-99/interactive/TEST06 is missing";
+        let (results, findings) = findings_of("closed/A/results/s/llama2-70b-99/interactive");
+        assert_eq!(results, 1, "{findings}");
+        let finding = "closed/A/compliance/s/llama2-70b-99/interactive/TEST06 is missing";
         assert!(
-            said.contains(beside) && said.contains("interactive/performance/run_1/mlperf_log_detail.txt"),
-            "{said}"
+            findings.contains(finding) && findings.contains("interactive/performance/run_1/mlperf_log_detail.txt"),
+            "{findings}"
         );
-        let (results, said) = found("open/A/results/s/llama2-70b-99/server");
-        assert!(results == 1 && !said.contains("TEST06") && !said.contains("calibration"), "{said}");
+        let (results, findings) = findings_of("open/A/results/s/llama2-70b-99/server");
+        assert!(results == 1 && !findings.contains("TEST06") && !findings.contains("calibration"), "{findings}");
         for (folder, part) in [
             ("fast/A/results/s/llama2-70b-99/Server", "fast is no division: closed, network or open"),
             ("closed/A/results/s/retinanet/Interactive", "is no scenario of retinanet in round v5.1"),
             ("closed/A/results/s/retinanet/both", "is no scenario of retinanet in round v5.1"),
         ] {
-            let (results, said) = found(folder);
-            assert!(results == 0 && said.contains(part), "{folder}: {said}");
+            let (results, findings) = findings_of(folder);
+            assert!(results == 0 && findings.contains(part), "{folder}: {findings}");
         }
     }
 }

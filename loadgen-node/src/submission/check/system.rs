@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::super::system::must_have_a_text;
 use super::tree::Tree;
 use super::tree_division::TreeDivision;
-use crate::test_run::stated::{NETWORK_KEYS, SYSTEM_KEYS, is_official};
+use crate::test_run::system_facts::{NETWORK_KEYS, SYSTEM_KEYS, is_official};
 
 /// Keys whose texts the official checker and its report take for whole numbers.
 const WHOLE: [&str; 3] = ["number_of_nodes", "accelerators_per_node", "host_processors_per_node"];
@@ -38,12 +38,12 @@ pub(super) fn check(tree: &mut Tree, path: &Path, division: TreeDivision, submit
     let keys: Map<String, Value> = match serde_json::from_str(&text) {
         Ok(keys) => keys,
         Err(error) => {
-            tree.found(path, format!("is no JSON object: {error}"));
+            tree.add_fault(path, format!("is no JSON object: {error}"));
             return Described::default();
         }
     };
     for what in faults(&keys, division, submitter) {
-        tree.found(path, what);
+        tree.add_fault(path, what);
     }
     for what in advice(&keys) {
         tree.advise(path, what);
@@ -58,8 +58,8 @@ fn faults(keys: &Map<String, Value>, division: TreeDivision, submitter: &str) ->
     // The official checker asks for the other keys of the network where this one has any text, "False" too.
     let has_network = keys.get(IS_NETWORK).is_some_and(|value| !is_empty(value));
     let is_networked = division.is_networked() == Some(true) || has_network;
-    let wanted = SYSTEM_KEYS.iter().chain(NETWORK_KEYS.iter().filter(|_| is_networked));
-    for key in wanted.copied() {
+    let names = SYSTEM_KEYS.iter().chain(NETWORK_KEYS.iter().filter(|_| is_networked));
+    for key in names.copied() {
         match keys.get(key) {
             None => faults.push(format!("lacks the key {key}")),
             Some(value) if !is_empty(value) || !must_have_a_text(key) => {}
@@ -69,19 +69,19 @@ fn faults(keys: &Map<String, Value>, division: TreeDivision, submitter: &str) ->
             }
         }
     }
-    let one_of = |key: &str, known: &[&str]| {
-        let found = keys.get(key)?;
-        let is_known = known.iter().any(|one| found.as_str().is_some_and(|found| one.eq_ignore_ascii_case(found)));
-        (!is_known).then(|| format!("has {key} {found}: {} is wanted", known.join(" or ")))
+    let one_of = |key: &str, choices: &[&str]| {
+        let value = keys.get(key)?;
+        let is_known = choices.iter().any(|one| value.as_str().is_some_and(|text| one.eq_ignore_ascii_case(text)));
+        (!is_known).then(|| format!("has {key} {value}: {} is wanted", choices.join(" or ")))
     };
     faults.extend(one_of("division", &[division.name()]));
     faults.extend(one_of("submitter", &[submitter]));
     faults.extend(one_of("status", &STATUS));
     faults.extend(one_of("system_type", &TYPES.map(|(name, _)| name)));
-    faults.extend(keys.get(IS_NETWORK).and_then(|found| wrong_network(found, division)));
+    faults.extend(keys.get(IS_NETWORK).and_then(|value| wrong_network(value, division)));
     for key in WHOLE {
-        let odd = keys.get(key).filter(|found| !is_empty(found) && !is_whole(found));
-        faults.extend(odd.map(|found| format!("has {key} {found}: a whole number is wanted")));
+        let odd = keys.get(key).filter(|value| !is_empty(value) && !is_whole(value));
+        faults.extend(odd.map(|value| format!("has {key} {value}: a whole number is wanted")));
     }
     faults
 }
@@ -92,12 +92,12 @@ fn is_true(text: &str) -> bool {
 }
 
 /// The key is `null` or a text, and says what the division has.
-fn wrong_network(found: &Value, division: TreeDivision) -> Option<String> {
-    let said = if found.is_null() { Some(false) } else { found.as_str().map(is_true) };
-    let wanted = division.is_networked();
-    let is_right = said.is_some_and(|said| wanted.is_none_or(|wanted| wanted == said));
-    let words = wanted.map_or("True or False", |wanted| if wanted { "True" } else { "False" });
-    (!is_right).then(|| format!("has {IS_NETWORK} {found}: {words} is wanted"))
+fn wrong_network(value: &Value, division: TreeDivision) -> Option<String> {
+    let answer = if value.is_null() { Some(false) } else { value.as_str().map(is_true) };
+    let rule = division.is_networked();
+    let is_right = answer.is_some_and(|answer| rule.is_none_or(|rule| rule == answer));
+    let choice = rule.map_or("True or False", |rule| if rule { "True" } else { "False" });
+    (!is_right).then(|| format!("has {IS_NETWORK} {value}: {choice} is wanted"))
 }
 
 /// Spellings that the official checker takes, though its texts show others.
@@ -155,7 +155,7 @@ mod tests {
             all
         };
         assert_eq!(faults(&whole(), TreeDivision::Network, "acme"), [""; 0]);
-        for (key, value, said) in [
+        for (key, value, finding) in [
             ("cooling", Value::Null, "has null under cooling, which the official checker takes for nothing"),
             ("cooling", 0.into(), "has 0 under cooling, which the official checker takes for nothing"),
             ("cooling", "".into(), "says nothing under cooling"),
@@ -167,9 +167,9 @@ mod tests {
         ] {
             let mut keys = whole();
             keys.insert(key.to_owned(), value);
-            assert_eq!(faults(&keys, TreeDivision::Network, "Acme"), [said]);
+            assert_eq!(faults(&keys, TreeDivision::Network, "Acme"), [finding]);
         }
-        for (key, value, said) in [
+        for (key, value, finding) in [
             ("number_of_nodes", 2.into(), "has 2 under number_of_nodes: texts stand in quotes, numbers too"),
             ("cooling", " ".into(), "has blanks alone under cooling"),
             ("colour", "red".into(), "has the key colour, which the official checker does not know"),
@@ -178,7 +178,7 @@ mod tests {
             keys.insert(key.to_owned(), value);
             assert_eq!(
                 (faults(&keys, TreeDivision::Network, "Acme"), advice(&keys)),
-                (Vec::new(), vec![said.to_owned()])
+                (Vec::new(), vec![finding.to_owned()])
             );
         }
         let mut keys = whole();
@@ -189,7 +189,7 @@ mod tests {
     /// Source: the official checker's check of network mode, mlcommons/inference b66003e1.
     #[test]
     fn divisions_differ_in_what_they_say_of_the_network() {
-        for (division, value, wanted) in [
+        for (division, value, expectation) in [
             (TreeDivision::Closed, Value::Null, None),
             (TreeDivision::Closed, "False".into(), None),
             (TreeDivision::Closed, "true".into(), Some("has is_network \"true\": False is wanted")),
@@ -200,8 +200,8 @@ mod tests {
             (TreeDivision::Open, "True".into(), None),
             (TreeDivision::Open, true.into(), Some("has is_network true: True or False is wanted")),
         ] {
-            let said = wrong_network(&value, division);
-            assert_eq!(said.as_deref(), wanted, "{division:?} {value}");
+            let finding = wrong_network(&value, division);
+            assert_eq!(finding.as_deref(), expectation, "{division:?} {value}");
         }
         let of = |keys: Value| faults(keys.as_object().unwrap(), TreeDivision::Closed, "Acme").join("\n");
         assert!(!of(serde_json::json!({})).contains("network_rate"));

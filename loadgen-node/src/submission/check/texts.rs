@@ -35,7 +35,7 @@ pub(super) fn accuracy(tree: &mut Tree, place: &Place, kind: Kind, run: Option<&
     let scores = official_scores(&text);
     if kind == Kind::Accuracy && place.division.is_comparable() {
         if let Err(why) = score::reached(&place.official.bounds, &scores) {
-            tree.found(&path, format!("{why:#}"));
+            tree.add_fault(&path, format!("{why:#}"));
         }
         for bound in place.official.bounds.iter().filter(|bound| scores.of(&bound.metric).is_none()) {
             tree.unchecked(format!("{}: scores that are not written down", bound.metric));
@@ -44,7 +44,7 @@ pub(super) fn accuracy(tree: &mut Tree, place: &Place, kind: Kind, run: Option<&
         match kind {
             // The checkers read no score of a test whose answers agree.
             Kind::Compliance(_) => tree.advise(&path, "has no score"),
-            Kind::Accuracy | Kind::Performance => tree.found(&path, "has no score"),
+            Kind::Accuracy | Kind::Performance => tree.add_fault(&path, "has no score"),
         }
     }
     let is_sum = |sum: &String| sum.len() == SUM_DIGITS && sum.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -52,7 +52,7 @@ pub(super) fn accuracy(tree: &mut Tree, place: &Place, kind: Kind, run: Option<&
         let what = "has no line hash= with the SHA-256 of the whole accuracy log";
         match kind {
             Kind::Compliance(_) => tree.advise(&path, what),
-            Kind::Accuracy | Kind::Performance => tree.found(&path, what),
+            Kind::Accuracy | Kind::Performance => tree.add_fault(&path, what),
         }
     }
     if let Some(line) = text.lines().find(|line| line.starts_with(COUNTED) && line.contains("total=")) {
@@ -60,7 +60,7 @@ pub(super) fn accuracy(tree: &mut Tree, place: &Place, kind: Kind, run: Option<&
             Some(counted) => wrong_count(&counted, kind, run),
             None => Some(format!("has the line \"{line}\", which the script does not print")),
         };
-        what.into_iter().for_each(|what| tree.found(&path, what));
+        what.into_iter().for_each(|what| tree.add_fault(&path, what));
     }
 }
 
@@ -72,8 +72,8 @@ struct Counted {
 }
 
 fn counted(line: &str) -> Option<Counted> {
-    let (percent, rest) = line.strip_prefix(COUNTED)?.split_once("%, good=")?;
-    let (good, total) = rest.split_once(", total=")?;
+    let (percent, counts) = line.strip_prefix(COUNTED)?.split_once("%, good=")?;
+    let (good, total) = counts.split_once(", total=")?;
     Some(Counted { percent: percent.parse().ok()?, good: good.parse().ok()?, total: total.trim().parse().ok()? })
 }
 
@@ -84,11 +84,13 @@ fn wrong_count(counted: &Counted, kind: Kind, run: Option<&AuditedRun>) -> Optio
         return Some(format!("says {percent} %, and {good} of {total} are {computed:.3} %"));
     }
     let detail = &run?.detail;
-    let asked = detail.whole("effective_accuracy_sample_count").or(detail.whole("qsl_reported_total_count"))?;
+    let samples = detail.whole("effective_accuracy_sample_count").or(detail.whole("qsl_reported_total_count"))?;
     match kind {
-        Kind::Accuracy if total != asked => Some(format!("has the score of {total} samples, and the run had {asked}")),
-        Kind::Compliance(_) if total > asked => {
-            Some(format!("has the score of {total} samples, and the dataset has {asked}"))
+        Kind::Accuracy if total != samples => {
+            Some(format!("has the score of {total} samples, and the run had {samples}"))
+        }
+        Kind::Compliance(_) if total > samples => {
+            Some(format!("has the score of {total} samples, and the dataset has {samples}"))
         }
         _ => None,
     }
@@ -116,12 +118,12 @@ pub(super) fn measurements(tree: &mut Tree, place: &Place, performance: Option<&
 fn described(tree: &mut Tree, path: &Path, text: &str) {
     let keys: Map<String, Value> = match serde_json::from_str(text) {
         Ok(keys) => keys,
-        Err(error) => return tree.found(path, format!("is no JSON object: {error}")),
+        Err(error) => return tree.add_fault(path, format!("is no JSON object: {error}")),
     };
     for key in MODEL_KEYS {
         match keys.get(key) {
-            None => tree.found(path, format!("lacks the key {key}")),
-            Some(value) if is_empty(value) => tree.found(path, format!("has no text under {key}")),
+            None => tree.add_fault(path, format!("lacks the key {key}")),
+            Some(value) if is_empty(value) => tree.add_fault(path, format!("has no text under {key}")),
             Some(Value::String(_)) => {}
             Some(value) => tree.advise(path, format!("has {value} under {key}: a text is wanted")),
         }
@@ -141,12 +143,12 @@ fn unlike_log(place: &Place, text: &str, run: &AuditedRun) -> Vec<String> {
     keys::apply(&table, Owner::User, place.benchmark.name, scenario.name(), &mut set);
     let [logged, bare, set] = [logged, bare, set].map(|settings| fields(&settings));
     for (field, value) in &set {
-        let (Some(found), Some(prescribed)) = (logged.get(field), bare.get(field)) else { continue };
+        let (Some(logged_value), Some(prescribed)) = (logged.get(field), bare.get(field)) else { continue };
         let is_rate = matches!(field.as_str(), "server_target_qps" | "offline_expected_qps");
         let is_set = is_rate || value != prescribed;
         let is_logged = run.detail.value(&format!("requested_{field}")).is_some();
-        if is_set && is_logged && !is_equal(found, value) {
-            faults.push(format!("makes {field} {value}, and the log of the performance run has {found}"));
+        if is_set && is_logged && !is_equal(logged_value, value) {
+            faults.push(format!("makes {field} {value}, and the log of the performance run has {logged_value}"));
         }
     }
     faults
@@ -170,20 +172,20 @@ mod tests {
         std::fs::write(&path, &text).unwrap();
         let mut tree = Tree::open(root.path()).unwrap();
         described(&mut tree, &path, &text);
-        let told = tree.end("v6.0");
-        let found: Vec<&str> = told.findings.iter().map(|finding| finding.what.as_str()).collect();
-        assert!(found.contains(&format!("has no text under {empty}").as_str()), "{found:?}");
-        assert!(found.contains(&format!("lacks the key {lacking}").as_str()), "{found:?}");
+        let notes = tree.end("v6.0");
+        let findings: Vec<&str> = notes.findings.iter().map(|finding| finding.what.as_str()).collect();
+        assert!(findings.contains(&format!("has no text under {empty}").as_str()), "{findings:?}");
+        assert!(findings.contains(&format!("lacks the key {lacking}").as_str()), "{findings:?}");
         let advised = format!("has [\"fp4\"] under {list}: a text is wanted");
-        assert!(told.advice.iter().any(|advice| advice.what == advised), "{:?}", told.advice);
+        assert!(notes.advice.iter().any(|advice| advice.what == advised), "{:?}", notes.advice);
     }
 
     #[test]
     fn percent_and_counts_belong_together() {
-        let told = |line: &str| wrong_count(&counted(line).unwrap(), Kind::Accuracy, None);
-        assert_eq!(told("accuracy=79.833%, good=958, total=1200"), None);
-        let wrong = told("accuracy=80.000%, good=958, total=1200").unwrap();
+        let fault_of = |line: &str| wrong_count(&counted(line).unwrap(), Kind::Accuracy, None);
+        assert_eq!(fault_of("accuracy=79.833%, good=958, total=1200"), None);
+        let wrong = fault_of("accuracy=80.000%, good=958, total=1200").unwrap();
         assert_eq!(wrong, "says 80 %, and 958 of 1200 are 79.833 %");
-        assert!(told("accuracy=100.000%, good=0, total=0").is_some());
+        assert!(fault_of("accuracy=100.000%, good=0, total=0").is_some());
     }
 }

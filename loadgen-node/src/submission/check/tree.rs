@@ -31,7 +31,7 @@ const FREE_ROWS: [&str; 3] = [LENGTHS_ROW, VERDICT_ROW, VERSION_ROW];
 pub(super) struct Tree {
     root: PathBuf,
     /// Files that nobody has asked for yet.
-    left: BTreeSet<PathBuf>,
+    spare_files: BTreeSet<PathBuf>,
     /// The folders of the scenarios that are looked at.
     scenarios: Vec<PathBuf>,
     findings: Vec<TreeFinding>,
@@ -41,7 +41,7 @@ pub(super) struct Tree {
 }
 
 /// The outcome of the check of a tree.
-pub(super) struct Told {
+pub(super) struct TreeNotes {
     /// The faults, in the order in which the check found them.
     pub(super) findings: Vec<TreeFinding>,
     /// Points that no official text forbids, and that the submitter may not intend.
@@ -60,7 +60,7 @@ impl Tree {
     pub(super) fn open(root: &Path) -> Result<Tree> {
         let mut tree = Tree {
             root: root.to_owned(),
-            left: BTreeSet::new(),
+            spare_files: BTreeSet::new(),
             scenarios: Vec::new(),
             findings: Vec::new(),
             advice: Vec::new(),
@@ -68,11 +68,12 @@ impl Tree {
             has_endless: false,
         };
         tree.walk(root)?;
-        let at_the_top: Vec<PathBuf> = tree.left.iter().filter(|path| path.parent() == Some(root)).cloned().collect();
+        let at_the_top: Vec<PathBuf> =
+            tree.spare_files.iter().filter(|path| path.parent() == Some(root)).cloned().collect();
         for path in at_the_top {
             let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
             if AT_THE_TOP.contains(&end) {
-                tree.left.remove(&path);
+                tree.spare_files.remove(&path);
             }
         }
         Ok(tree)
@@ -91,7 +92,7 @@ impl Tree {
         for path in paths {
             let data = path.symlink_metadata().with_context(|| format!("cannot read {}", path.display()))?;
             if let Some(why) = wrong_name(&path) {
-                self.found(&path, why);
+                self.add_fault(&path, why);
             }
             if data.is_dir() {
                 self.walk(&path)?;
@@ -100,15 +101,15 @@ impl Tree {
             self.has_endless |= path.metadata().is_ok_and(|data| is_endless(&data));
             match data.is_file() {
                 true if data.len() > LARGEST_BYTES => {
-                    self.found(&path, format!("has {} bytes, and {LARGEST_BYTES} are the most", data.len()));
+                    self.add_fault(&path, format!("has {} bytes, and {LARGEST_BYTES} are the most", data.len()));
                 }
                 true => {}
                 false if self.is_inner_link(&path) => {
                     self.advise(&path, "is a link to another place of the tree: a copy of the tree may lose it");
                 }
-                false => self.found(&path, "is no file: a link out of the tree or to nothing, a pipe or a device"),
+                false => self.add_fault(&path, "is no file: a link out of the tree or to nothing, a pipe or a device"),
             }
-            self.left.insert(path);
+            self.spare_files.insert(path);
         }
         Ok(())
     }
@@ -130,7 +131,7 @@ impl Tree {
     }
 
     /// Notes a fault of a file or folder.
-    pub(super) fn found(&mut self, path: &Path, what: impl Into<String>) {
+    pub(super) fn add_fault(&mut self, path: &Path, what: impl Into<String>) {
         let finding = self.finding(path, &what.into());
         if !self.findings.contains(&finding) {
             self.findings.push(finding);
@@ -158,14 +159,14 @@ impl Tree {
 
     /// Notes the rows of an audit of a file that did not pass. Some are on what no official text asks.
     pub(super) fn rows(&mut self, path: &Path, of: &str, rows: Vec<AuditCheck>) {
-        for AuditCheck { name, outcome, wanted, found, .. } in rows {
+        for AuditCheck { name, outcome, wanted: rule, found: fact, .. } in rows {
             match outcome {
                 CheckOutcome::Passed => {}
                 CheckOutcome::Failed if FREE_ROWS.contains(&&*name) => {
-                    self.advise(path, format!("{of}, {name}: {found} (wanted: {wanted})"));
+                    self.advise(path, format!("{of}, {name}: {fact} (wanted: {rule})"));
                 }
-                CheckOutcome::Failed => self.found(path, format!("{of}, {name}: {found} (wanted: {wanted})")),
-                CheckOutcome::Unchecked => self.unchecked(format!("{name}: {found}")),
+                CheckOutcome::Failed => self.add_fault(path, format!("{of}, {name}: {fact} (wanted: {rule})")),
+                CheckOutcome::Unchecked => self.unchecked(format!("{name}: {fact}")),
             }
         }
     }
@@ -177,7 +178,7 @@ impl Tree {
 
     /// The text of a file that must be there and have one. None: it has not, and that is noted.
     pub(super) fn text(&mut self, path: &Path) -> Option<String> {
-        self.left.remove(path);
+        self.spare_files.remove(path);
         let is_file = path.symlink_metadata().is_ok_and(|data| data.is_file() && data.len() <= LARGEST_BYTES);
         let why = match is_file.then(|| files::text(path, LARGEST)) {
             Some(Ok(text)) if text.trim().is_empty() => "is empty".to_owned(),
@@ -188,13 +189,13 @@ impl Tree {
             // An earlier finding reports it already.
             None => return None,
         };
-        self.found(path, why);
+        self.add_fault(path, why);
         None
     }
 
     /// Takes a file or folder for one that may be there, with all that is in it.
     pub(super) fn allow(&mut self, path: &Path) {
-        self.left.retain(|file| !file.starts_with(path));
+        self.spare_files.retain(|file| !file.starts_with(path));
     }
 
     /// The names of the folders in a folder, in order; none where there is no folder.
@@ -208,23 +209,23 @@ impl Tree {
 
     /// The names of the files in a folder, in order.
     pub(super) fn files(&self, folder: &Path) -> Vec<String> {
-        let of_folder = self.left.iter().filter(|path| path.parent() == Some(folder));
+        let of_folder = self.spare_files.iter().filter(|path| path.parent() == Some(folder));
         of_folder.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())).collect()
     }
 
     /// Returns the outcome, with the files that no check has asked for in this round.
-    pub(super) fn end(mut self, round: &str) -> Told {
-        for path in std::mem::take(&mut self.left) {
+    pub(super) fn end(mut self, round: &str) -> TreeNotes {
+        for path in std::mem::take(&mut self.spare_files) {
             let inner = path.strip_prefix(&self.root).unwrap_or(&path);
             let is_at_the_top = inner.components().count() <= TOP;
             let is_looked_at = is_at_the_top || self.scenarios.iter().any(|scenario| path.starts_with(scenario));
             match is_looked_at && has_list(inner, round) {
-                true => self.found(&path, "does not belong here: a submission of this round has no such file"),
+                true => self.add_fault(&path, "does not belong here: a submission of this round has no such file"),
                 false => self.advise(&path, "is nothing that a submission of this round asks for"),
             }
         }
         let unchecked = self.unchecked.into_iter().collect();
-        Told { findings: self.findings, advice: self.advice, unchecked, has_endless: self.has_endless }
+        TreeNotes { findings: self.findings, advice: self.advice, unchecked, has_endless: self.has_endless }
     }
 }
 
@@ -263,7 +264,7 @@ fn wrong_name(path: &Path) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn told(tree: Tree) -> Vec<String> {
+    fn findings_of(tree: Tree) -> Vec<String> {
         tree.end("v5.1").findings.into_iter().map(|finding| format!("{} {}", finding.path, finding.what)).collect()
     }
 
@@ -302,8 +303,8 @@ mod tests {
         let mut tree = Tree::open(root.path()).unwrap();
         let advised: Vec<&str> = tree.advice.iter().map(|advice| &*advice.path).collect();
         assert_eq!(advised, ["src"]);
-        let found: Vec<&str> = tree.findings.iter().map(|finding| &*finding.path).collect();
-        assert_eq!(found, ["lost", "out"]);
+        let paths: Vec<&str> = tree.findings.iter().map(|finding| &*finding.path).collect();
+        assert_eq!(paths, ["lost", "out"]);
         assert_eq!(tree.text(&root.path().join("src")), None);
         assert_eq!(tree.findings.last().unwrap().what, "is a link: a file has to be here");
     }
@@ -319,7 +320,7 @@ mod tests {
         assert_eq!(tree.text(&root.path().join("a")).as_deref(), Some("x"));
         assert_eq!(tree.text(&root.path().join("empty")), None);
         assert_eq!(tree.text(&root.path().join("g")), None);
-        let all = told(tree);
+        let all = findings_of(tree);
         let other = "does not belong here: a submission of this round has no such file";
         let [dot, blank] = [".b", "c d"].map(|name| format!("{name} {other}"));
         assert_eq!(

@@ -6,9 +6,9 @@
 //! way have a grace time to be answered; what is issued from then on is not sent.
 //!
 //! - here: the run as its owner uses it;
-//! - `ears`: what arrives, counted and handed on.
+//! - `reply_sink`: what arrives, counted and handed on.
 
-mod ears;
+mod reply_sink;
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant, SystemTime};
@@ -17,11 +17,11 @@ use anyhow::anyhow;
 use lon_qsl::dataset::Dataset;
 use qdl::{NodeDescription, Sample, SampleId, SutName};
 
-use self::ears::Ears;
-pub use self::ears::Taker;
+use self::reply_sink::ReplySink;
+pub use self::reply_sink::Taker;
 use super::connected::{Connected, Holding};
 use super::finished::Finished;
-use super::gather::{Held, Seen};
+use super::gather::{ClaimedParts, Observations};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::verdict::saturation::Watch;
 use loadgen::judge::Verdict;
@@ -38,9 +38,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Nodes that are claimed for another engine. All functions may be called from several threads at the same time.
 pub struct Guided {
-    ears: Arc<Ears>,
+    reply_sink: Arc<ReplySink>,
     /// The nodes and the run. `None` once the run is over.
-    held: RwLock<Option<Held>>,
+    parts: RwLock<Option<ClaimedParts>>,
     /// The lock of the thread that hands samples to the QDL, so that there is still room when they arrive there.
     issuing: Mutex<()>,
     describes: Vec<NodeDescription>,
@@ -62,13 +62,13 @@ impl Connected {
             threads => threads.unwrap_or(1),
         };
         let pacing = Pacing { io_threads, spin: Duration::ZERO, linger: Duration::ZERO };
-        let ears = Arc::new(Ears::new(taker));
-        let Holding { held, dataset, .. } = self.hold(Arc::clone(&ears) as _, Some(pacing), || Ok(()))?;
+        let reply_sink = Arc::new(ReplySink::new(taker));
+        let Holding { parts, dataset, .. } = self.hold(Arc::clone(&reply_sink) as _, Some(pacing), || Ok(()))?;
         let guided = Guided {
-            ears,
-            describes: held.qdl.nodes().to_vec(),
-            title: held.setup.title(),
-            held: RwLock::new(Some(held)),
+            reply_sink,
+            describes: parts.qdl.nodes().to_vec(),
+            title: parts.setup.title(),
+            parts: RwLock::new(Some(parts)),
             issuing: Mutex::new(()),
             pacing,
             watch: Mutex::new(Some(Watch::begin())),
@@ -91,7 +91,7 @@ impl Guided {
 
     /// The SUT's name, from round trips made by this very call. `None`: the run is over.
     pub fn name(&self) -> Option<SutName> {
-        self.held().as_ref().map(|held| held.qdl.name())
+        self.parts().as_ref().map(|parts| parts.qdl.name())
     }
 
     /// Sends samples. Returns when all are on their way: at once as long as the nodes take them, else when they have
@@ -100,25 +100,25 @@ impl Guided {
     #[must_use]
     pub fn issue(&self, samples: impl Iterator<Item = Sample>) -> bool {
         pace::sharpen_this_thread();
-        let held = self.held();
-        if held.is_none() && self.ears.why().is_none() {
+        let parts = self.parts();
+        if parts.is_none() && self.reply_sink.why().is_none() {
             return false;
         }
         let issuing = self.issuing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut samples = samples.inspect(|_| self.ears.issued());
+        let mut samples = samples.inspect(|_| self.reply_sink.issued());
         while let Some(sample) = samples.next() {
-            match held.as_ref().filter(|held| self.wait_for_room(held, sample.payload.len() as u64)) {
-                Some(held) => {
+            match parts.as_ref().filter(|parts| self.wait_for_room(parts, sample.payload.len() as u64)) {
+                Some(parts) => {
                     // As many together as the backlog takes; without a backlog each finds its node by itself.
-                    let more = match held.run.room() {
+                    let more = match parts.run.room() {
                         usize::MAX => 0,
                         room => room.saturating_sub(1),
                     };
                     // The samples are collected before the QDL's locks are taken: samples may be copied here.
-                    let together: Vec<Sample> = std::iter::once(sample).chain(samples.by_ref().take(more)).collect();
-                    held.run.issue(together.into_iter(), Instant::now());
+                    let batch: Vec<Sample> = std::iter::once(sample).chain(samples.by_ref().take(more)).collect();
+                    parts.run.issue(batch.into_iter(), Instant::now());
                 }
-                None => self.ears.lose(sample.id),
+                None => self.reply_sink.lose(sample.id),
             }
         }
         drop(issuing);
@@ -130,50 +130,50 @@ impl Guided {
     #[must_use]
     pub fn try_issue(&self, sample: Sample) -> bool {
         pace::sharpen_this_thread();
-        let Ok(held) = self.held.try_read() else { return false };
+        let Ok(parts) = self.parts.try_read() else { return false };
         let Ok(_issuing) = self.issuing.try_lock() else { return false };
         let bytes = sample.payload.len() as u64;
-        let Some(held) = held.as_ref().filter(|held| !self.ears.is_broken() && held.run.takes(bytes)) else {
+        let Some(parts) = parts.as_ref().filter(|parts| !self.reply_sink.is_broken() && parts.run.takes(bytes)) else {
             return false;
         };
-        self.ears.issued();
-        held.run.issue(std::iter::once(sample), Instant::now());
+        self.reply_sink.issued();
+        parts.run.issue(std::iter::once(sample), Instant::now());
         true
     }
 
     /// Returns when the nodes take a sample of this many bytes; false when the run has become unusable.
-    fn wait_for_room(&self, held: &Held, bytes: u64) -> bool {
+    fn wait_for_room(&self, parts: &ClaimedParts, bytes: u64) -> bool {
         loop {
-            if self.ears.is_broken() {
+            if self.reply_sink.is_broken() {
                 return false;
             }
-            if held.run.takes(bytes) {
+            if parts.run.takes(bytes) {
                 return true;
             }
-            self.ears.wait_for_room(LOOK_AGAIN, || held.run.takes(bytes));
+            self.reply_sink.wait_for_room(LOOK_AGAIN, || parts.run.takes(bytes));
         }
     }
 
     /// Tells the nodes that nothing more comes for now.
     pub fn flush(&self) {
-        if let Some(held) = self.held().as_ref() {
-            held.run.flush();
+        if let Some(parts) = self.parts().as_ref() {
+            parts.run.flush();
         }
     }
 
     /// Why the run is unusable, once it is.
     pub fn broken(&self) -> Option<String> {
-        self.ears.why()
+        self.reply_sink.why()
     }
 
     /// Waits until the run has become unusable and what was under way has had its time; false when `timeout` passed
     /// first.
     pub fn wait_broken(&self, timeout: Duration) -> bool {
-        if !self.ears.wait_broken(timeout) {
+        if !self.reply_sink.wait_broken(timeout) {
             return false;
         }
         let until = Instant::now() + GRACE;
-        while !self.ears.is_closed() && self.ears.outstanding() > 0 && Instant::now() < until {
+        while !self.reply_sink.is_closed() && self.reply_sink.outstanding() > 0 && Instant::now() < until {
             std::thread::sleep(LOOK_AGAIN);
         }
         true
@@ -181,36 +181,36 @@ impl Guided {
 
     /// The samples that were lost since this was asked before.
     pub fn take_lost(&self) -> Vec<SampleId> {
-        self.ears.take_lost()
+        self.reply_sink.take_lost()
     }
 
     /// Lets the nodes go and puts together what is known; `None` when that was done before. Samples without an answer
     /// are lost.
     pub fn finish(&self) -> Option<Finished> {
         // Before the lock: whoever waits for room holds it.
-        self.ears.close();
-        let held = self.held.write().unwrap_or_else(PoisonError::into_inner).take()?;
+        self.reply_sink.close();
+        let parts = self.parts.write().unwrap_or_else(PoisonError::into_inner).take()?;
         let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        let saturation = watch.end(self.pacing, false, held.run.capacity());
-        let seen = Seen {
+        let saturation = watch.end(self.pacing, false, parts.run.capacity());
+        let observations = Observations {
             outcome: self.outcome(),
             v05: None,
-            tally: self.ears.take_tally(),
+            tally: self.reply_sink.take_tally(),
             stalls: Vec::new(),
             judges_stalls: false,
-            origin: self.ears.origin(),
+            origin: self.reply_sink.origin(),
             started: self.started,
-            wall_time: self.ears.origin().elapsed(),
+            wall_time: self.reply_sink.origin().elapsed(),
             saturation,
         };
-        Some(held.gather(seen, |_, _| None))
+        Some(parts.gather(observations, |_, _| None))
     }
 
     /// The run as far as it is known without the engine that led it: one phase that nobody judges here.
     fn outcome(&self) -> RunOutcome {
-        let counts = self.ears.counts();
-        let [started, latest_end] = self.ears.span();
-        let ended = TimeNs(self.ears.origin().elapsed().as_nanos() as u64);
+        let counts = self.reply_sink.counts();
+        let [started, latest_end] = self.reply_sink.span();
+        let ended = TimeNs(self.reply_sink.origin().elapsed().as_nanos() as u64);
         let phase = PhaseOutcome {
             mode: PhaseMode::PerformanceOnly,
             queries_issued: 0,
@@ -226,7 +226,7 @@ impl Guided {
             max_pending: 0,
             timeline: None,
         };
-        let end = if self.ears.why().is_some() { End::Broken } else { End::Completed };
+        let end = if self.reply_sink.why().is_some() { End::Broken } else { End::Completed };
         let verdict = Verdict::new(None, &counts);
         RunOutcome {
             end,
@@ -239,7 +239,7 @@ impl Guided {
         }
     }
 
-    fn held(&self) -> RwLockReadGuard<'_, Option<Held>> {
-        self.held.read().unwrap_or_else(PoisonError::into_inner)
+    fn parts(&self) -> RwLockReadGuard<'_, Option<ClaimedParts>> {
+        self.parts.read().unwrap_or_else(PoisonError::into_inner)
     }
 }

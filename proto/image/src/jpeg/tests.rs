@@ -23,9 +23,9 @@ fn rgb_at(pixels: &Pixels, x: u32, y: u32) -> [u8; 3] {
     pixels.rgb()[at..at + 3].try_into().unwrap()
 }
 
-fn assert_near(got: [u8; 3], wanted: [u8; 3], what: &str) {
-    let far = got.iter().zip(wanted).any(|(got, wanted)| got.abs_diff(wanted) > 4);
-    assert!(!far, "{what}: {got:?}, not {wanted:?}");
+fn assert_near(actual: [u8; 3], expected: [u8; 3], what: &str) {
+    let far = actual.iter().zip(expected).any(|(actual, expected)| actual.abs_diff(expected) > 4);
+    assert!(!far, "{what}: {actual:?}, not {expected:?}");
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn every_kind_of_colour_becomes_rgb() {
     let inks = [ink(one[0], one[1], one[2], one[3]), ink(other[0], other[1], other[2], other[3])];
     let rgb: [&[u8]; 2] = [&[200, 30, 90], &[20, 180, 240]];
     for progressive in [false, true] {
-        for (kind, left, right, wanted) in [
+        for (kind, left, right, expected) in [
             (ColorType::Rgb, rgb[0], rgb[1], [[200, 30, 90], [20, 180, 240]]),
             (ColorType::Luma, &[40][..], &[220][..], [[40; 3], [220; 3]]),
             (ColorType::Cmyk, &one[..], &other[..], inks),
@@ -47,8 +47,8 @@ fn every_kind_of_colour_becomes_rgb() {
             let pixels = decode_jpeg(&file).unwrap();
             assert_eq!((pixels.width(), pixels.height(), pixels.rgb().len()), (64, 24, 64 * 24 * 3));
             let what = format!("{kind:?} progressive={progressive}");
-            assert_near(rgb_at(&pixels, 3, 3), wanted[0], &what);
-            assert_near(rgb_at(&pixels, 60, 20), wanted[1], &what);
+            assert_near(rgb_at(&pixels, 3, 3), expected[0], &what);
+            assert_near(rgb_at(&pixels, 60, 20), expected[1], &what);
         }
     }
 }
@@ -159,7 +159,7 @@ fn absurd_sizes_take_no_memory() {
 }
 
 /// A file whose header says this size; nothing follows the header.
-fn said(width: u16, height: u16) -> Vec<u8> {
+fn header_of(width: u16, height: u16) -> Vec<u8> {
     let mut file = encoded(&[0; 3 * 64], 8, 8, ColorType::Rgb, false);
     let frame = file.windows(2).position(|pair| pair == [0xff, 0xc0]).unwrap();
     file[frame + 5..frame + 7].copy_from_slice(&height.to_be_bytes());
@@ -176,10 +176,10 @@ fn the_memory_of_an_image_is_known_before_it_is_decoded() {
         let bytes = size.decoding_bytes;
         assert!((3 * 640 * 480..12 * 640 * 640 + 1).contains(&bytes), "{bytes}");
         assert!(decode_jpeg_within(&file, bytes).is_ok());
-        let told = decode_jpeg_within(&file, bytes - 1).unwrap_err().to_string();
-        assert!(told.contains("640x480 pixels take up to") && told.contains("are allowed"), "{told}");
+        let message = decode_jpeg_within(&file, bytes - 1).unwrap_err().to_string();
+        assert!(message.contains("640x480 pixels take up to") && message.contains("are allowed"), "{message}");
     }
-    let large = said(8_000, 8_000);
+    let large = header_of(8_000, 8_000);
     assert!(jpeg_size(&large).unwrap().decoding_bytes > 700_000_000);
     assert!(matches!(decode_jpeg_within(&large, 1 << 20), Err(ImageError::Memory { .. })));
     for none in [&b""[..], b"\xff\xd8", b"\xff\xd8\xff\xe0\x00", b"\xff\xd8\xff\xda\x00\x02", &[0xff; 5_000]] {
@@ -193,8 +193,8 @@ fn the_memory_of_an_image_is_known_before_it_is_decoded() {
 fn lying(file: &[u8], value: u8) -> Vec<u8> {
     let before = b"\xff\xe1\x00\x22Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0";
     let exif = [&before[..], &[value], &[0; 6]];
-    let (head, rest) = file.split_at(20);
-    [head, &exif.concat(), rest].concat()
+    let (head, tail) = file.split_at(20);
+    [head, &exif.concat(), tail].concat()
 }
 
 #[test]

@@ -31,8 +31,8 @@ pub enum Incoming<M> {
 #[derive(Debug, Default)]
 pub struct Inbound {
     front: Bytes,
-    rest: VecDeque<Bytes>,
-    rest_len: usize,
+    tail: VecDeque<Bytes>,
+    tail_len: usize,
     /// Where a stream socket reads to; what is in it comes after `front`.
     partial: BytesMut,
 }
@@ -43,8 +43,8 @@ impl Inbound {
         if self.front.is_empty() {
             self.front = chunk;
         } else if !chunk.is_empty() {
-            self.rest_len += chunk.len();
-            self.rest.push_back(chunk);
+            self.tail_len += chunk.len();
+            self.tail.push_back(chunk);
         }
     }
 
@@ -73,18 +73,18 @@ impl Inbound {
     }
 
     fn available(&self) -> usize {
-        self.front.len() + self.rest_len + self.partial.len()
+        self.front.len() + self.tail_len + self.partial.len()
     }
 
     fn prefix(&self) -> Option<[u8; PREFIX_BYTES]> {
         let mut prefix = [0; PREFIX_BYTES];
-        let bytes = self.front.iter().chain(self.rest.iter().flatten()).chain(&self.partial);
-        let mut found = 0;
+        let bytes = self.front.iter().chain(self.tail.iter().flatten()).chain(&self.partial);
+        let mut count = 0;
         for (slot, byte) in prefix.iter_mut().zip(bytes) {
             *slot = *byte;
-            found += 1;
+            count += 1;
         }
-        (found == PREFIX_BYTES).then_some(prefix)
+        (count == PREFIX_BYTES).then_some(prefix)
     }
 
     /// Length of the frame that has begun, prefix included; absurd ones are cut to what is refused anyway.
@@ -144,7 +144,7 @@ impl Inbound {
 /// Over what has been pushed; payloads that lie in one piece are shared, not copied.
 impl Buf for Inbound {
     fn remaining(&self) -> usize {
-        self.front.len() + self.rest_len
+        self.front.len() + self.tail_len
     }
 
     #[inline]
@@ -182,8 +182,8 @@ impl Buf for Inbound {
 impl Inbound {
     /// Makes the next chunk the front one. Panics never: callers ask for no more than there is ([`Buf`]'s contract).
     fn next_chunk(&mut self) {
-        if let Some(chunk) = self.rest.pop_front() {
-            self.rest_len -= chunk.len();
+        if let Some(chunk) = self.tail.pop_front() {
+            self.tail_len -= chunk.len();
             self.front = chunk;
         }
     }

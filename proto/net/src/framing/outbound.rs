@@ -81,9 +81,9 @@ impl Outbound {
     /// A part of an answer, or a heartbeat. Returns the bytes of the message, without its prefix.
     pub fn push_response(&mut self, message: DispatchResponse) -> u64 {
         let DispatchResponse { id, part, last, total_len, .. } = message;
-        let mut rest = DispatchResponse { id: 0, part: 0, last: false, total_len: 0, ..message };
-        let data = std::mem::take(&mut rest.data);
-        self.push(&Head { id, part, last, total_len }, data, |buffer| rest.encode_raw(buffer))
+        let mut body = DispatchResponse { id: 0, part: 0, last: false, total_len: 0, ..message };
+        let data = std::mem::take(&mut body.data);
+        self.push(&Head { id, part, last, total_len }, data, |buffer| body.encode_raw(buffer))
     }
 
     /// Any message, copied.

@@ -65,21 +65,21 @@ fn a_large_payload_is_not_copied_on_its_way_out_or_in() {
     out.push_request(1, part);
     let mut inbound = Inbound::default();
     std::iter::from_fn(|| out.pop()).for_each(|chunk| inbound.push(chunk));
-    let Some(Incoming::Message(got, _)) = inbound.next_message::<DispatchRequest>().unwrap() else { panic!() };
-    assert_eq!((&got, got.data.as_ptr()), (&message, payload));
+    let Some(Incoming::Message(arrival, _)) = inbound.next_message::<DispatchRequest>().unwrap() else { panic!() };
+    assert_eq!((&arrival, arrival.data.as_ptr()), (&message, payload));
     assert!(inbound.is_empty());
 }
 
 fn read_all(mut feed: impl FnMut(&mut Inbound) -> bool) -> Vec<DispatchResponse> {
     let mut inbound = Inbound::default();
-    let mut got = Vec::new();
+    let mut messages = Vec::new();
     loop {
         while let Some(Incoming::Message(message, _)) = inbound.next_message().unwrap() {
-            got.push(message);
+            messages.push(message);
         }
         if !feed(&mut inbound) {
             assert!(inbound.is_empty());
-            return got;
+            return messages;
         }
     }
 }
@@ -92,13 +92,13 @@ fn cuts_do_not_matter() {
         let mut chunks = bytes.chunks(cut).map(Bytes::copy_from_slice);
         let pushed = read_all(|inbound| chunks.next().map(|chunk| inbound.push(chunk)).is_some());
         assert_eq!(pushed, responses(), "pushed in pieces of {cut}");
-        let mut rest = bytes.clone();
-        let read = read_all(|inbound| {
-            let piece = rest.split_to(cut.min(rest.len()));
+        let mut tail = bytes.clone();
+        let messages = read_all(|inbound| {
+            let piece = tail.split_to(cut.min(tail.len()));
             inbound.spare().extend_from_slice(&piece);
             !piece.is_empty()
         });
-        assert_eq!(read, responses(), "read in pieces of {cut}");
+        assert_eq!(messages, responses(), "read in pieces of {cut}");
     }
 }
 

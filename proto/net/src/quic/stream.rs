@@ -39,14 +39,14 @@ pub async fn write(
         ended = poll_fn(|cx| gather(cx, &mut fill, &mut out)).await;
         chunks.clear();
         chunks.extend(std::iter::from_fn(|| out.pop()));
-        let mut left = chunks.as_mut_slice();
-        while !left.is_empty() {
+        let mut unsent = chunks.as_mut_slice();
+        while !unsent.is_empty() {
             let mut blocked_since = None;
-            let (written, at) = poll_fn(|cx| {
+            let (progress, at) = poll_fn(|cx| {
                 let at = clock::now();
                 // As in reading: quinn keeps the waker, and a future that did not resolve has taken nothing.
-                match pin!(stream.write_chunks(left)).poll(cx) {
-                    Poll::Ready(written) => Poll::Ready((written, at)),
+                match pin!(stream.write_chunks(unsent)).poll(cx) {
+                    Poll::Ready(progress) => Poll::Ready((progress, at)),
                     Poll::Pending => {
                         blocked_since.get_or_insert(at);
                         Poll::Pending
@@ -54,15 +54,15 @@ pub async fn write(
                 }
             })
             .await;
-            let written = written?;
-            departed += written.bytes as u64;
+            let progress = progress?;
+            departed += progress.bytes as u64;
             if let Some(departures) = departures {
                 if let Some(since) = blocked_since {
                     departures.blocked(at.saturating_duration_since(since));
                 }
                 departures.departed(departed, at);
             }
-            left = &mut left[written.chunks..];
+            unsent = &mut unsent[progress.chunks..];
         }
     }
     // Fails only when the other end has stopped the stream; then there is nothing to wait for either.
@@ -105,8 +105,8 @@ impl QuicSource {
 impl Source for QuicSource {
     fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut Inbound) -> Poll<Result<bool, Status>> {
         // Nothing is lost with the future: quinn keeps the waker with the stream.
-        let read = ready!(pin!(self.stream.read_chunks(&mut self.chunks)).poll(cx));
-        Poll::Ready(match read {
+        let outcome = ready!(pin!(self.stream.read_chunks(&mut self.chunks)).poll(cx));
+        Poll::Ready(match outcome {
             Ok(Some(count)) => {
                 for chunk in &mut self.chunks[..count] {
                     into.push(std::mem::take(chunk));

@@ -69,14 +69,14 @@ impl Reader {
 
     /// Every message until the end, which must be a good one.
     async fn all(mut self) -> Vec<(u64, Bytes)> {
-        let mut got = Vec::new();
+        let mut messages = Vec::new();
         loop {
             match self.next().await.unwrap() {
-                Incoming::Message(message, _) => got.push((message.id, message.data)),
+                Incoming::Message(message, _) => messages.push((message.id, message.data)),
                 Incoming::End(how) => {
                     how.unwrap();
                     assert!(self.inbound.is_empty());
-                    return got;
+                    return messages;
                 }
             }
         }
@@ -106,9 +106,9 @@ async fn met(
 }
 
 async fn pair() -> Pair {
-    let made = Throwaway::new(&["127.0.0.1"]).unwrap();
-    let config = client_config(Trust::Verified(&made.client().unwrap())).unwrap();
-    let (near, far, node) = met(&made.server().unwrap(), &config).await;
+    let certificates = Throwaway::new(&["127.0.0.1"]).unwrap();
+    let config = client_config(Trust::Verified(&certificates.client().unwrap())).unwrap();
+    let (near, far, node) = met(&certificates.server().unwrap(), &config).await;
     let far = far.unwrap();
     welcome(&far);
     Pair { near: near.unwrap(), far, _node: node }
@@ -149,9 +149,9 @@ async fn several_streams_arrive_intact() {
             readers.push(tokio::spawn(Reader::new(recv).all()));
         }
         for reader in readers {
-            let got = reader.await.unwrap();
-            let expected = scripts.iter().find(|script| script[0].0 == got[0].0).unwrap();
-            assert!(got == *expected);
+            let messages = reader.await.unwrap();
+            let expected = scripts.iter().find(|script| script[0].0 == messages[0].0).unwrap();
+            assert!(messages == *expected);
         }
     };
     let [a, b, c, d] = &scripts[..] else { panic!() };
@@ -168,15 +168,15 @@ async fn both_directions_of_a_stream_at_once() {
     let messages = |id: u64| vec![(id, payload(id, PART)), (id + 1, payload(id, 9))];
     let near = async {
         let (mut send, recv) = pair.near.connection.open_bi().await.unwrap();
-        let (wrote, got) = tokio::join!(write(&mut send, Script::new(messages(1)), None), Reader::new(recv).all());
+        let (wrote, arrivals) = tokio::join!(write(&mut send, Script::new(messages(1)), None), Reader::new(recv).all());
         wrote.unwrap();
-        got
+        arrivals
     };
     let far = async {
         let (mut send, recv) = pair.far.accept_bi().await.unwrap();
-        let (wrote, got) = tokio::join!(write(&mut send, Script::new(messages(5)), None), Reader::new(recv).all());
+        let (wrote, arrivals) = tokio::join!(write(&mut send, Script::new(messages(5)), None), Reader::new(recv).all());
         wrote.unwrap();
-        got
+        arrivals
     };
     let (near, far) = tokio::join!(near, far);
     assert!(near == messages(5) && far == messages(1));
@@ -193,8 +193,8 @@ async fn a_stream_that_is_not_read_does_not_block_another() {
         let (mut send, _recv) = pair.near.connection.open_bi().await.unwrap();
         let script = Script::new(large.clone());
         let progress = Arc::new(Progress::default());
-        let told = Arc::clone(&progress);
-        writers.push(tokio::spawn(async move { write(&mut send, script, Some(&*told)).await }));
+        let report = Arc::clone(&progress);
+        writers.push(tokio::spawn(async move { write(&mut send, script, Some(&*report)).await }));
         unread.push((pair.far.accept_bi().await.unwrap(), progress));
     }
     // As far as they get: a stream's window.
@@ -203,10 +203,10 @@ async fn a_stream_that_is_not_read_does_not_block_another() {
     }
     let (mut send, _recv) = pair.near.connection.open_bi().await.unwrap();
     let small = vec![(77, payload(77, 64))];
-    let read = async { Reader::new(pair.far.accept_bi().await.unwrap().1).all().await };
-    let (wrote, got) = tokio::join!(write(&mut send, Script::new(small.clone()), None), read);
+    let reader = async { Reader::new(pair.far.accept_bi().await.unwrap().1).all().await };
+    let (wrote, arrivals) = tokio::join!(write(&mut send, Script::new(small.clone()), None), reader);
     wrote.unwrap();
-    assert!(got == small);
+    assert!(arrivals == small);
     assert!(writers.iter().all(|writer| !writer.is_finished()));
     for ((_, recv), _) in unread {
         assert!(Reader::new(recv).all().await == large);
@@ -234,8 +234,8 @@ async fn a_small_message_overtakes_a_large_one() {
         tokio::join!(
             write(&mut small_send, Script::new(small.clone()), None),
             async {
-                let got = Reader::new(pair.far.accept_bi().await.unwrap().1).all().await;
-                assert!(got == small);
+                let arrivals = Reader::new(pair.far.accept_bi().await.unwrap().1).all().await;
+                assert!(arrivals == small);
                 order.borrow_mut().push("small");
             },
             async {
@@ -254,8 +254,8 @@ async fn a_bad_end_says_how() {
     let pair = pair().await;
     let (mut send, _r) = pair.near.connection.open_bi().await.unwrap();
     let script = Script { messages: VecDeque::new(), end: Some(Err(Status::resource_exhausted("too much"))) };
-    let read = async { Reader::new(pair.far.accept_bi().await.unwrap().1).next().await };
-    let (wrote, end) = tokio::join!(write(&mut send, script, None), read);
+    let reader = async { Reader::new(pair.far.accept_bi().await.unwrap().1).next().await };
+    let (wrote, end) = tokio::join!(write(&mut send, script, None), reader);
     wrote.unwrap();
     assert_eq!(end.unwrap(), Incoming::End(Err((Code::ResourceExhausted, "too much".to_owned()))));
 }
@@ -290,12 +290,12 @@ async fn a_writer_learns_that_nobody_listens() {
 
 #[tokio::test]
 async fn certificates_are_verified_unless_told_otherwise() {
-    let made = Throwaway::new(&["elsewhere.example"]).unwrap();
+    let certificates = Throwaway::new(&["elsewhere.example"]).unwrap();
     let stranger = Throwaway::new(&["127.0.0.1"]).unwrap();
-    let server = made.server().unwrap();
+    let server = certificates.server().unwrap();
     for (client, expected) in [
         (stranger.client().unwrap(), "--tls-ca must be the CA"),
-        (made.client().unwrap(), "dial the node by a name in its certificate"),
+        (certificates.client().unwrap(), "dial the node by a name in its certificate"),
     ] {
         let config = client_config(Trust::Verified(&client)).unwrap();
         let error = met(&server, &config).await.0.unwrap_err().to_string();
@@ -308,9 +308,9 @@ async fn certificates_are_verified_unless_told_otherwise() {
 
 #[tokio::test]
 async fn a_node_with_a_ca_refuses_clients_without_certificate() {
-    let made = Throwaway::new(&["127.0.0.1"]).unwrap();
-    let server = ServerTls::from_pem(&made.cert, &made.key, Some(&made.ca)).unwrap();
-    let config = client_config(Trust::Verified(&made.client().unwrap())).unwrap();
+    let certificates = Throwaway::new(&["127.0.0.1"]).unwrap();
+    let server = ServerTls::from_pem(&certificates.cert, &certificates.key, Some(&certificates.ca)).unwrap();
+    let config = client_config(Trust::Verified(&certificates.client().unwrap())).unwrap();
     let (near, far, _node) = met(&server, &config).await;
     assert!(far.is_err());
     // The client has its connection, for a moment.
@@ -320,7 +320,8 @@ async fn a_node_with_a_ca_refuses_clients_without_certificate() {
     };
     assert!(why.contains("the node asks clients for a certificate"), "{why}");
 
-    let client = ClientTls::from_pem(&made.ca, Some((&made.client_cert, &made.client_key))).unwrap();
+    let client =
+        ClientTls::from_pem(&certificates.ca, Some((&certificates.client_cert, &certificates.client_key))).unwrap();
     let config = client_config(Trust::Verified(&client)).unwrap();
     let (near, far, _node) = met(&server, &config).await;
     assert!(near.is_ok() && far.is_ok());
@@ -329,8 +330,8 @@ async fn a_node_with_a_ca_refuses_clients_without_certificate() {
 /// A host of which one address is dead is still reached, and a dead one is said to be.
 #[tokio::test]
 async fn an_address_where_nothing_answers_is_given_up_for_the_next() {
-    let made = Throwaway::new(&["127.0.0.1"]).unwrap();
-    let config = client_config(Trust::Verified(&made.client().unwrap())).unwrap();
+    let certificates = Throwaway::new(&["127.0.0.1"]).unwrap();
+    let config = client_config(Trust::Verified(&certificates.client().unwrap())).unwrap();
     let dead = UdpSocket::bind("127.0.0.1:0").unwrap();
     let silent = dead.local_addr().unwrap();
     let short = Duration::from_millis(50);
@@ -338,7 +339,7 @@ async fn an_address_where_nothing_answers_is_given_up_for_the_next() {
     assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     assert!(error.to_string().contains(&format!("no answer from {silent}")), "{error}");
 
-    let (node, _) = node(&made.server().unwrap());
+    let (node, _) = node(&certificates.server().unwrap());
     let live = node.local_addr().unwrap();
     let accept = async { node.accept().await.unwrap().await };
     // Long enough for a handshake on a busy machine, and waited for once: at the dead address.

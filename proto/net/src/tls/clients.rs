@@ -220,8 +220,8 @@ mod tests {
         }
     }
 
-    fn asked(node: &Clients, shown: &CertificateDer<'_>) -> Result<(), String> {
-        let verified = node.verify_client_cert(shown, &[], UnixTime::now());
+    fn verdict(node: &Clients, certificate: &CertificateDer<'_>) -> Result<(), String> {
+        let verified = node.verify_client_cert(certificate, &[], UnixTime::now());
         verified.map(drop).map_err(|error| error.to_string())
     }
 
@@ -232,18 +232,18 @@ mod tests {
         let [own, other] =
             [&[ServerAuth, ClientAuth][..], &[ServerAuth, ClientAuth]].map(|of| lab.sign(&["n.lab"], of));
         let node = lab.node(&own, &[]);
-        assert_eq!(asked(&node, &lab.sign(&["l.lab"], &[ClientAuth])), Ok(()));
-        assert_eq!(asked(&node, &lab.sign(&[], &[ClientAuth])), Ok(()));
-        assert!(asked(&node, &own).unwrap_err().contains("own key"));
+        assert_eq!(verdict(&node, &lab.sign(&["l.lab"], &[ClientAuth])), Ok(()));
+        assert_eq!(verdict(&node, &lab.sign(&[], &[ClientAuth])), Ok(()));
+        assert!(verdict(&node, &own).unwrap_err().contains("own key"));
         for nodes in [other, lab.sign(&["l.lab"], &[])] {
-            let error = asked(&node, &nodes).unwrap_err();
+            let error = verdict(&node, &nodes).unwrap_err();
             assert!(error.contains("clientAuth") && error.contains("--allow-client"), "{error}");
         }
         for no_client in [lab.sign(&["n.lab"], &[ServerAuth]), Lab::new().sign(&["l.lab"], &[ClientAuth])] {
-            assert!(asked(&node, &no_client).is_err());
+            assert!(verdict(&node, &no_client).is_err());
         }
         // webpki knows no purpose "any": it is good for neither.
-        assert!(asked(&node, &lab.sign(&["l.lab"], &[Any])).is_err());
+        assert!(verdict(&node, &lab.sign(&["l.lab"], &[Any])).is_err());
     }
 
     #[test]
@@ -253,16 +253,16 @@ mod tests {
         let own = lab.sign(&["l.lab"], &[ServerAuth, ClientAuth]);
         let node = lab.node(&own, &["l.lab", "M.lab"]);
         for names in [&["l.lab"][..], &["m.lab"], &["x.lab", "L.LAB"]] {
-            assert_eq!(asked(&node, &lab.sign(names, &[ClientAuth])), Ok(()), "{names:?}");
+            assert_eq!(verdict(&node, &lab.sign(names, &[ClientAuth])), Ok(()), "{names:?}");
         }
-        assert_eq!(asked(&node, &lab.sign(&["l.lab"], &[ServerAuth, ClientAuth])), Ok(()), "named, so trusted");
-        assert!(asked(&node, &own).unwrap_err().contains("own key"), "whatever its name is");
+        assert_eq!(verdict(&node, &lab.sign(&["l.lab"], &[ServerAuth, ClientAuth])), Ok(()), "named, so trusted");
+        assert!(verdict(&node, &own).unwrap_err().contains("own key"), "whatever its name is");
         for names in [&["x.lab"][..], &["xl.lab"], &["l.lab.x"]] {
-            let error = asked(&node, &lab.sign(names, &[ClientAuth])).unwrap_err();
+            let error = verdict(&node, &lab.sign(names, &[ClientAuth])).unwrap_err();
             assert!(error.contains(names[0]) && error.contains("--allow-client"), "{error}");
         }
         for unnamed in [&[][..], &["*.lab"]] {
-            let error = asked(&node, &lab.sign(unnamed, &[ClientAuth])).unwrap_err();
+            let error = verdict(&node, &lab.sign(unnamed, &[ClientAuth])).unwrap_err();
             assert!(error.contains("no DNS name"), "{error}");
         }
     }

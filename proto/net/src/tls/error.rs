@@ -29,14 +29,14 @@ pub enum TlsError {
     #[error("--allow-client needs --tls-ca: the CA certificate (PEM) that the clients' certificates are signed with")]
     NoClientCa,
     /// A file is there, but what it is wanted for is not in it.
-    #[error("{origin} (--tls-{flag}) has no {wanted} in it: a PEM file with a section 'BEGIN {label}' is wanted")]
+    #[error("{origin} (--tls-{flag}) has no {content} in it: a PEM file with a section 'BEGIN {label}' is wanted")]
     Nothing {
         /// The flag's name behind `--tls-`.
         flag: &'static str,
         /// The file, or where else the text came from.
         origin: String,
         /// Certificate or key.
-        wanted: &'static str,
+        content: &'static str,
         /// The name of the wanted section in PEM.
         label: &'static str,
     },
@@ -51,10 +51,10 @@ pub enum TlsError {
         why: String,
     },
     /// One of a pair.
-    #[error("--tls-{given} needs --tls-{missing}: a certificate is of no use without its private key, nor the reverse")]
+    #[error("--tls-{flag} needs --tls-{missing}: a certificate is of no use without its private key, nor the reverse")]
     Alone {
         /// The flag that was given.
-        given: &'static str,
+        flag: &'static str,
         /// The flag that must come with it.
         missing: &'static str,
     },

@@ -42,7 +42,7 @@ pub(super) struct Pem {
 }
 
 impl Pem {
-    pub(super) fn given(flag: &'static str, text: &str) -> Pem {
+    pub(super) fn from_text(flag: &'static str, text: &str) -> Pem {
         Pem { flag, origin: "the text given".to_owned(), text: text.as_bytes().to_vec() }
     }
 
@@ -62,9 +62,9 @@ impl Pem {
     }
 
     fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-        let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&self.text).collect();
-        let found = found.map_err(|error| self.damaged(&error))?;
-        if found.is_empty() { Err(self.nothing("certificate", "CERTIFICATE")) } else { Ok(found) }
+        let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&self.text).collect();
+        let certificates = certificates.map_err(|error| self.damaged(&error))?;
+        if certificates.is_empty() { Err(self.nothing("certificate", "CERTIFICATE")) } else { Ok(certificates) }
     }
 
     fn key(&self) -> Result<PrivateKeyDer<'static>, TlsError> {
@@ -74,8 +74,8 @@ impl Pem {
         })
     }
 
-    fn nothing(&self, wanted: &'static str, label: &'static str) -> TlsError {
-        TlsError::Nothing { flag: self.flag, origin: self.origin.clone(), wanted, label }
+    fn nothing(&self, content: &'static str, label: &'static str) -> TlsError {
+        TlsError::Nothing { flag: self.flag, origin: self.origin.clone(), content, label }
     }
 
     fn damaged(&self, error: &pem::Error) -> TlsError {
@@ -105,8 +105,8 @@ impl Pair {
     pub(super) fn read(files: &TlsFiles) -> Result<Option<Pair>, TlsError> {
         match (&files.cert, &files.key) {
             (None, None) => Ok(None),
-            (Some(_), None) => Err(TlsError::Alone { given: "cert", missing: "key" }),
-            (None, Some(_)) => Err(TlsError::Alone { given: "key", missing: "cert" }),
+            (Some(_), None) => Err(TlsError::Alone { flag: "cert", missing: "key" }),
+            (None, Some(_)) => Err(TlsError::Alone { flag: "key", missing: "cert" }),
             (Some(cert), Some(key)) => {
                 let (cert, key) = (Pem::read("cert", cert)?, Pem::read_key(key, files.allows_open_key)?);
                 Ok(Some(Pair { cert, key }))

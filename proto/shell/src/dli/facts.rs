@@ -45,9 +45,9 @@ impl FromStr for Facts {
     fn from_str(text: &str) -> Result<Facts, String> {
         let mut facts = Facts::default();
         for part in text.split(',').filter(|part| !part.trim().is_empty()) {
-            let wanted = || format!("'{part}' is not FACT=TEXT with one of {}", Facts::NAMES.join(", "));
-            let (name, value) = part.split_once('=').ok_or_else(wanted)?;
-            *facts.fact(name.trim()).ok_or_else(wanted)? = Some(value.trim().to_owned());
+            let refusal = || format!("'{part}' is not FACT=TEXT with one of {}", Facts::NAMES.join(", "));
+            let (name, value) = part.split_once('=').ok_or_else(refusal)?;
+            *facts.fact(name.trim()).ok_or_else(refusal)? = Some(value.trim().to_owned());
         }
         Ok(facts)
     }

@@ -31,15 +31,15 @@ pub struct ThroughputMode {
 impl LatencyMode {
     /// Of these latencies, s. None: there is none, or none takes any time.
     pub fn of(latencies_s: &[f64], batch: f64) -> Option<LatencyMode> {
-        let kept = within_sigmas(latencies_s);
-        let (sum, count) = (kept.iter().sum::<f64>(), kept.len() as f64);
-        let latency_s = median(&kept)?;
+        let latencies = within_sigmas(latencies_s);
+        let (sum, count) = (latencies.iter().sum::<f64>(), latencies.len() as f64);
+        let latency_s = median(&latencies)?;
         (sum > 0.0 && latency_s > 0.0).then(|| LatencyMode {
             latency_s,
             average_s: sum / count,
             batch_fps: batch / latency_s,
             fps: batch * count / sum,
-            left_out: latencies_s.len() - kept.len(),
+            left_out: latencies_s.len() - latencies.len(),
         })
     }
 }
@@ -103,25 +103,25 @@ mod tests {
     #[test]
     fn images_and_time_are_of_the_same_requests() {
         let latencies: Vec<f64> = [0.5; 10].into_iter().chain([1.5]).collect();
-        let found = LatencyMode::of(&latencies, 4.0).unwrap();
+        let mode = LatencyMode::of(&latencies, 4.0).unwrap();
         let right = LatencyMode { latency_s: 0.5, average_s: 0.5, batch_fps: 8.0, fps: 8.0, left_out: 1 };
-        assert_eq!(found, right);
+        assert_eq!(mode, right);
     }
 
     /// By hand: median of 0.1, 0.2, 0.3, 0.4 is 0.25, their mean 0.25, 2 / 0.25 = 8, and 2 * 4 / 1.0 = 8.
     #[test]
     fn an_even_number_has_its_median_between_two() {
-        let found = LatencyMode::of(&[0.4, 0.1, 0.3, 0.2], 2.0).unwrap();
-        assert!(close(found.latency_s, 0.25) && close(found.average_s, 0.25), "{found:?}");
-        assert!(close(found.batch_fps, 8.0) && close(found.fps, 8.0) && found.left_out == 0, "{found:?}");
+        let mode = LatencyMode::of(&[0.4, 0.1, 0.3, 0.2], 2.0).unwrap();
+        assert!(close(mode.latency_s, 0.25) && close(mode.average_s, 0.25), "{mode:?}");
+        assert!(close(mode.batch_fps, 8.0) && close(mode.fps, 8.0) && mode.left_out == 0, "{mode:?}");
         assert_eq!([LatencyMode::of(&[], 1.0), LatencyMode::of(&[0.0], 1.0)], [None, None]);
     }
 
     /// 100 images in batches of 8 in 4 s: 12.5 batches, 0.32 s each, 25 images a second.
     #[test]
     fn throughput_is_of_the_total_time() {
-        let found = ThroughputMode::of(100, 4.0, 8.0).unwrap();
-        assert_eq!(found, ThroughputMode { average_s: 0.32, fps: 25.0 });
+        let mode = ThroughputMode::of(100, 4.0, 8.0).unwrap();
+        assert_eq!(mode, ThroughputMode { average_s: 0.32, fps: 25.0 });
         assert_eq!([ThroughputMode::of(0, 4.0, 8.0), ThroughputMode::of(1, 0.0, 8.0)], [None, None]);
     }
 

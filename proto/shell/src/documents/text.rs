@@ -28,10 +28,10 @@ mod tests {
     #[test]
     fn what_is_not_seen_does_not_come_in() {
         let text = r#"{"a\u001b": ["x\u0000\u202e\u2028\n", 18446744073709551615, 0.1, null, {"b": "\u0085\u007f"}]}"#;
-        let read: Value = of_text(text).unwrap();
+        let value: Value = of_text(text).unwrap();
         let x = "x\u{fffd}\u{fffd}\u{fffd}\n";
         let right = serde_json::json!({"a\u{fffd}": [x, u64::MAX, 0.1, null, {"b": "\u{fffd}\u{fffd}"}]});
-        assert_eq!(read, right);
+        assert_eq!(value, right);
         assert!(of_text::<Vec<String>>(text).is_err());
     }
 }

@@ -30,7 +30,7 @@ pub enum Format {
 impl Format {
     /// The format for a client that accepts this: messages where they are named first, the older text only where that
     /// alone is named.
-    pub fn wanted(headers: &HeaderMap) -> Format {
+    pub fn of_headers(headers: &HeaderMap) -> Format {
         let accepts = |what| headers.get_all(ACCEPT).iter().any(|it| it.to_str().is_ok_and(|it| it.contains(what)));
         let first = headers.get(ACCEPT).and_then(|it| it.to_str().ok()?.split(',').next());
         let is_messages = |first: &str| {
@@ -60,7 +60,7 @@ impl Format {
     ///
     /// # Errors
     /// The source of the metrics fails.
-    pub fn told(self, metrics: &Metrics) -> Result<Bytes, fmt::Error> {
+    pub fn encode(self, metrics: &Metrics) -> Result<Bytes, fmt::Error> {
         Ok(match self {
             Format::OpenMetrics => metrics.open_metrics()?.into(),
             Format::Prometheus => metrics.prometheus_text()?.into(),
@@ -71,25 +71,29 @@ impl Format {
 
 /// Answers a request, from a client that has to show `token` if there is one. The body of the request is not read.
 pub(super) fn reply<B>(request: &Request<B>, metrics: &Metrics, token: Option<&Token>) -> Response<Full<Bytes>> {
-    let shown = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
+    let authorization = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
     let get_or_head = [Method::GET, Method::HEAD].contains(request.method());
     if request.uri().path() != PATH {
-        said(StatusCode::NOT_FOUND, None, "the metrics are at /metrics\n")
+        refusal(StatusCode::NOT_FOUND, None, "the metrics are at /metrics\n")
     } else if !get_or_head {
-        said(StatusCode::METHOD_NOT_ALLOWED, Some((ALLOW, "GET, HEAD")), "metrics are only read\n")
-    } else if token.is_some_and(|token| !token.is_shown_by(shown)) {
+        refusal(StatusCode::METHOD_NOT_ALLOWED, Some((ALLOW, "GET, HEAD")), "metrics are only read\n")
+    } else if token.is_some_and(|token| !token.is_shown_by(authorization)) {
         let why = "this program wants the token of its --token-file: Authorization: Bearer TOKEN\n";
-        said(StatusCode::UNAUTHORIZED, Some((WWW_AUTHENTICATE, "Bearer")), why)
+        refusal(StatusCode::UNAUTHORIZED, Some((WWW_AUTHENTICATE, "Bearer")), why)
     } else {
-        let format = Format::wanted(request.headers());
-        match format.told(metrics) {
-            Ok(told) => response(StatusCode::OK, format.content_type(), told),
-            Err(_) => said(StatusCode::INTERNAL_SERVER_ERROR, None, "the metrics cannot be read\n"),
+        let format = Format::of_headers(request.headers());
+        match format.encode(metrics) {
+            Ok(bytes) => response(StatusCode::OK, format.content_type(), bytes),
+            Err(_) => refusal(StatusCode::INTERNAL_SERVER_ERROR, None, "the metrics cannot be read\n"),
         }
     }
 }
 
-fn said(status: StatusCode, header: Option<(HeaderName, &'static str)>, text: &'static str) -> Response<Full<Bytes>> {
+fn refusal(
+    status: StatusCode,
+    header: Option<(HeaderName, &'static str)>,
+    text: &'static str,
+) -> Response<Full<Bytes>> {
     let mut response = response(status, PLAIN, text);
     if let Some((name, value)) = header {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
@@ -120,8 +124,8 @@ mod tests {
             let family = |name, kind, unit| Family { name, kind, unit, help: "What it is." };
             let durations = Durations::default();
             durations.add(1_500);
-            let way = |way| [("way", way)];
-            let (there, back) = (way("in"), way("out"));
+            let labels = |direction| [("way", direction)];
+            let (there, back) = (labels("in"), labels("out"));
             let bytes = [(&there[..], Value::Number(7)), (&back[..], Value::Number(9))];
             family("moved", Kind::Counter, "bytes").encode(teller, bytes)?;
             family("level", Kind::Gauge, "").encode_one(teller, Value::Real(0.5))?;
@@ -152,34 +156,34 @@ mod tests {
             r#"took_seconds_count{node="a\"b"} 1"#,
             r#"build_info{node="a\"b",version="0.1"} 1"#,
         ] {
-            assert!(open.lines().any(|found| found == line), "no '{line}' in:\n{open}");
+            assert!(open.lines().any(|other| other == line), "no '{line}' in:\n{open}");
         }
         assert!(open.ends_with("# EOF\n"), "{open}");
         let classic = metrics().prometheus_text().unwrap();
         for line in ["# TYPE moved_bytes_total counter", r#"moved_bytes_total{node="a\"b",way="in"} 7"#] {
-            assert!(classic.lines().any(|found| found == line), "no '{line}' in:\n{classic}");
+            assert!(classic.lines().any(|other| other == line), "no '{line}' in:\n{classic}");
         }
     }
 
     #[test]
     fn the_older_format_is_for_those_who_name_that_alone() {
-        let wanted = |accepts: &[&'static str]| {
+        let format_of = |accepts: &[&'static str]| {
             let mut headers = HeaderMap::new();
             for accept in accepts {
                 headers.append(ACCEPT, HeaderValue::from_static(accept));
             }
-            Format::wanted(&headers)
+            Format::of_headers(&headers)
         };
         let prometheus = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
         for accepts in [&[][..], &["*/*"], &[prometheus], &["text/plain", "application/openmetrics-text"]] {
-            assert_eq!(wanted(accepts), Format::OpenMetrics, "{accepts:?}");
+            assert_eq!(format_of(accepts), Format::OpenMetrics, "{accepts:?}");
         }
-        assert_eq!(wanted(&["text/plain;version=0.0.4, */*;q=0.1"]), Format::Prometheus);
+        assert_eq!(format_of(&["text/plain;version=0.0.4, */*;q=0.1"]), Format::Prometheus);
         const MESSAGES: &str = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=";
         let delimited = format!("{MESSAGES}delimited,application/openmetrics-text;q=0.8,*/*;q=0.1").leak();
-        assert_eq!(wanted(&[delimited]), Format::Protobuf);
-        assert_eq!(wanted(&[format!("{MESSAGES}text,*/*;q=0.1").leak()]), Format::OpenMetrics);
-        assert_eq!(wanted(&[format!("text/plain,{MESSAGES}delimited").leak()]), Format::Prometheus);
+        assert_eq!(format_of(&[delimited]), Format::Protobuf);
+        assert_eq!(format_of(&[format!("{MESSAGES}text,*/*;q=0.1").leak()]), Format::OpenMetrics);
+        assert_eq!(format_of(&[format!("text/plain,{MESSAGES}delimited").leak()]), Format::Prometheus);
     }
 
     #[test]
@@ -201,10 +205,10 @@ mod tests {
         let file = folder.path().join("token");
         std::fs::write(&file, "0123456789abcdef\n").unwrap();
         let token = Token::read(&file, true).unwrap();
-        let status = |shown: Option<&str>| {
+        let status = |authorization: Option<&str>| {
             let mut request = Request::builder().uri("/metrics");
-            if let Some(shown) = shown {
-                request = request.header(AUTHORIZATION, shown);
+            if let Some(authorization) = authorization {
+                request = request.header(AUTHORIZATION, authorization);
             }
             let reply = reply(&request.body(()).unwrap(), &metrics(), Some(&token));
             (reply.status().as_u16(), reply.headers().contains_key(WWW_AUTHENTICATE))

@@ -215,7 +215,7 @@ mod tests {
     }
 
     /// Everything that the server sends back; the connection ends with it.
-    fn asked(stream: &mut (impl io::Read + io::Write), request: &str) -> String {
+    fn answer_to(stream: &mut (impl io::Read + io::Write), request: &str) -> String {
         stream.write_all(request.as_bytes()).unwrap();
         stream.flush().unwrap();
         let mut answer = String::new();
@@ -229,23 +229,23 @@ mod tests {
     fn counters_are_told_as_they_are_now() {
         let (server, counter) = server(None);
         for count in 0..3 {
-            let answer = asked(&mut dialled(&server), GET);
+            let answer = answer_to(&mut dialled(&server), GET);
             let (head, body) = answer.split_once("\r\n\r\n").unwrap();
             assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
             assert!(head.to_lowercase().contains("content-type: application/openmetrics-text"), "{head}");
             assert!(body.contains(&format!("\nsamples_total {count}\n")) && body.ends_with("# EOF\n"), "{body}");
             counter.0.fetch_add(1, Relaxed);
         }
-        let head = asked(&mut dialled(&server), "HEAD /metrics HTTP/1.1\r\nHost: here\r\n\r\n");
+        let head = answer_to(&mut dialled(&server), "HEAD /metrics HTTP/1.1\r\nHost: here\r\n\r\n");
         assert!(head.ends_with("\r\n\r\n") && head.to_lowercase().contains("content-length: "), "{head}");
     }
 
     #[test]
     fn with_tls_the_certificate_is_the_programs_own() {
-        let made = Throwaway::new(&["127.0.0.1"]).unwrap();
-        let (server, _counter) = server(Some(made.server().unwrap()));
+        let certificates = Throwaway::new(&["127.0.0.1"]).unwrap();
+        let (server, _counter) = server(Some(certificates.server().unwrap()));
         let mut roots = RootCertStore::empty();
-        roots.add(CertificateDer::from_pem_slice(made.ca.as_bytes()).unwrap()).unwrap();
+        roots.add(CertificateDer::from_pem_slice(certificates.ca.as_bytes()).unwrap()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
         let mut config = config.with_root_certificates(roots).with_no_client_auth();
@@ -253,7 +253,7 @@ mod tests {
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         let name = ServerName::try_from("127.0.0.1").unwrap();
         let connection = ClientConnection::new(Arc::new(config), name).unwrap();
-        let answer = asked(&mut StreamOwned::new(connection, dialled(&server)), GET);
+        let answer = answer_to(&mut StreamOwned::new(connection, dialled(&server)), GET);
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
         let mut plain = dialled(&server);
         plain.write_all(GET.as_bytes()).unwrap();
@@ -267,7 +267,7 @@ mod tests {
     fn the_silent_are_in_nobodys_way() {
         let (server, _counter) = server(None);
         let mut silent: Vec<TcpStream> = (0..3 * MAX_CONNECTIONS).map(|_| dialled(&server)).collect();
-        assert!(asked(&mut dialled(&server), GET).starts_with("HTTP/1.1 200 OK\r\n"));
+        assert!(answer_to(&mut dialled(&server), GET).starts_with("HTTP/1.1 200 OK\r\n"));
         let closed = silent[0].read(&mut [0]);
         assert!(matches!(&closed, Ok(0)) || closed.is_err_and(|it| it.kind() == ErrorKind::ConnectionReset));
         let last = silent.last_mut().unwrap();

@@ -131,8 +131,8 @@ impl Family {
             }
             How::Parts(families, part) => {
                 let own = series.into_iter().map(|(labels, value)| Series::new(part, labels, value));
-                let known = families.iter_mut().find(|(known, _)| (known.name, known.unit) == (self.name, self.unit));
-                match known {
+                let other = families.iter_mut().find(|(other, _)| (other.name, other.unit) == (self.name, self.unit));
+                match other {
                     Some((_, series)) => series.extend(own),
                     None => families.push((*self, own.collect())),
                 }

@@ -182,14 +182,14 @@ mod tests {
         for ns in [0, 1_000_000_000, 1_000_000_000, 1_050_000_000, 4_000_000_000] {
             durations.add(ns);
         }
-        let told = histogram(&durations.buckets());
-        assert_eq!((told.sample_count, told.sample_sum), (Some(5), Some(7.05)));
-        assert_eq!(told.bucket.last().unwrap().cumulative_count, Some(5));
-        assert_eq!((told.schema, told.zero_count), (Some(SCHEMA), Some(1)));
+        let message = histogram(&durations.buckets());
+        assert_eq!((message.sample_count, message.sample_sum), (Some(5), Some(7.05)));
+        assert_eq!(message.bucket.last().unwrap().cumulative_count, Some(5));
+        assert_eq!((message.schema, message.zero_count), (Some(SCHEMA), Some(1)));
         // 1 s ends bucket 0, 1.05 s is in the next; 4 s ends bucket 16.
         let span = |offset, length| BucketSpan { offset: Some(offset), length: Some(length) };
-        assert_eq!(told.positive_span, [span(0, 2), span(14, 1)]);
-        assert_eq!(told.positive_delta, [2, -1, 0]);
+        assert_eq!(message.positive_span, [span(0, 2), span(14, 1)]);
+        assert_eq!(message.positive_delta, [2, -1, 0]);
     }
 
     #[test]
@@ -201,9 +201,9 @@ mod tests {
         assert_eq!(metric(Kind::Histogram, &labels, &[], Value::Number(7)), None);
         let info = super::family(&family(Kind::Info));
         let bytes = delimited(&[counter.clone(), info.clone()]);
-        let mut left = &bytes[..];
-        let read = [(); 2].map(|()| MetricFamily::decode_length_delimited(&mut left).unwrap());
-        assert_eq!((read, left.len()), ([counter.clone(), info], 0));
+        let mut input = &bytes[..];
+        let messages = [(); 2].map(|()| MetricFamily::decode_length_delimited(&mut input).unwrap());
+        assert_eq!((messages, input.len()), ([counter.clone(), info], 0));
         assert_eq!((counter.name.as_deref(), counter.unit.as_deref()), (Some("a_bytes_total"), Some("bytes")));
         assert_eq!(counter.metric[0].label.len(), 2);
     }

@@ -11,7 +11,7 @@ use lon_proto::kserve::v2::{InferTensorContents, ModelInferResponse};
 use lon_proto::kserve::{self, BYTES};
 use lon_proto::sample::DType;
 
-use super::super::promise::{Promise, shown};
+use super::super::promise::{Promise, output_text};
 
 /// The bytes of an answer's outputs. A single raw output is not copied.
 ///
@@ -41,13 +41,13 @@ pub(crate) fn outputs(response: ModelInferResponse, promise: &Promise) -> Result
 }
 
 fn list(outputs: &[InferOutputTensor]) -> String {
-    outputs.iter().map(shown).collect::<Vec<_>>().join(", ")
+    outputs.iter().map(output_text).collect::<Vec<_>>().join(", ")
 }
 
 fn elements(output: &InferOutputTensor) -> Result<u64, String> {
     let product = |product: u64, dim: &i64| u64::try_from(*dim).ok().and_then(|dim| product.checked_mul(dim));
     let elements = output.shape.iter().try_fold(1, product);
-    elements.ok_or_else(|| format!("its output {} has no size", shown(output)))
+    elements.ok_or_else(|| format!("its output {} has no size", output_text(output)))
 }
 
 fn raw_data(output: &InferOutputTensor, data: Bytes) -> Result<Bytes, String> {
@@ -55,13 +55,13 @@ fn raw_data(output: &InferOutputTensor, data: Bytes) -> Result<Bytes, String> {
     if output.datatype == BYTES {
         return match texts(&data) {
             Some(count) if count == elements => Ok(data),
-            _ => Err(format!("its output {} is not that in {} bytes", shown(output), data.len())),
+            _ => Err(format!("its output {} is not that in {} bytes", output_text(output), data.len())),
         };
     }
     match kserve::element_bytes(&output.datatype) {
         Some(size) if elements.checked_mul(size as u64) != Some(data.len() as u64) => {
-            let wanted = elements.saturating_mul(size as u64);
-            Err(format!("its output {} has {} bytes of data, not {wanted}", shown(output), data.len()))
+            let expected_bytes = elements.saturating_mul(size as u64);
+            Err(format!("its output {} has {} bytes of data, not {expected_bytes}", output_text(output), data.len()))
         }
         // A type that the server made up: nothing is known of its size.
         Some(_) | None => Ok(data),
@@ -83,10 +83,10 @@ fn texts(mut data: &[u8]) -> Option<u64> {
 fn typed_data(output: &InferOutputTensor, contents: &InferTensorContents) -> Result<Bytes, String> {
     let mut data = BytesMut::new();
     let count = put(&mut data, &output.datatype, contents)
-        .ok_or_else(|| format!("its output {} is of a type that has no list of elements", shown(output)))?;
+        .ok_or_else(|| format!("its output {} is of a type that has no list of elements", output_text(output)))?;
     match elements(output)? {
-        wanted if wanted == count as u64 => Ok(data.freeze()),
-        wanted => Err(format!("its output {} has {count} elements, not {wanted}", shown(output))),
+        expected_count if expected_count == count as u64 => Ok(data.freeze()),
+        expected_count => Err(format!("its output {} has {count} elements, not {expected_count}", output_text(output))),
     }
 }
 
@@ -133,18 +133,18 @@ mod tests {
     }
 
     /// Of a server that says nothing of its model.
-    fn held(response: ModelInferResponse) -> Result<Bytes, String> {
+    fn answer_of(response: ModelInferResponse) -> Result<Bytes, String> {
         outputs(response, &Promise::default())
     }
 
     fn raw(outputs: Vec<InferOutputTensor>, data: &[&'static [u8]]) -> Result<Bytes, String> {
         let raw_output_contents = data.iter().copied().map(Bytes::from_static).collect();
-        held(ModelInferResponse { outputs, raw_output_contents, ..ModelInferResponse::default() })
+        answer_of(ModelInferResponse { outputs, raw_output_contents, ..ModelInferResponse::default() })
     }
 
     fn typed(datatype: &str, shape: &[i64], contents: InferTensorContents) -> Result<Bytes, String> {
         let outputs = vec![InferOutputTensor { contents: Some(contents), ..output(datatype, shape) }];
-        held(ModelInferResponse { outputs, ..ModelInferResponse::default() })
+        answer_of(ModelInferResponse { outputs, ..ModelInferResponse::default() })
     }
 
     #[test]
@@ -160,7 +160,7 @@ mod tests {
         let data = Bytes::from_static(b"abcdefgh");
         let (outputs, raw_output_contents) = (vec![output("FP64", &[1])], vec![data.clone()]);
         let response = ModelInferResponse { outputs, raw_output_contents, ..ModelInferResponse::default() };
-        assert_eq!(held(response).unwrap().as_ptr(), data.as_ptr());
+        assert_eq!(answer_of(response).unwrap().as_ptr(), data.as_ptr());
     }
 
     #[test]
@@ -190,8 +190,8 @@ mod tests {
 
     #[test]
     fn an_answer_is_held_against_what_was_said_before() {
-        let said = TensorMetadata { name: "y".into(), datatype: "FP32".into(), shape: vec![-1, 10] };
-        let promise = Promise::new(&[], &[said]).unwrap();
+        let metadata = TensorMetadata { name: "y".into(), datatype: "FP32".into(), shape: vec![-1, 10] };
+        let promise = Promise::new(&[], &[metadata]).unwrap();
         let raw_output_contents = vec![Bytes::from_static(b"abcd")];
         let response = ModelInferResponse { raw_output_contents, ..ModelInferResponse::default() };
         let response = ModelInferResponse { outputs: vec![output("FP32", &[1, 1])], ..response };
@@ -202,13 +202,13 @@ mod tests {
     /// An answer names its outputs, and what reads its bytes knows the order of the metadata.
     #[test]
     fn outputs_are_in_the_order_of_the_metadata_raw_and_typed() {
-        let said = |name: &str, datatype: &str, shape: &[i64]| TensorMetadata {
+        let metadata = |name: &str, datatype: &str, shape: &[i64]| TensorMetadata {
             name: name.into(),
             datatype: datatype.into(),
             shape: shape.into(),
         };
-        let said = [said("logits", "FP32", &[-1, 2]), said("extra", "INT32", &[-1, 1])];
-        let promise = Promise::new(&[], &said).unwrap();
+        let outputs = [metadata("logits", "FP32", &[-1, 2]), metadata("extra", "INT32", &[-1, 1])];
+        let promise = Promise::new(&[], &outputs).unwrap();
         let named = |name: &str, output| InferOutputTensor { name: name.into(), ..output };
         let tensors = || vec![named("extra", output("INT32", &[1, 1])), named("logits", output("FP32", &[1, 2]))];
         let raw_output_contents = vec![Bytes::from_static(b"xxxx"), Bytes::from_static(b"abcdefgh")];

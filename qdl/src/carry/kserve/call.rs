@@ -14,7 +14,7 @@ use tonic::{Code, Status};
 
 use lon_proto::text::printable;
 
-use crate::dispatch::{AROUND_BYTES, Expected, Held};
+use crate::dispatch::{AROUND_BYTES, Expected, Reservation};
 
 /// End of a call.
 #[derive(Debug)]
@@ -162,13 +162,13 @@ struct Received {
     first: Bytes,
     joined: BytesMut,
     max_bytes: u64,
-    held: Held,
+    reservation: Reservation,
 }
 
 impl Received {
     fn new(expected: &Expected) -> Received {
         let max_bytes = expected.max_bytes().saturating_add(AROUND_BYTES);
-        Received { first: Bytes::new(), joined: BytesMut::new(), max_bytes, held: expected.budget.hold() }
+        Received { first: Bytes::new(), joined: BytesMut::new(), max_bytes, reservation: expected.budget.hold() }
     }
 
     fn push(&mut self, data: Bytes) -> Result<(), String> {
@@ -176,15 +176,15 @@ impl Received {
         if (self.first.len() + self.joined.len() + data.len()) as u64 > max_bytes {
             return Err(format!("its answer is larger than {max_bytes} bytes (--max-answer)"));
         }
-        self.held.add(data.len()).map_err(|error| error.to_string())?;
+        self.reservation.add(data.len()).map_err(|error| error.to_string())?;
         if self.first.is_empty() && self.joined.is_empty() {
             self.first = data;
             return Ok(());
         }
         if self.joined.is_empty() {
             // The size that the answer states is not believed beyond 1 MiB.
-            let rest = self.message_bytes().unwrap_or(0).min(1 << 20);
-            self.joined.reserve(self.first.len() + data.len().max(rest));
+            let announced_len = self.message_bytes().unwrap_or(0).min(1 << 20);
+            self.joined.reserve(self.first.len() + data.len().max(announced_len));
             self.joined.extend_from_slice(&std::mem::take(&mut self.first));
         }
         self.joined.extend_from_slice(&data);
@@ -208,12 +208,12 @@ impl Received {
             return Err("its answer is cut off".to_owned());
         };
         let len = u32::from_be_bytes([a, b, c, d]) as usize;
-        let got = whole.len() - PREFIX_BYTES;
+        let body_len = whole.len() - PREFIX_BYTES;
         if flag != 0 {
             return Err("its answer is compressed, which it was not asked for".to_owned());
         }
-        if got != len {
-            return Err(format!("its answer is announced with {len} bytes and has {got}"));
+        if body_len != len {
+            return Err(format!("its answer is announced with {len} bytes and has {body_len}"));
         }
         Ok(whole.split_off(PREFIX_BYTES))
     }

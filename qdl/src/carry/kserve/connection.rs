@@ -71,7 +71,7 @@ impl Dialler {
             .await;
         let (send, connection) = shaken.map_err(|error| NodeFailure::Connection(explain(&error)))?;
         let calls = FuturesUnordered::new();
-        Ok(CallConnection { send: Some(send), connection, departed, calls, begun: 0, over: None, refused: None })
+        Ok(CallConnection { send: Some(send), connection, departed, calls, call_count: 0, over: None, refused: None })
     }
 }
 
@@ -82,7 +82,7 @@ pub(super) struct CallConnection {
     connection: Connection<MeteredIo<NetStream, Departed>, Bytes>,
     departed: Arc<Departed>,
     calls: FuturesUnordered<Call>,
-    begun: u32,
+    call_count: u32,
     /// Outcome of the connection; `None` while it is open.
     over: Option<Result<(), h2::Error>>,
     /// Why a call could not begin.
@@ -126,7 +126,7 @@ impl CallConnection {
             Poll::Ready(Err(error)) if asks_to_leave(&error) => Readiness::Leaving,
             Poll::Ready(Err(error)) => Readiness::Broken(self.broken(Some(&error))),
             _ if self.over.is_some() => Readiness::Broken(self.broken(None)),
-            _ if self.begun >= MAX_CALLS => Readiness::Leaving,
+            _ if self.call_count >= MAX_CALLS => Readiness::Leaving,
             Poll::Ready(Ok(())) => Readiness::Ready,
             Poll::Pending => Readiness::Full,
         }
@@ -139,14 +139,14 @@ impl CallConnection {
     pub(super) fn begin(&mut self, head: &Request<()>, frames: &mut Frames, taken: Taken) -> Result<(), Taken> {
         let Some(send) = &mut self.send else { return Err(taken) };
         let (response, mut stream) = match send.send_request(head.clone(), false) {
-            Ok(begun) => begun,
+            Ok(call) => call,
             Err(error) => {
                 self.refused = Some(error);
                 return Err(taken);
             }
         };
         let (first, second) = frames.request(taken.wire_id, &taken.payload);
-        self.begun += 1;
+        self.call_count += 1;
         self.departed.streams().insert(response.stream_id().as_u32(), taken.wire_id);
         // An error from here on is also the response's.
         let _ = stream.send_data(first, second.is_none());
@@ -171,9 +171,9 @@ impl CallConnection {
         self.over.is_some()
     }
 
-    /// Why the connection has failed; `seen` is an error that was met before the connection's own.
-    pub(super) fn broken(&self, seen: Option<&h2::Error>) -> NodeFailure {
-        let error = self.over.as_ref().and_then(|over| over.as_ref().err()).or(seen);
+    /// Why the connection has failed; `first_error` is an error that was met before the connection's own.
+    pub(super) fn broken(&self, first_error: Option<&h2::Error>) -> NodeFailure {
+        let error = self.over.as_ref().and_then(|over| over.as_ref().err()).or(first_error);
         NodeFailure::Connection(match error {
             // h2 reports a broken pipe when the server has closed without a reason.
             Some(error) if error.get_io().is_none_or(|io| io.kind() != io::ErrorKind::BrokenPipe) => explain(error),

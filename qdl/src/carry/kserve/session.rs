@@ -186,8 +186,8 @@ impl Session {
 
     /// Begins calls, a burst of them at most; true when there were any.
     fn send(&mut self, cx: &mut Context<'_>) -> bool {
-        let mut begun = 0;
-        while begun < BURST_CALLS {
+        let mut count = 0;
+        while count < BURST_CALLS {
             match self.connection.as_mut().map(|connection| connection.readiness(cx)) {
                 Some(Readiness::Ready) => {}
                 None | Some(Readiness::Full) => break,
@@ -196,11 +196,11 @@ impl Session {
             }
             let Some(taken) = self.next() else {
                 if self.dispatcher.flushing.load(SeqCst) {
-                    self.dispatcher.sent.notify_one();
+                    self.dispatcher.sent_signal.notify_one();
                 }
                 break;
             };
-            begun += 1;
+            count += 1;
             if taken.payload.len() as u64 > MAX_SAMPLE_BYTES {
                 let end = End::Unusable(format!("its request is larger than {MAX_SAMPLE_BYTES} bytes"));
                 self.ended.push(Ended { wire_id: taken.wire_id, stream: 0, body: Bytes::new(), end });
@@ -212,7 +212,7 @@ impl Session {
                 self.again.push_front(back);
             }
         }
-        begun > 0
+        count > 0
     }
 
     /// The next sample to send; samples that were sent in vain come first.

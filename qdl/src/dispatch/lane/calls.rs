@@ -31,7 +31,7 @@ impl Lane {
         burst.message(bytes + overhead_bytes, sample.payload.len());
         burst.sample(sample.tensor_bytes);
         // Still under the lock: a thread that finds nothing left to send must find all of it counted.
-        self.counters.sent(&burst);
+        self.counters.add_burst(&burst);
         Some(Taken { wire_id, payload: sample.payload })
     }
 

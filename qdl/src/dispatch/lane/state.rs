@@ -10,7 +10,7 @@ use lon_net::framing::Outbound;
 use lon_proto::assembly::{Assembly, Part, Parts};
 use lon_proto::limits::LONGEST_SILENCE;
 
-use super::super::budget::Held;
+use super::super::budget::Reservation;
 use super::super::expected::Expected;
 use super::super::slots::Slots;
 use super::super::warm;
@@ -84,7 +84,7 @@ pub(super) struct InFlight {
 /// An answer of which some parts have come.
 pub(super) struct Unfinished {
     assembly: Assembly,
-    held: Held,
+    reservation: Reservation,
 }
 
 /// Length and hash of a first token, against which the answer is checked. The bytes of the token would keep the whole
@@ -204,9 +204,9 @@ impl InFlight {
         if part.number == 0 && part.total_len > max_bytes {
             return Err(expected.rule.wrong_size(part.total_len));
         }
-        let begin = || Box::new(Unfinished { assembly: Assembly::default(), held: expected.budget.hold() });
-        let Unfinished { assembly, held } = &mut **self.assembly.get_or_insert_with(begin);
-        held.add(part.data.len()).map_err(|error| error.to_string())?;
+        let begin = || Box::new(Unfinished { assembly: Assembly::default(), reservation: expected.budget.hold() });
+        let Unfinished { assembly, reservation } = &mut **self.assembly.get_or_insert_with(begin);
+        reservation.add(part.data.len()).map_err(|error| error.to_string())?;
         let whole = assembly.push(part, max_bytes).map_err(|error| error.to_string())?;
         if whole.is_some() {
             self.assembly = None;

@@ -31,7 +31,7 @@ fn push(lane: &Lane, id: u64) -> bool {
 }
 
 /// Returns the messages that the lane sends now.
-fn sent(lane: &Lane) -> Vec<DispatchRequest> {
+fn messages_of(lane: &Lane) -> Vec<DispatchRequest> {
     let mut out = Outbound::default();
     lane.fill(&mut out);
     let mut inbound = Inbound::default();
@@ -64,8 +64,8 @@ fn accept_at(lane: &Lane, message: DispatchResponse, now: Instant) -> Result<Vec
 fn a_sample_ends_once_and_its_second_answer_is_counted() {
     let lane = lane();
     assert!(push(&lane, 41));
-    let sent_now = sent(&lane);
-    assert!(sent_now[0].last && sent(&lane).is_empty() && lane.all_sent());
+    let sent_now = messages_of(&lane);
+    assert!(sent_now[0].last && messages_of(&lane).is_empty() && lane.all_sent());
     let replies = accept(&lane, answer(sent_now[0].id)).unwrap();
     assert_eq!((replies[0].id, lane.outstanding()), (SampleId(41), 0));
     assert!(accept(&lane, answer(sent_now[0].id)).unwrap().is_empty());
@@ -80,7 +80,7 @@ fn tensors_count_with_the_last_part_and_heartbeats_apart() {
     let lane = lane();
     let payload = Bytes::from(vec![0; lon_proto::limits::PART_BYTES + 1]);
     lane.push(Sample { tensor_bytes: 1_000, ..sample(1, payload.clone()) }, clock::now()).unwrap();
-    let sent_now: u64 = std::iter::from_fn(|| Some(sent(&lane)).filter(|sent| !sent.is_empty()))
+    let sent_now: u64 = std::iter::from_fn(|| Some(messages_of(&lane)).filter(|batch| !batch.is_empty()))
         .flatten()
         .map(|message| message.encoded_len() as u64)
         .sum();
@@ -111,7 +111,7 @@ fn a_sample_has_been_sent_when_the_kernel_has_its_last_byte() {
 fn an_answer_after_the_timeout_is_late_not_delivered() {
     let lane = lane();
     push(&lane, 1);
-    let id = sent(&lane)[0].id;
+    let id = messages_of(&lane)[0].id;
     let mut replies = Vec::new();
     let later = clock::now() + Duration::from_secs(61);
     assert!(!lane.expire(later, &mut replies), "one sample is not the node");
@@ -128,7 +128,7 @@ fn an_answer_beyond_the_timeout_fails_its_sample_also_where_nobody_has_given_it_
     for (after, is_done) in [(59, true), (61, false)] {
         let lane = lane();
         push(&lane, 1);
-        let id = sent(&lane)[0].id;
+        let id = messages_of(&lane)[0].id;
         let replies = accept_at(&lane, answer(id), clock::now() + Duration::from_secs(after)).unwrap();
         let timed_out = matches!(replies[0].outcome, Outcome::Failed(Failure::TimedOut(_)));
         assert_eq!((replies.len(), timed_out), (1, !is_done), "{after} s");
@@ -153,7 +153,7 @@ fn a_sample_that_cannot_even_be_sent_times_out_and_a_stalled_node_is_told() {
 fn an_answer_in_parts_comes_whole_and_a_first_token_does_not_end_its_sample() {
     let lane = lane();
     push(&lane, 1);
-    let id = sent(&lane)[0].id;
+    let id = messages_of(&lane)[0].id;
     let first = DispatchResponse { kind: Kind::First.into(), data: Bytes::from_static(b"an"), ..answer(id) };
     assert!(matches!(accept(&lane, first.clone()).unwrap()[0].outcome, Outcome::FirstToken(_)));
     let part = |part, last, data: &'static [u8]| DispatchResponse {
@@ -168,7 +168,7 @@ fn an_answer_in_parts_comes_whole_and_a_first_token_does_not_end_its_sample() {
     let replies = accept(&lane, part(1, true, b"sw")).unwrap();
     assert!(matches!(&replies[0].outcome, Outcome::Done(answer) if answer.data == "answ"[..]));
     push(&lane, 2);
-    let again = DispatchResponse { id: sent(&lane)[0].id, ..first };
+    let again = DispatchResponse { id: messages_of(&lane)[0].id, ..first };
     accept(&lane, again.clone()).unwrap();
     assert!(accept(&lane, again).is_err(), "a first token comes once");
 }
@@ -178,7 +178,7 @@ fn an_answer_before_the_question_is_a_breach() {
     let lane = lane();
     let payload = Bytes::from(vec![0; 3 * lon_proto::limits::PART_BYTES]);
     lane.push(sample(1, payload), clock::now()).unwrap();
-    let id = sent(&lane)[0].id;
+    let id = messages_of(&lane)[0].id;
     assert!(accept(&lane, answer(id)).is_err(), "two parts of it are still here");
     assert!(accept(&lane, answer(99)).unwrap().is_empty());
     assert_eq!(lane.counters.read().foreign, 1);
@@ -188,12 +188,12 @@ fn an_answer_before_the_question_is_a_breach() {
 fn a_lost_lane_fails_what_it_held() {
     let lane = lane();
     push(&lane, 1);
-    sent(&lane);
+    messages_of(&lane);
     push(&lane, 2);
     let mut replies = Vec::new();
     lane.fail_all(clock::now(), &Failure::NodeLost, &mut replies);
     assert_eq!((replies.len(), lane.outstanding()), (2, 0));
-    assert!(sent(&lane).is_empty());
+    assert!(messages_of(&lane).is_empty());
     assert!(lane.push(sample(3, Bytes::new()), clock::now()).is_err());
 }
 
@@ -201,25 +201,25 @@ fn a_lost_lane_fails_what_it_held() {
 fn lengths_that_lie_are_a_breach() {
     let lane = lane();
     push(&lane, 1);
-    let id = sent(&lane)[0].id;
+    let id = messages_of(&lane)[0].id;
     assert!(accept(&lane, DispatchResponse { total_len: 3, ..answer(id) }).is_err());
 }
 
 #[test]
 fn a_lane_that_sends_nothing_says_that_it_is_there() {
     let lane = lane();
-    let said = |lane: &Lane| {
+    let heartbeat_bytes = |lane: &Lane| {
         let mut out = Outbound::default();
         lane.fill_heartbeat(&mut out).then(|| out.total())
     };
     lane.keep_alive(2);
-    assert_eq!(said(&lane), None);
+    assert_eq!(heartbeat_bytes(&lane), None);
     push(&lane, 1);
-    assert_eq!(sent(&lane).len(), 1);
+    assert_eq!(messages_of(&lane).len(), 1);
     lane.keep_alive(2);
-    assert_eq!(said(&lane), None, "a sample is a sign of life");
+    assert_eq!(heartbeat_bytes(&lane), None, "a sample is a sign of life");
     lane.keep_alive(2);
-    assert!(said(&lane).is_some() && said(&lane).is_none(), "once");
+    assert!(heartbeat_bytes(&lane).is_some() && heartbeat_bytes(&lane).is_none(), "once");
     let counts = lane.counters.read();
     assert_eq!((counts.samples_sent, counts.heartbeats_out, counts.other_bytes_out), (1, 1, 2));
 }
@@ -239,7 +239,7 @@ fn an_answer_that_is_not_what_the_node_said_fails_its_sample_and_names_both() {
     let lane = ten_floats();
     let outcome = |id, bytes, n_tokens| {
         push(&lane, id);
-        let answer = DispatchResponse { n_tokens, ..answer_of(sent(&lane)[0].id, bytes) };
+        let answer = DispatchResponse { n_tokens, ..answer_of(messages_of(&lane)[0].id, bytes) };
         accept(&lane, answer).unwrap().remove(0).outcome
     };
     assert!(matches!(outcome(1, 40, 0), Outcome::Done(_)));
@@ -261,20 +261,20 @@ fn an_answer_that_is_not_what_the_node_said_fails_its_sample_and_names_both() {
 fn an_answer_in_pieces_is_bounded_before_its_bytes_are_kept() {
     let lane = ten_floats();
     push(&lane, 1);
-    let part = DispatchResponse { last: false, total_len: 1 << 30, ..answer_of(sent(&lane)[0].id, 100) };
+    let part = DispatchResponse { last: false, total_len: 1 << 30, ..answer_of(messages_of(&lane)[0].id, 100) };
     let breach = accept(&lane, part).unwrap_err().to_string();
     assert!(breach.contains("1073741824 bytes, 40 were due"), "{breach}");
 
     let lane = expecting(AnswerRule::anything("n", 1 << 20), 0);
     let begin = |id| {
         push(&lane, id);
-        let wire_id = sent(&lane)[0].id;
+        let wire_id = messages_of(&lane)[0].id;
         (wire_id, DispatchResponse { last: false, total_len: 1 << 20, ..answer_of(wire_id, 600 << 10) })
     };
     let ((first, one), (_, other)) = (begin(1), begin(2));
     accept(&lane, one).unwrap();
-    let rest = DispatchResponse { part: 1, total_len: 0, ..answer_of(first, 424 << 10) };
-    assert_eq!(accept(&lane, rest).unwrap().len(), 1, "it is complete, and its room is free again");
+    let last_part = DispatchResponse { part: 1, total_len: 0, ..answer_of(first, 424 << 10) };
+    assert_eq!(accept(&lane, last_part).unwrap().len(), 1, "it is complete, and its room is free again");
     accept(&lane, other).unwrap();
     accept(&lane, begin(3).1).unwrap();
     accept(&lane, begin(4).1).unwrap();
@@ -287,7 +287,7 @@ fn an_answer_begins_with_its_first_token() {
     let lane = lane();
     for (id, first, is_right) in [(1, &b"o"[..], true), (2, b"x", false), (3, b"", false), (4, b"okay", false)] {
         push(&lane, id);
-        let whole = answer(sent(&lane)[0].id);
+        let whole = answer(messages_of(&lane)[0].id);
         let total_len = first.len() as u64;
         accept(&lane, DispatchResponse { kind: Kind::First.into(), total_len, data: first.into(), ..whole.clone() })
             .unwrap();

@@ -11,9 +11,9 @@ use qdl::{Driver, Layer, NodeFailure, NodeIndex, NodeReport, Reply, Run, Sample,
 pub(crate) const SAMPLE_BYTES: usize = 3_000;
 
 #[derive(Default)]
-pub(crate) struct Kept(pub(crate) Mutex<Vec<Reply>>);
+pub(crate) struct ReplySink(pub(crate) Mutex<Vec<Reply>>);
 
-impl Sink for Kept {
+impl Sink for ReplySink {
     fn replies(&self, replies: &mut Vec<Reply>) {
         self.0.lock().unwrap().append(replies);
     }
@@ -22,7 +22,7 @@ impl Sink for Kept {
     }
 }
 
-impl Kept {
+impl ReplySink {
     /// Drives the run until so many samples have ended.
     pub(crate) fn wait(&self, run: &Run, count: usize) {
         let wait = Wait { until: None, on_delivery: true, spin: Duration::ZERO, linger: Duration::ZERO };
@@ -44,6 +44,6 @@ pub(crate) fn drivers() -> [Driver; 2] {
 
 /// Where the two ends differ, sockets aside: the peer does not count those.
 pub(crate) fn differences(report: &NodeReport) -> Vec<String> {
-    let found = reconcile(report).into_iter().filter(|difference| difference.layer != Layer::Socket);
-    found.map(|difference| difference.to_string()).collect()
+    let differences = reconcile(report).into_iter().filter(|difference| difference.layer != Layer::Socket);
+    differences.map(|difference| difference.to_string()).collect()
 }

@@ -144,7 +144,7 @@ impl Caller {
         let claims = is_claiming(request.uri().path());
         let request = whole(request).await?;
         let response = if claims { self.claiming(request).await } else { self.call(request).await };
-        Ok(response.map(|body| Body::new(Held { body, _call: call })))
+        Ok(response.map(|body| Body::new(CallBody { body, _call: call })))
     }
 
     /// A call after which the connection belongs to the run that has the node, if it goes well.
@@ -186,12 +186,12 @@ async fn whole(request: http::Request<Incoming>) -> Result<http::Request<Body>, 
 }
 
 /// The body of a response, and the call that is over with it.
-struct Held {
+struct CallBody {
     body: Body,
     _call: Call,
 }
 
-impl http_body::Body for Held {
+impl http_body::Body for CallBody {
     type Data = Bytes;
     type Error = Status;
 
@@ -229,7 +229,7 @@ impl Services {
             health: HealthServer::new(HealthService::from_health_reporter(health.clone())),
         };
         let until_stop = async move {
-            stop.told().await;
+            stop.wait().await;
             health.set_not_serving::<GrpcNode>().await;
         };
         (services, until_stop)

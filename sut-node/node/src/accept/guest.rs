@@ -66,7 +66,7 @@ struct Standing {
     /// Calls under way.
     calls: usize,
     /// Calls that were ever begun.
-    begun: u64,
+    call_count: u64,
     /// Number of calls that must have begun before the node reads a stranger's next bytes.
     next_ration_at: u64,
     /// Whom to wake when more may be read.
@@ -141,7 +141,7 @@ impl Guest {
     /// Resolves when the client should have asked for something and has not.
     async fn silent(&self) {
         tokio::time::sleep_until(self.0.call_due.into()).await;
-        if self.0.seat.lock().begun > 0 {
+        if self.0.seat.lock().call_count > 0 {
             std::future::pending::<()>().await;
         }
     }
@@ -150,7 +150,7 @@ impl Guest {
     pub(crate) fn belongs_to(&self, tenants: &[Arc<Run>]) {
         let mut standing = self.0.seat.lock();
         standing.runs = tenants.iter().map(Arc::downgrade).collect();
-        standing.begun += 1;
+        standing.call_count += 1;
         standing.wake_reader();
     }
 
@@ -162,7 +162,7 @@ impl Guest {
     /// Begins a call. `None` when it is one too many for a stranger.
     pub(crate) fn call(&self) -> Option<Call> {
         let mut standing = self.0.seat.lock();
-        standing.begun += 1;
+        standing.call_count += 1;
         standing.wake_reader();
         if standing.calls >= STRANGERS_CALLS && standing.is_stranger() {
             return None;
@@ -178,11 +178,11 @@ impl Guest {
         if !standing.is_stranger() {
             return Poll::Ready(Ration::About(RATION_BYTES));
         }
-        if standing.begun < standing.next_ration_at {
+        if standing.call_count < standing.next_ration_at {
             standing.reader = Some(cx.waker().clone());
             return Poll::Pending;
         }
-        standing.next_ration_at = standing.begun + 1;
+        standing.next_ration_at = standing.call_count + 1;
         Poll::Ready(Ration::Exactly(STRANGERS_RATION_BYTES))
     }
 }

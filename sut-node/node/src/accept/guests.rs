@@ -198,9 +198,9 @@ mod tests {
         let more: Vec<Guest> = (3..=63).flat_map(|from| enter(&guests, from, 2)).collect();
         assert!(few.iter().chain(&more).all(|guest| !has_left(guest)));
         // A connection gets the notice to leave once, and no second one.
-        let left = many[surplus..].iter().take_while(|guest| has_left(guest)).count();
-        assert_eq!(left, 3 + MAX_STRANGERS_OF_ADDRESS + 2 * 61 - MAX_STRANGERS);
-        assert!(!has_left(&many[surplus + left]));
+        let count = many[surplus..].iter().take_while(|guest| has_left(guest)).count();
+        assert_eq!(count, 3 + MAX_STRANGERS_OF_ADDRESS + 2 * 61 - MAX_STRANGERS);
+        assert!(!has_left(&many[surplus + count]));
         drop((few, many, more));
         assert!(guests.lock().seats.is_empty());
     }

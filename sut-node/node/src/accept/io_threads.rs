@@ -57,7 +57,7 @@ impl IoThread {
     ) -> Result<(), ServeError> {
         let (handshake, of_tcp_port) = self.tcp_port();
         let (guests, stop) = (self.guests.clone(), self.stop.clone());
-        let listening = listener::listen(listener, guests, handshake, others.take_senders(), stop.told());
+        let listening = listener::listen(listener, guests, handshake, others.take_senders(), stop.wait());
         let here = self.serve(of_tcp_port.into_iter().chain(transports));
         let ((), here, elsewhere) = tokio::join!(listening, here, others.outcome());
         here?;
@@ -175,12 +175,12 @@ fn run(
 ) {
     runtime.block_on(async {
         let (handshake, transports) = io.tcp_port();
-        let receiving = listener::receive(connections, handshake, io.stop.clone().told());
+        let receiving = listener::receive(connections, handshake, io.stop.clone().wait());
         let serving = io.serve(transports.into_iter());
         tokio::select! {
             biased;
             ((), outcome) = async { tokio::join!(receiving, serving) } => drop(tell.send(outcome)),
-            () = end.told() => {}
+            () = end.wait() => {}
         }
     });
 }

@@ -106,14 +106,14 @@ pub(crate) struct Handshake {
 impl Handshake {
     /// Finds out what is spoken on a connection and hands it over. One that speaks nothing we know is closed.
     async fn make(self, socket: Socket, client: SocketAddr, guest: Guest) {
-        let made = guest.serve(async {
+        let handshake = guest.serve(async {
             match accept(socket, self.tls.as_ref()).await {
                 Ok(accepted) => self.then.hand_over(accepted, guest.clone()).await,
                 Err(error) if error.is_tls() => tracing::info!(%client, %error, "a client was refused"),
                 Err(error) => tracing::debug!(%client, %error, "a client was refused"),
             }
         });
-        if let Err(why) = made.await {
+        if let Err(why) = handshake.await {
             tracing::debug!(%client, %why, "connection closed");
         }
     }
@@ -305,8 +305,10 @@ mod tests {
     /// Clients that say nothing, or the wrong thing, are in nobody's way.
     #[tokio::test]
     async fn connections_go_to_the_transport_that_they_speak() {
-        let made = Throwaway::new(&["127.0.0.1"]).unwrap();
-        for (server, client) in [(None, None), (Some(made.server().unwrap()), Some(made.client().unwrap()))] {
+        let certificates = Throwaway::new(&["127.0.0.1"]).unwrap();
+        for (server, client) in
+            [(None, None), (Some(certificates.server().unwrap()), Some(certificates.client().unwrap()))]
+        {
             let mut node = node(server).await;
             let _silent = TcpStream::connect(&node.address).await.unwrap();
             let mut wrong = TcpStream::connect(&node.address).await.unwrap();
@@ -335,13 +337,13 @@ mod tests {
             incoming_elsewhere.push(incoming);
         }
         tokio::spawn(listen(Listener::Tcp(listener), Guests::new(), here, senders, std::future::pending()));
-        let mut kept = Vec::new();
+        let mut connections = Vec::new();
         for _ in 0..2 {
             // One after the other, so that it is known whose turn it is.
-            kept.push(dial(&address, None, Protocol::Tcp, Arc::default()).await.unwrap());
+            connections.push(dial(&address, None, Protocol::Tcp, Arc::default()).await.unwrap());
             incoming_here.recv().await.unwrap();
             for incoming in &mut incoming_elsewhere {
-                kept.push(dial(&address, None, Protocol::Tcp, Arc::default()).await.unwrap());
+                connections.push(dial(&address, None, Protocol::Tcp, Arc::default()).await.unwrap());
                 incoming.recv().await.unwrap();
             }
         }

@@ -14,35 +14,35 @@ use super::guest::{Guest, Ration};
 pub(crate) struct Rationed {
     stream: NetStream,
     guest: Guest,
-    left: Ration,
+    ration: Ration,
 }
 
 impl Rationed {
     /// Nothing has been read of what comes now.
     pub(crate) fn new(stream: NetStream, guest: Guest) -> Rationed {
-        Rationed { stream, guest, left: Ration::Exactly(0) }
+        Rationed { stream, guest, ration: Ration::Exactly(0) }
     }
 }
 
 impl AsyncRead for Rationed {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        if let Ration::Exactly(0) | Ration::About(0) = this.left {
-            this.left = ready!(this.guest.poll_ration(cx));
+        if let Ration::Exactly(0) | Ration::About(0) = this.ration {
+            this.ration = ready!(this.guest.poll_ration(cx));
         }
         let before = buf.filled().len();
-        match &mut this.left {
-            Ration::About(left) => {
+        match &mut this.ration {
+            Ration::About(bytes) => {
                 ready!(Pin::new(&mut this.stream).poll_read(cx, buf))?;
-                *left = left.saturating_sub(buf.filled().len() - before);
+                *bytes = bytes.saturating_sub(buf.filled().len() - before);
             }
-            Ration::Exactly(left) => {
-                let room = buf.remaining().min(*left);
+            Ration::Exactly(bytes) => {
+                let room = buf.remaining().min(*bytes);
                 let mut part = ReadBuf::new(buf.initialize_unfilled_to(room));
                 ready!(Pin::new(&mut this.stream).poll_read(cx, &mut part))?;
                 let count = part.filled().len();
                 buf.advance(count);
-                *left -= count;
+                *bytes -= count;
             }
         }
         Poll::Ready(Ok(()))

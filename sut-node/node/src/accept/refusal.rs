@@ -32,18 +32,18 @@ const IN_ALL: Duration = Duration::from_secs(2);
 ///
 /// Must run on a tokio runtime.
 pub async fn refuse(sockets: Sockets, config: &ServeConfig, why: &str) {
-    let words = match config.token {
+    let reason = match config.token {
         Some(_) => "its own log says why",
         None => why,
     };
-    let status = Arc::new(Status::aborted(format!("the node ends before it serves: {words}")));
+    let status = Arc::new(Status::aborted(format!("the node ends before it serves: {reason}")));
     let Ok(mut listener) = Listener::new(sockets.tcp) else { return };
-    let mut told = JoinSet::new();
+    let mut tasks = JoinSet::new();
     let telling = async {
         while let Ok(Ok((socket, _client))) = tokio::time::timeout(NEXT_CLIENT, listener.accept()).await {
-            told.spawn(tell(socket, config.tls.clone(), Arc::clone(&status)));
+            tasks.spawn(tell(socket, config.tls.clone(), Arc::clone(&status)));
         }
-        while told.join_next().await.is_some() {}
+        while tasks.join_next().await.is_some() {}
     };
     // Connections that are not over by then are closed.
     let _ = tokio::time::timeout(IN_ALL, telling).await;
@@ -83,8 +83,8 @@ mod tests {
             let endpoint = Endpoint::from_shared(format!("http://{}", sockets.address())).unwrap();
             let mut client = SutNodeClient::new(endpoint.connect().await.unwrap());
             let asking = async move { client.get_name(GetNameRequest { nonce: 1 }).await.unwrap_err() };
-            let (told, ()) = tokio::join!(asking, refuse(sockets, &config, "no such model"));
-            assert!(told.message().contains(part) && told.message().contains("ends before it serves"), "{told}");
+            let (status, ()) = tokio::join!(asking, refuse(sockets, &config, "no such model"));
+            assert!(status.message().contains(part) && status.message().contains("ends before it serves"), "{status}");
         }
     }
 }

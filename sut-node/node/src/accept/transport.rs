@@ -91,7 +91,7 @@ impl Streams {
 
     /// Resolves once the node is told to stop. Streams that are open then end by themselves.
     pub async fn stopped(&self) {
-        self.stop.clone().told().await;
+        self.stop.clone().wait().await;
     }
 }
 

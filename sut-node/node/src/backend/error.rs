@@ -9,12 +9,12 @@ use crate::tensor::Mismatch;
 #[derive(Debug, thiserror::Error)]
 pub enum BackendError {
     /// The text of `--backend` names no backend.
-    #[error("'{text}' is not a backend: give {known}")]
+    #[error("'{text}' is not a backend: give {forms}")]
     Unknown {
         /// Text that was given.
         text: String,
         /// Texts that may be given.
-        known: String,
+        forms: String,
     },
     /// A flag was given that another kind of backend has a use for.
     #[error("{flag} is for {form}, not for '{text}'")]

@@ -41,7 +41,7 @@ impl fmt::Display for Provider {
 
 /// The error for a text that names no provider.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is not an execution provider (known: {known})", known = Provider::NAMES.join(", "))]
+#[error("'{0}' is not an execution provider (known: {names})", names = Provider::NAMES.join(", "))]
 pub struct UnknownProvider(String);
 
 /// Upper and lower case are the same, and the full name (`CUDAExecutionProvider`) is accepted.
@@ -51,8 +51,8 @@ impl FromStr for Provider {
     fn from_str(text: &str) -> Result<Provider, UnknownProvider> {
         let lower = text.to_ascii_lowercase();
         let short = lower.strip_suffix("executionprovider").unwrap_or(&lower);
-        let known = Provider::NAMES.into_iter().find(|name| name.eq_ignore_ascii_case(short));
-        known.map(Provider).ok_or_else(|| UnknownProvider(text.to_owned()))
+        let entry = Provider::NAMES.into_iter().find(|name| name.eq_ignore_ascii_case(short));
+        entry.map(Provider).ok_or_else(|| UnknownProvider(text.to_owned()))
     }
 }
 

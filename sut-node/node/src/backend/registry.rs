@@ -37,11 +37,11 @@ impl BackendKind {
     };
 
     /// Returns the part of `text` behind the colon, when `text` names this kind.
-    fn rest<'t>(&self, text: &'t str) -> Option<&'t str> {
-        let rest = text.strip_prefix(self.scheme)?;
-        match rest.strip_prefix(':') {
-            Some(rest) if self.form.contains(':') && !rest.is_empty() => Some(rest),
-            None if self.form == self.scheme && rest.is_empty() => Some(rest),
+    fn spec_in<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let tail = text.strip_prefix(self.scheme)?;
+        match tail.strip_prefix(':') {
+            Some(spec) if self.form.contains(':') && !spec.is_empty() => Some(spec),
+            None if self.form == self.scheme && tail.is_empty() => Some(tail),
             _ => None,
         }
     }
@@ -81,11 +81,11 @@ impl Backends {
     /// # Errors
     /// See [`BackendError`]; each says what to give instead.
     pub fn open(&self, text: &str, options: &BackendOptions) -> Result<Arc<dyn Backend>, BackendError> {
-        let named = self.kinds().find_map(|kind| Some((kind, kind.rest(text)?)));
-        let Some((kind, rest)) = named else {
-            return Err(BackendError::Unknown { text: text.to_owned(), known: self.forms() });
+        let named = self.kinds().find_map(|kind| Some((kind, kind.spec_in(text)?)));
+        let Some((kind, spec)) = named else {
+            return Err(BackendError::Unknown { text: text.to_owned(), forms: self.forms() });
         };
-        (kind.open)(rest, options)
+        (kind.open)(spec, options)
     }
 
     /// Checks that a flag which was given is not for another kind than `text` names.
@@ -94,7 +94,7 @@ impl Backends {
     /// The form of the kind that it is for.
     pub fn check_flag(&self, flag: &'static str, text: &str) -> Result<(), BackendError> {
         match self.kinds().find(|kind| kind.flags.contains(&flag)) {
-            Some(kind) if kind.rest(text).is_none() => {
+            Some(kind) if kind.spec_in(text).is_none() => {
                 Err(BackendError::OfOtherKind { flag, form: kind.form, text: text.to_owned() })
             }
             _ => Ok(()),
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_kind_that_is_added_is_one_line() {
-        let open = |rest: &str, _: &BackendOptions| match rest {
+        let open = |name: &str, _: &BackendOptions| match name {
             "a" => Ok(Arc::new(null::Null::new()) as Arc<dyn Backend>),
             other => Err(BackendError::NotInline(other.to_owned())),
         };

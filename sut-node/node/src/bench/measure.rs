@@ -218,17 +218,17 @@ impl<'a> Client<'a> {
         let began = Instant::now();
         let (mut answers, mut failed) = (Vec::new(), 0);
         while began.elapsed() < phase {
-            let sent = Instant::now();
+            let start = Instant::now();
             self.submit(samples, &mut answers);
-            let (mut left, mut tokens, mut is_whole) = (samples, 0, true);
-            while left > 0 {
+            let (mut remainder, mut tokens, mut is_whole) = (samples, 0, true);
+            while remainder > 0 {
                 tokens += self.wait(&mut answers);
-                left -= answers.len() as u64;
+                remainder -= answers.len() as u64;
                 for answer in answers.drain(..) {
                     is_whole &= self.is_answered(answer);
                 }
             }
-            let time = sent.elapsed();
+            let time = start.elapsed();
             if is_whole { answered(Request { time, tokens }) } else { failed += 1 }
         }
         failed

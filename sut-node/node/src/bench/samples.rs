@@ -93,7 +93,7 @@ impl Samples {
     ///
     /// # Errors
     /// There are none.
-    pub fn given(payloads: Vec<Bytes>, what: String) -> Result<Samples, SamplesError> {
+    pub fn of_payloads(payloads: Vec<Bytes>, what: String) -> Result<Samples, SamplesError> {
         if payloads.is_empty() {
             Err(SamplesError::None(what))
         } else {
@@ -187,12 +187,12 @@ mod tests {
     #[test]
     fn samples_fit_the_signature_they_were_made_for() {
         for &dtype in DType::ALL {
-            let wanted = inputs(&[(dtype, &[None, Some(3), None]), (DType::I64, &[None])]);
-            let samples = Samples::synthetic(&wanted, Some(5)).unwrap();
+            let signature = inputs(&[(dtype, &[None, Some(3), None]), (DType::I64, &[None])]);
+            let samples = Samples::synthetic(&signature, Some(5)).unwrap();
             assert_eq!(samples.count(), MOST);
             for number in [0, 1, 64] {
                 let tensors = tensor::decode(samples.payload(number)).unwrap();
-                wanted.accepts(&tensors).unwrap();
+                signature.accepts(&tensors).unwrap();
             }
             assert_ne!(samples.payload(0), samples.payload(1), "{dtype}");
             assert_eq!(samples.payload(1), samples.payload(65));

@@ -23,12 +23,13 @@ const LIMIT: Duration = Duration::from_secs(10);
 
 /// The settings `host_ecc` and `accelerator_ecc`: `on` or `off`. What is not known is left out.
 pub(crate) fn settings(host: &Host) -> Vec<Setting> {
-    let known = [
+    let states = [
         ("host_ecc", of_modes(&modes(Path::new(CONTROLLERS)))),
         ("accelerator_ecc", accelerators(host).and_then(|text| of_devices(&text))),
     ];
-    let said = |(name, is_on): (&str, Option<bool>)| Some(Setting::of_speed(name, if is_on? { "on" } else { "off" }));
-    known.into_iter().filter_map(said).collect()
+    let setting =
+        |(name, is_on): (&str, Option<bool>)| Some(Setting::of_speed(name, if is_on? { "on" } else { "off" }));
+    states.into_iter().filter_map(setting).collect()
 }
 
 /// The modes of all memory modules; empty where no driver knows them.
@@ -69,8 +70,8 @@ fn accelerators(host: &Host) -> Option<String> {
     }
     let (sender, receiver) = mpsc::channel();
     let ask = move || {
-        let words = ["--query-gpu=ecc.mode.current", "--format=csv,noheader"];
-        let done = Command::new("nvidia-smi").args(words).output().ok().filter(|done| done.status.success());
+        let flags = ["--query-gpu=ecc.mode.current", "--format=csv,noheader"];
+        let done = Command::new("nvidia-smi").args(flags).output().ok().filter(|done| done.status.success());
         // The send fails when the answer comes too late: then no receiver waits for it.
         let _ = sender.send(done.map(|done| String::from_utf8_lossy(&done.stdout).into_owned()));
     };
@@ -96,7 +97,7 @@ mod tests {
     #[test]
     fn modules_correct_errors_where_all_of_them_say_so() {
         let folder = tempfile::tempdir().unwrap();
-        let told = |all: &[&str]| {
+        let is_on = |all: &[&str]| {
             let place = folder.path().join(all.join("-"));
             for (number, mode) in all.iter().enumerate() {
                 let module = place.join(format!("mc{}/dimm{number}", number % 2));
@@ -105,23 +106,26 @@ mod tests {
             }
             of_modes(&modes(&place))
         };
-        assert_eq!((told(&["SECDED"]), told(&["S4ECD4ED", "SECDED", "EC"])), (Some(true), Some(true)));
-        assert_eq!((told(&["None"]), told(&["SECDED", "None", "Unknown"])), (Some(false), Some(false)));
-        assert_eq!((told(&["PARITY"]), told(&["Unknown"]), told(&["SECDED", "Reserved"])), (Some(false), None, None));
+        assert_eq!((is_on(&["SECDED"]), is_on(&["S4ECD4ED", "SECDED", "EC"])), (Some(true), Some(true)));
+        assert_eq!((is_on(&["None"]), is_on(&["SECDED", "None", "Unknown"])), (Some(false), Some(false)));
+        assert_eq!(
+            (is_on(&["PARITY"]), is_on(&["Unknown"]), is_on(&["SECDED", "Reserved"])),
+            (Some(false), None, None)
+        );
         assert_eq!(of_modes(&modes(&folder.path().join("none"))), None);
     }
 
     /// Source of the words: nvidia-smi --help-query-gpu, ecc.mode.current.
     #[test]
     fn devices_correct_errors_where_all_of_them_say_so() {
-        for (text, wanted) in [
+        for (text, expected) in [
             ("Enabled\nEnabled\n", Some(true)),
             ("Enabled\nDisabled\n", Some(false)),
             ("[N/A]\n", None),
             ("Enabled\n[N/A]\n", None),
             ("", None),
         ] {
-            assert_eq!(of_devices(text), wanted, "{text}");
+            assert_eq!(of_devices(text), expected, "{text}");
         }
         assert_eq!(accelerators(&Host::default()), None);
     }

@@ -81,9 +81,10 @@ impl NodeMetrics {
         families::CLAIMED.encode(teller, purposes.iter().zip([false, true]).map(|(it, is)| (&it[..], claimed(is))))?;
         let streams = runs.iter().map(|run| run.streams() as u64).sum();
         families::STREAMS.encode_one(teller, Value::Number(streams))?;
-        let held: Vec<(u64, u64)> = runs.iter().map(|run| run.admission.held()).collect();
-        families::IN_FLIGHT_SAMPLES.encode_one(teller, Value::Number(held.iter().map(|(samples, _)| samples).sum()))?;
-        families::IN_FLIGHT_BYTES.encode_one(teller, Value::Number(held.iter().map(|(_, bytes)| bytes).sum()))?;
+        let loads: Vec<(u64, u64)> = runs.iter().map(|run| run.admission.load()).collect();
+        families::IN_FLIGHT_SAMPLES
+            .encode_one(teller, Value::Number(loads.iter().map(|(samples, _)| samples).sum()))?;
+        families::IN_FLIGHT_BYTES.encode_one(teller, Value::Number(loads.iter().map(|(_, bytes)| bytes).sum()))?;
         self.encode_queues(teller)
     }
 

@@ -40,7 +40,7 @@ pub struct ImageSize {
 
 /// A box that was found.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Found {
+struct Detection {
     /// Edges of the box: left, top, right and bottom, in pixels.
     corners: [f32; 4],
     score: f32,
@@ -71,7 +71,7 @@ impl ImageSize {
             let (logits, offsets) = (logits.len(), offsets.len());
             return Err(format!("{logits} logits and {offsets} offsets are not those of {anchors} anchors"));
         }
-        let (mut found, mut first) = (Vec::new(), 0);
+        let (mut detections, mut first) = (Vec::new(), 0);
         for level in 0..SIDES.len() {
             let (rows, columns) = self.level(level);
             let count = rows * columns * ANCHORS;
@@ -79,31 +79,31 @@ impl ImageSize {
                 let (anchor, class) = (place / classes, place % classes);
                 let four = &offsets[4 * (first + anchor)..4 * (first + anchor) + 4];
                 let corners = self.decoded(self.anchor(level, anchor), [four[0], four[1], four[2], four[3]]);
-                found.push(Found { corners, score, class });
+                detections.push(Detection { corners, score, class });
             }
             first += count;
         }
-        Ok(self.answer(&kept(found)))
+        Ok(self.answer(&without_overlaps(detections)))
     }
 
     /// The boxes of a model that leaves nothing to be done but their form: corners in pixels, scores from the highest
     /// one on, and classes.
     pub(super) fn finished(self, corners: &[f32], scores: &[f32], classes: &[f32]) -> Vec<f32> {
         let all = corners.as_chunks::<4>().0.iter().zip(scores).zip(classes);
-        let found =
-            all.map(|((corners, score), class)| Found { corners: *corners, score: *score, class: *class as usize });
+        let detections =
+            all.map(|((corners, score), class)| Detection { corners: *corners, score: *score, class: *class as usize });
         // As there, one that is too low ends the list.
-        let found: Vec<Found> = found.take_while(|found| found.score >= LEAST_SCORE).collect();
-        self.answer(&found)
+        let detections: Vec<Detection> = detections.take_while(|detection| detection.score >= LEAST_SCORE).collect();
+        self.answer(&detections)
     }
 
-    fn answer(self, found: &[Found]) -> Vec<f32> {
+    fn answer(self, detections: &[Detection]) -> Vec<f32> {
         let (height, width) = (self.height as f32, self.width as f32);
-        let seven = |found: &Found| {
-            let [left, top, right, bottom] = found.corners;
-            [0.0, top / height, left / width, bottom / height, right / width, found.score, found.class as f32]
+        let seven = |detection: &Detection| {
+            let [left, top, right, bottom] = detection.corners;
+            [0.0, top / height, left / width, bottom / height, right / width, detection.score, detection.class as f32]
         };
-        found.iter().flat_map(seven).collect()
+        detections.iter().flat_map(seven).collect()
     }
 
     /// The corners of an anchor, by its number within a level.
@@ -149,23 +149,23 @@ fn highest_first(one: f32, other: f32) -> Ordering {
 }
 
 /// Those that do not overlap a better one of their class, best first.
-fn kept(mut found: Vec<Found>) -> Vec<Found> {
-    found.sort_by(|one, other| highest_first(one.score, other.score));
-    let mut kept: Vec<Found> = Vec::new();
-    for one in found {
-        let is_same = |better: &Found| better.class == one.class && overlap(better, &one) > OVERLAP;
-        if !kept.iter().any(is_same) {
-            kept.push(one);
+fn without_overlaps(mut candidates: Vec<Detection>) -> Vec<Detection> {
+    candidates.sort_by(|one, other| highest_first(one.score, other.score));
+    let mut detections: Vec<Detection> = Vec::new();
+    for one in candidates {
+        let is_same = |better: &Detection| better.class == one.class && overlap(better, &one) > OVERLAP;
+        if !detections.iter().any(is_same) {
+            detections.push(one);
         }
-        if kept.len() == MOST {
+        if detections.len() == MOST {
             break;
         }
     }
-    kept
+    detections
 }
 
 /// The area that both have, as a share of the area that at least one has.
-fn overlap(one: &Found, other: &Found) -> f32 {
+fn overlap(one: &Detection, other: &Detection) -> f32 {
     let area = |[left, top, right, bottom]: [f32; 4]| (right - left) * (bottom - top);
     let ([a, b, c, d], [e, f, g, h]) = (one.corners, other.corners);
     let both = (c.min(g) - a.max(e)).max(0.0) * (d.min(h) - b.max(f)).max(0.0);
@@ -179,9 +179,9 @@ mod tests {
     const SMALL: ImageSize = ImageSize { height: 128, width: 128 };
 
     /// Heads that find nothing, but for these: an anchor, a class, a logit.
-    fn heads(found: &[(usize, usize, f32)]) -> Vec<f32> {
+    fn heads(hits: &[(usize, usize, f32)]) -> Vec<f32> {
         let mut logits = vec![-20.0; 2 * SMALL.anchors()];
-        found.iter().for_each(|(anchor, class, logit)| logits[2 * anchor + class] = *logit);
+        hits.iter().for_each(|(anchor, class, logit)| logits[2 * anchor + class] = *logit);
         SMALL.boxes(&logits, &vec![0.0; 4 * SMALL.anchors()]).unwrap()
     }
 
@@ -200,8 +200,8 @@ mod tests {
     fn boxes_by_hand() {
         // The middle of the third row and place: 16 pixels, a square of 32.
         let middle = (2 * 16 + 2) * 9 + 3;
-        let found = heads(&[(middle, 1, 0.0)]);
-        assert_eq!(found, [0.0, 0.0, 0.0, 0.25, 0.25, 0.5, 1.0]);
+        let boxes = heads(&[(middle, 1, 0.0)]);
+        assert_eq!(boxes, [0.0, 0.0, 0.0, 0.25, 0.25, 0.5, 1.0]);
         // A logit of -3 is a score of less than 0.05.
         assert_eq!(heads(&[(middle, 1, -3.0)]), [0f32; 0]);
         // The next place overlaps by 24 of 40 columns: one object, unless the class is another.
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn finished_boxes_end_at_the_first_low_score() {
         let corners = [0.0, 32.0, 64.0, 128.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 2.0, 2.0];
-        let found = SMALL.finished(&corners, &[0.9, 0.01, 0.8], &[7.0, 1.0, 2.0]);
-        assert_eq!(found, [0.0, 0.25, 0.0, 1.0, 0.5, 0.9, 7.0]);
+        let boxes = SMALL.finished(&corners, &[0.9, 0.01, 0.8], &[7.0, 1.0, 2.0]);
+        assert_eq!(boxes, [0.0, 0.25, 0.0, 1.0, 0.5, 0.9, 7.0]);
     }
 }

@@ -20,14 +20,14 @@ pub(super) fn makes(preprocess: &Preprocess, inputs: &Signature) -> bool {
     let (dtype, dims) = preprocess.output();
     let fits = |spec: &TensorSpec| {
         let own = spec.own_dims();
-        let same = |(given, wanted): (&u32, &Option<u32>)| wanted.is_none_or(|wanted| wanted == *given);
+        let same = |(size, dim): (&u32, &Option<u32>)| dim.is_none_or(|dim| dim == *size);
         spec.dtype == dtype && own.len() == dims.len() && dims.iter().zip(own).all(same)
     };
     inputs.is_empty() || (inputs.len() == 1 && inputs.iter().all(fits))
 }
 
 /// Returns the type and shape of the output of pre-processing, for messages.
-pub(super) fn made(preprocess: &Preprocess) -> String {
+pub(super) fn output_form(preprocess: &Preprocess) -> String {
     let (dtype, [a, b, c]) = preprocess.output();
     format!("{dtype}[{a},{b},{c}]")
 }
@@ -82,14 +82,14 @@ pub(crate) fn working_bytes(spec: &Preprocess, sample: &Bytes, form: Form) -> u6
 /// It is no image of that form; the text says what it is instead. Or it takes more memory.
 pub(crate) fn pixels(tensors: &[Tensor], form: Form, max_bytes: u64) -> Result<Pixels, String> {
     let is_file = form == Form::Files;
-    let shown = || tensors.iter().map(Tensor::to_string).collect::<Vec<_>>().join(", ");
-    let wanted = || {
+    let shapes = || tensors.iter().map(Tensor::to_string).collect::<Vec<_>>().join(", ");
+    let refusal = || {
         let form = if is_file { "an image file in codec original is u8[LENGTH]" } else { FORM };
-        format!("the sample is {}, {form}", shown())
+        format!("the sample is {}, {form}", shapes())
     };
-    let [tensor] = tensors else { return Err(wanted()) };
+    let [tensor] = tensors else { return Err(refusal()) };
     if tensor.dtype() != DType::U8 {
-        return Err(wanted());
+        return Err(refusal());
     }
     match (is_file, &**tensor.dims()) {
         (true, [_]) => decode_jpeg_within(tensor.data(), max_bytes).map_err(|error| error.to_string()),
@@ -97,7 +97,7 @@ pub(crate) fn pixels(tensors: &[Tensor], form: Form, max_bytes: u64) -> Result<P
         (false, &([height, width, 3] | [1, height, width, 3])) => {
             Pixels::new(width, height, tensor.data().to_vec()).map_err(|error| error.to_string())
         }
-        _ => Err(wanted()),
+        _ => Err(refusal()),
     }
 }
 
@@ -153,7 +153,7 @@ mod tests {
         for odd in [model(DType::U8, &[None, c, s, s]), model(DType::F32, &[None, s, s, c])] {
             assert!(!makes(&spec, &odd), "{odd}");
         }
-        assert_eq!(made(&spec), "f32[3,224,224]");
+        assert_eq!(output_form(&spec), "f32[3,224,224]");
         assert_eq!(output_bytes(&spec), 602_112);
     }
 
@@ -194,8 +194,8 @@ mod tests {
         assert!(working_bytes(&spec, &line, Form::Plain) > 40_000_000);
         let set_aside = working_bytes(&spec, &line, Form::Coded(line.len() as u64));
         assert!(set_aside < 2_000_000, "{set_aside}");
-        let told = tensor(&spec, &image, set_aside).unwrap_err();
-        assert!(told.contains("4000x1 pixels take up to") && told.contains("--memory"), "{told}");
+        let message = tensor(&spec, &image, set_aside).unwrap_err();
+        assert!(message.contains("4000x1 pixels take up to") && message.contains("--memory"), "{message}");
         // A file that says it is large.
         let mut file = vec![0xff, 0xd8, 0xff, 0xc0, 0, 17, 8, 0x1f, 0x40, 0x1f, 0x40, 3];
         file.resize(100, 0);

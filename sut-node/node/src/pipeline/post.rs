@@ -193,34 +193,34 @@ impl Postprocess {
 
     fn one(self, output: &Output) -> Result<Output, String> {
         let Output { dtype, dims, data } = output;
-        let (read, size) = (floats(*dtype).ok_or("an output is not of floats")?, dtype.size());
+        let (float_of, size) = (floats(*dtype).ok_or("an output is not of floats")?, dtype.size());
         if let Postprocess::Threshold(limit) = self {
-            let data = data.chunks_exact(size).map(|value| u8::from(read(value) >= f64::from(limit)));
+            let data = data.chunks_exact(size).map(|value| u8::from(float_of(value) >= f64::from(limit)));
             return Ok(Output { dtype: DType::U8, dims: dims.clone(), data: data.collect() });
         }
         let (&classes, outer) = dims.split_last().ok_or("an output is a single number")?;
         if classes == 0 {
             return Err("an output has no values along its last dimension".to_owned());
         }
-        let rows = data.chunks_exact(classes * size).map(|row| row.chunks_exact(size).map(read));
-        let (mut dims, mut made) = (outer.to_vec(), Vec::new());
+        let rows = data.chunks_exact(classes * size).map(|row| row.chunks_exact(size).map(float_of));
+        let (mut dims, mut bytes) = (outer.to_vec(), Vec::new());
         match self {
             Postprocess::TopK(k) if k.get() > classes => {
                 return Err(format!("an output has {classes} values, fewer than top-k={k}"));
             }
             Postprocess::TopK(k) => {
-                rows.for_each(|row| made.extend(largest(row, k.get()).flat_map(i64::to_le_bytes)));
+                rows.for_each(|row| bytes.extend(largest(row, k.get()).flat_map(i64::to_le_bytes)));
                 dims.push(k.get());
             }
-            Postprocess::Argmax => rows.for_each(|row| made.extend(largest(row, 1).flat_map(i64::to_le_bytes))),
+            Postprocess::Argmax => rows.for_each(|row| bytes.extend(largest(row, 1).flat_map(i64::to_le_bytes))),
             _ => {
-                made.reserve(data.len());
-                rows.for_each(|row| softmax(row, *dtype, &mut made));
+                bytes.reserve(data.len());
+                rows.for_each(|row| softmax(row, *dtype, &mut bytes));
                 dims.push(classes);
             }
         }
         let dtype = if self == Postprocess::Softmax { *dtype } else { DType::I64 };
-        Ok(Output { dtype, dims, data: made })
+        Ok(Output { dtype, dims, data: bytes })
     }
 }
 
@@ -239,15 +239,15 @@ fn largest(row: impl Iterator<Item = f64>, count: usize) -> impl Iterator<Item =
     best.into_iter().map(|(_, place)| place)
 }
 
-fn softmax(row: impl Iterator<Item = f64> + Clone, dtype: DType, made: &mut Vec<u8>) {
+fn softmax(row: impl Iterator<Item = f64> + Clone, dtype: DType, bytes: &mut Vec<u8>) {
     let largest = row.clone().fold(f64::NEG_INFINITY, f64::max);
     let sum: f64 = row.clone().map(|value| (value - largest).exp()).sum();
     for share in row.map(|value| (value - largest).exp() / sum) {
         match dtype {
-            DType::F16 => made.extend(f16::from_f64(share).to_le_bytes()),
-            DType::Bf16 => made.extend(bf16::from_f64(share).to_le_bytes()),
-            DType::F32 => made.extend((share as f32).to_le_bytes()),
-            _ => made.extend(share.to_le_bytes()),
+            DType::F16 => bytes.extend(f16::from_f64(share).to_le_bytes()),
+            DType::Bf16 => bytes.extend(bf16::from_f64(share).to_le_bytes()),
+            DType::F32 => bytes.extend((share as f32).to_le_bytes()),
+            _ => bytes.extend(share.to_le_bytes()),
         }
     }
 }
@@ -320,18 +320,18 @@ fn boxes(outputs: &[Output], heads: Heads, size: ImageSize, sample: usize, batch
             Heads::Finished { .. } => data,
         };
         let number: fn(&[u8]) -> f64 = match (floats(*dtype), dtype) {
-            (Some(read), _) => read,
+            (Some(float_of), _) => float_of,
             (None, DType::I64) => |value| value.first_chunk().map_or(0.0, |eight| i64::from_le_bytes(*eight) as f64),
             (None, DType::I32) => |value| value.first_chunk().map_or(0.0, |four| f64::from(i32::from_le_bytes(*four))),
             _ => return Err(format!("an output of {dtype} is neither floats nor i32 or i64")),
         };
         Ok(part.chunks_exact(dtype.size()).map(|value| number(value) as f32).collect())
     };
-    let found = match heads {
+    let detections = match heads {
         Heads::Raw { logits, offsets } => size.boxes(&part(logits)?, &part(offsets)?)?,
         Heads::Finished { boxes, scores, labels } => size.finished(&part(boxes)?, &part(scores)?, &part(labels)?),
     };
-    Ok(found.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>().into())
+    Ok(detections.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>().into())
 }
 
 /// The name of the output by which rows are kept.
@@ -341,7 +341,7 @@ fn kept_rows(outputs: &Signature) -> Result<Vec<TensorSpec>, String> {
     let scores =
         outputs.iter().find(|spec| spec.name == SCORES && spec.dims.len() == 2 && floats(spec.dtype).is_some());
     let scores = scores.ok_or("of several outputs one must be called 'scores' and hold one number for each row")?;
-    let kept = |spec: &TensorSpec| {
+    let spec_of = |spec: &TensorSpec| {
         if spec.dims.len() < 2 || spec.dims[..2] != scores.dims[..] {
             return Err(format!("'{spec}' has not the rows of '{scores}'"));
         }
@@ -349,12 +349,12 @@ fn kept_rows(outputs: &Signature) -> Result<Vec<TensorSpec>, String> {
         spec.dims[1] = None;
         Ok(spec)
     };
-    outputs.iter().map(kept).collect()
+    outputs.iter().map(spec_of).collect()
 }
 
 fn keep_rows(outputs: &[Output], scores: usize, limit: f32, batch: usize) -> Result<Vec<Bytes>, String> {
     let scores = outputs.get(scores).ok_or("no scores came")?;
-    let (Some(read), [_, rows]) = (floats(scores.dtype), &scores.dims[..]) else {
+    let (Some(float_of), [_, rows]) = (floats(scores.dtype), &scores.dims[..]) else {
         return Err(format!("scores of shape {:?} came, [{batch},ROWS] was due", scores.dims));
     };
     let rows = *rows;
@@ -362,13 +362,13 @@ fn keep_rows(outputs: &[Output], scores: usize, limit: f32, batch: usize) -> Res
         return Err(format!("an output of shape {:?} has not {rows} rows for each of {batch} samples", odd.dims));
     }
     let values: Vec<bool> =
-        scores.data.chunks_exact(scores.dtype.size()).map(|v| read(v) >= f64::from(limit)).collect();
+        scores.data.chunks_exact(scores.dtype.size()).map(|v| float_of(v) >= f64::from(limit)).collect();
     let answer = |sample: usize| {
         let mut answer = BytesMut::new();
         for output in outputs {
             let row_bytes = output.dims[2..].iter().product::<usize>() * output.dtype.size();
-            let kept = (sample * rows..(sample + 1) * rows).filter(|&row| values[row]);
-            kept.for_each(|row| answer.extend_from_slice(&output.data[row * row_bytes..(row + 1) * row_bytes]));
+            let row_numbers = (sample * rows..(sample + 1) * rows).filter(|&row| values[row]);
+            row_numbers.for_each(|row| answer.extend_from_slice(&output.data[row * row_bytes..(row + 1) * row_bytes]));
         }
         answer.freeze()
     };

@@ -50,8 +50,8 @@ impl Preprocessing {
     pub(crate) fn check(&self, inputs: &Signature) -> Result<(), PreprocessError> {
         let gives = match self {
             Preprocessing::Images(spec) if images::makes(spec, inputs) => return Ok(()),
-            Preprocessing::Images(spec) => images::made(spec),
-            Preprocessing::TokenIds(_) if TokenIds::sent(inputs).is_some() => return Ok(()),
+            Preprocessing::Images(spec) => images::output_form(spec),
+            Preprocessing::TokenIds(_) if TokenIds::ids_input(inputs).is_some() => return Ok(()),
             Preprocessing::TokenIds(_) => {
                 "token ids with mask, segments or positions beside them, all i32 or i64 of one shape".to_owned()
             }
@@ -60,10 +60,10 @@ impl Preprocessing {
     }
 
     /// Returns the inputs to send for a model of these inputs; of images in any codec but `original`.
-    pub(crate) fn sent(&self, inputs: &Signature) -> Signature {
+    pub(crate) fn client_inputs(&self, inputs: &Signature) -> Signature {
         match self {
             Preprocessing::Images(_) => images::inputs(),
-            Preprocessing::TokenIds(_) => Signature::new(TokenIds::sent(inputs).into_iter().cloned().collect()),
+            Preprocessing::TokenIds(_) => Signature::new(TokenIds::ids_input(inputs).into_iter().cloned().collect()),
         }
     }
 
@@ -76,7 +76,7 @@ impl Preprocessing {
     pub(crate) fn max_sample_bytes(&self, inputs: &Signature) -> Option<u64> {
         match self {
             Preprocessing::Images(_) => Some(images::MAX_SAMPLE_BYTES),
-            Preprocessing::TokenIds(_) => self.sent(inputs).max_sample_bytes(),
+            Preprocessing::TokenIds(_) => self.client_inputs(inputs).max_sample_bytes(),
         }
     }
 }
@@ -118,23 +118,26 @@ mod tests {
     #[test]
     fn a_text_is_read_and_written() {
         for text in ["token-ids=102", "resize=256,crop=224,layout=nchw,dtype=u8"] {
-            let read: Preprocessing = text.parse().unwrap();
-            assert_eq!(read.to_string().parse::<Preprocessing>().unwrap(), read);
-            assert_eq!(read.takes_files(), !text.starts_with("token"));
+            let preprocessing: Preprocessing = text.parse().unwrap();
+            assert_eq!(preprocessing.to_string().parse::<Preprocessing>().unwrap(), preprocessing);
+            assert_eq!(preprocessing.takes_files(), !text.starts_with("token"));
         }
-        let told = "token-ids=sep".parse::<Preprocessing>().unwrap_err().to_string();
-        assert!(told.contains("token-ids=sep") && told.contains("102"), "{told}");
+        let message = "token-ids=sep".parse::<Preprocessing>().unwrap_err().to_string();
+        assert!(message.contains("token-ids=sep") && message.contains("102"), "{message}");
     }
 
     #[test]
     fn ids_are_sent_alone_to_a_model_that_reads_them() {
         let ids: Preprocessing = "token-ids=102".parse().unwrap();
         assert_eq!(ids.check(&bert()), Ok(()));
-        assert_eq!(ids.sent(&bert()).to_string(), "input_ids i64[N,384]");
+        assert_eq!(ids.client_inputs(&bert()).to_string(), "input_ids i64[N,384]");
         assert!(ids.max_sample_bytes(&bert()).is_some_and(|bytes| (384 * 8..384 * 8 + 64).contains(&bytes)));
         let image = Signature::new(vec![TensorSpec::new("image", DType::U8, vec![None, Some(3), Some(4), Some(4)])]);
-        let told = ids.check(&image).unwrap_err().to_string();
-        assert!(told.contains("token-ids=102 gives token ids") && told.contains("image u8[N,3,4,4]"), "{told}");
+        let message = ids.check(&image).unwrap_err().to_string();
+        assert!(
+            message.contains("token-ids=102 gives token ids") && message.contains("image u8[N,3,4,4]"),
+            "{message}"
+        );
         let images: Preprocessing = "crop=4,layout=nchw,dtype=u8".parse().unwrap();
         assert!(images.check(&bert()).unwrap_err().to_string().contains("u8[3,4,4], the model takes input_ids"));
         assert_eq!(images.check(&image), Ok(()));

@@ -18,14 +18,14 @@ pub struct TokenIds {
 
 impl TokenIds {
     /// The input that is sent: the one for ids; none when this model's inputs cannot be made of ids.
-    pub(super) fn sent(inputs: &Signature) -> Option<&TensorSpec> {
+    pub(super) fn ids_input(inputs: &Signature) -> Option<&TensorSpec> {
         let mut ids = inputs.iter().filter(|input| Role::of(&input.name) == Role::Ids);
-        let sent = ids.next().filter(|_| ids.next().is_none())?;
+        let ids_spec = ids.next().filter(|_| ids.next().is_none())?;
         let is_made = |input: &TensorSpec| {
             let is_whole = matches!(input.dtype, DType::I32 | DType::I64);
-            is_whole && input.own_dims() == sent.own_dims() && Role::of(&input.name) != Role::Limit
+            is_whole && input.own_dims() == ids_spec.own_dims() && Role::of(&input.name) != Role::Limit
         };
-        (inputs.len() > 1 && inputs.iter().all(is_made)).then_some(sent)
+        (inputs.len() > 1 && inputs.iter().all(is_made)).then_some(ids_spec)
     }
 
     /// All inputs of the model, made of the one that was sent.
@@ -33,16 +33,16 @@ impl TokenIds {
     /// # Errors
     /// The sample is not ids of that type and shape.
     pub(crate) fn tensors(self, inputs: &Signature, sample: &[Tensor]) -> Result<Vec<Tensor>, String> {
-        let wanted = || TokenIds::sent(inputs).map_or_else(String::new, ToString::to_string);
-        let shown = || sample.iter().map(Tensor::to_string).collect::<Vec<_>>().join(", ");
-        let told = || format!("the sample is {}, the node makes its model's inputs of {}", shown(), wanted());
-        let (Some(sent), [ids]) = (TokenIds::sent(inputs), sample) else { return Err(told()) };
-        let dims = sent.sample_dims(ids).ok_or_else(told)?;
+        let expected = || TokenIds::ids_input(inputs).map_or_else(String::new, ToString::to_string);
+        let shapes = || sample.iter().map(Tensor::to_string).collect::<Vec<_>>().join(", ");
+        let message = || format!("the sample is {}, the node makes its model's inputs of {}", shapes(), expected());
+        let (Some(ids_spec), [ids]) = (TokenIds::ids_input(inputs), sample) else { return Err(message()) };
+        let dims = ids_spec.sample_dims(ids).ok_or_else(message)?;
         let numbers = numbers(ids);
         let tensor = |input: &TensorSpec| match Role::of(&input.name) {
             Role::Ids => Ok(ids.clone()),
             role => {
-                let data = encoded(input.dtype, self.made(role, &numbers));
+                let data = encoded(input.dtype, self.values(role, &numbers));
                 Tensor::new(input.dtype, dims, data).map_err(|error| error.to_string())
             }
         };
@@ -50,7 +50,7 @@ impl TokenIds {
     }
 
     /// One number for each id.
-    fn made(self, role: Role, ids: &[i64]) -> Vec<i64> {
+    fn values(self, role: Role, ids: &[i64]) -> Vec<i64> {
         let mut texts = 0;
         let number = |(place, &id): (usize, &i64)| match role {
             Role::Mask => i64::from(id != 0),
@@ -100,10 +100,10 @@ mod tests {
         for dtype in [DType::I32, DType::I64] {
             let inputs = inputs(&["input_ids", "input_mask", "segment_ids", "position_ids"], dtype);
             let sample = Tensor::new(dtype, &[6], encoded(dtype, ids.to_vec())).unwrap();
-            let made = TokenIds { separator: 102 }.tensors(&inputs, &[sample]).unwrap();
-            let rows: Vec<Vec<i64>> = made.iter().map(numbers).collect();
+            let tensors = TokenIds { separator: 102 }.tensors(&inputs, &[sample]).unwrap();
+            let rows: Vec<Vec<i64>> = tensors.iter().map(numbers).collect();
             assert_eq!(rows, [ids.to_vec(), vec![1, 1, 1, 1, 1, 0], vec![0, 0, 0, 1, 1, 0], vec![0, 1, 2, 3, 4, 5]]);
-            assert_eq!(inputs.accepts(&made), Ok(()));
+            assert_eq!(inputs.accepts(&tensors), Ok(()));
         }
     }
 
@@ -111,16 +111,16 @@ mod tests {
     fn what_is_no_ids_is_shown_with_what_is_wanted() {
         let inputs = inputs(&["input_ids", "input_mask"], DType::I64);
         let short = Tensor::new(DType::I64, &[5], encoded(DType::I64, vec![1; 5])).unwrap();
-        let told = TokenIds { separator: 102 }.tensors(&inputs, &[short]).unwrap_err();
-        assert!(told.contains("i64[5]") && told.contains("input_ids i64[N,6]"), "{told}");
+        let message = TokenIds { separator: 102 }.tensors(&inputs, &[short]).unwrap_err();
+        assert!(message.contains("i64[5]") && message.contains("input_ids i64[N,6]"), "{message}");
     }
 
     #[test]
     fn only_models_of_texts_can_have_theirs_made() {
-        let sent = |names: &[&str], dtype| TokenIds::sent(&inputs(names, dtype)).map(|spec| spec.name.clone());
-        assert_eq!(sent(&["attention_mask", "input_ids"], DType::I32).as_deref(), Some("input_ids"));
-        assert_eq!(sent(&["input_ids"], DType::I64), None, "nothing is left to make");
-        assert_eq!(sent(&["a", "b"], DType::I64), None);
-        assert_eq!(sent(&["input_ids", "input_mask"], DType::F32), None);
+        let name_of = |names: &[&str], dtype| TokenIds::ids_input(&inputs(names, dtype)).map(|spec| spec.name.clone());
+        assert_eq!(name_of(&["attention_mask", "input_ids"], DType::I32).as_deref(), Some("input_ids"));
+        assert_eq!(name_of(&["input_ids"], DType::I64), None, "nothing is left to make");
+        assert_eq!(name_of(&["a", "b"], DType::I64), None);
+        assert_eq!(name_of(&["input_ids", "input_mask"], DType::F32), None);
     }
 }

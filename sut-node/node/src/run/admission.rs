@@ -14,13 +14,13 @@ use crate::config::Limits;
 pub(crate) struct Admission {
     max_samples: u64,
     max_bytes: u64,
-    held: Mutex<Held>,
+    load: Mutex<Load>,
     /// Signal for returned room that a reader waited for.
     room: Notify,
 }
 
 #[derive(Default)]
-struct Held {
+struct Load {
     samples: u64,
     bytes: u64,
     /// A reader found no room and waits until there is some.
@@ -31,19 +31,19 @@ impl Admission {
     /// No sample is held yet.
     pub(crate) fn new(limits: &Limits) -> Admission {
         let (max_samples, max_bytes) = (limits.max_samples_in_flight, limits.max_bytes_in_flight);
-        Admission { max_samples, max_bytes, held: Mutex::default(), room: Notify::new() }
+        Admission { max_samples, max_bytes, load: Mutex::default(), room: Notify::new() }
     }
 
     /// Admits a sample of `bytes` if the bounds allow it. One sample is always admitted to an empty node.
     pub(crate) fn try_admit(&self, bytes: u64) -> bool {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = held.samples < self.max_samples && held.bytes.saturating_add(bytes) <= self.max_bytes;
-        if fits || held.samples == 0 {
-            held.samples += 1;
-            held.bytes += bytes;
+        let mut load = self.load.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = load.samples < self.max_samples && load.bytes.saturating_add(bytes) <= self.max_bytes;
+        if fits || load.samples == 0 {
+            load.samples += 1;
+            load.bytes += bytes;
             return true;
         }
-        held.somebody_waits = true;
+        load.somebody_waits = true;
         false
     }
 
@@ -67,11 +67,11 @@ impl Admission {
         if samples == 0 {
             return;
         }
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.samples -= samples;
-        held.bytes -= bytes;
-        let somebody_waits = std::mem::take(&mut held.somebody_waits);
-        drop(held);
+        let mut load = self.load.lock().unwrap_or_else(PoisonError::into_inner);
+        load.samples -= samples;
+        load.bytes -= bytes;
+        let somebody_waits = std::mem::take(&mut load.somebody_waits);
+        drop(load);
         if somebody_waits {
             self.room.notify_waiters();
         }
@@ -84,14 +84,14 @@ impl Admission {
     }
 
     /// The samples that the node holds just now, and their bytes.
-    pub(crate) fn held(&self) -> (u64, u64) {
-        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        (held.samples, held.bytes)
+    pub(crate) fn load(&self) -> (u64, u64) {
+        let load = self.load.lock().unwrap_or_else(PoisonError::into_inner);
+        (load.samples, load.bytes)
     }
 
     /// Returns true when no room is taken.
     pub(crate) fn is_empty(&self) -> bool {
-        self.held() == (0, 0)
+        self.load() == (0, 0)
     }
 
     /// Has those who wait ask again whether all is over.

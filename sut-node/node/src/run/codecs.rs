@@ -54,7 +54,7 @@ impl Codecs {
 }
 
 /// The names of the codecs that a node knows. Files as they are can only be taken where something is made of them.
-pub(crate) fn known(takes_files: bool) -> impl Iterator<Item = &'static str> {
+pub(crate) fn codec_names(takes_files: bool) -> impl Iterator<Item = &'static str> {
     Codec::NAMES.into_iter().chain(takes_files.then_some(ORIGINAL))
 }
 
@@ -64,12 +64,12 @@ fn named(text: &str, node: &NodeName, takes_files: bool) -> Result<Codec, Status
         return Ok(Codec::None);
     }
     let name = text.split(':').next().unwrap_or_default();
-    if !known(takes_files).any(|known| known == name) {
-        let known: Vec<&str> = known(takes_files).collect();
+    if !codec_names(takes_files).any(|codec| codec == name) {
+        let names: Vec<&str> = codec_names(takes_files).collect();
         let hint = if name == ORIGINAL && !takes_files { "; samples in it need --preprocess there" } else { "" };
-        let known = known.join(", ");
+        let names = names.join(", ");
         return Err(Status::unimplemented(format!(
-            "codec '{text}' is not known at node {node} (known: {known}{hint})"
+            "codec '{text}' is not known at node {node} (known: {names}{hint})"
         )));
     }
     text.parse().map_err(|error| Status::invalid_argument(format!("node {node}: {error}")))
@@ -91,24 +91,24 @@ mod tests {
 
     use super::*;
 
-    fn asked(codec: &str, response_codec: &str) -> Result<Codecs, Status> {
+    fn codecs_of(codec: &str, response_codec: &str) -> Result<Codecs, Status> {
         Codecs::agreed(codec, response_codec, &"n1".parse().unwrap(), &Signature::default(), false)
     }
 
     #[test]
     fn what_is_not_known_is_named_with_the_node_and_what_is() {
         for (codec, response_codec) in [("snappy", ""), ("none", "snappy"), ("", "snappy:3")] {
-            let status = asked(codec, response_codec).unwrap_err();
+            let status = codecs_of(codec, response_codec).unwrap_err();
             assert_eq!(status.code(), Code::Unimplemented);
             for part in ["'snappy", "node n1", "known: none"] {
                 assert!(status.message().contains(part), "{status}");
             }
         }
         for (codec, response_codec) in [("none:1", ""), ("", "none:1")] {
-            assert_eq!(asked(codec, response_codec).unwrap_err().code(), Code::InvalidArgument);
+            assert_eq!(codecs_of(codec, response_codec).unwrap_err().code(), Code::InvalidArgument);
         }
         for none in ["", "none"] {
-            assert!(asked(none, none).unwrap().is_none());
+            assert!(codecs_of(none, none).unwrap().is_none());
         }
     }
 

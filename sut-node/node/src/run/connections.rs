@@ -56,7 +56,7 @@ impl Connections {
     pub(crate) fn add(&mut self, connection: Arc<dyn Connection>) -> bool {
         // By address alone: two tables of methods may stand for one type.
         if self.closed.is_some()
-            || self.open.iter().any(|known| std::ptr::addr_eq(Arc::as_ptr(known), Arc::as_ptr(&connection)))
+            || self.open.iter().any(|other| std::ptr::addr_eq(Arc::as_ptr(other), Arc::as_ptr(&connection)))
         {
             return true;
         }

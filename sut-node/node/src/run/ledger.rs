@@ -74,7 +74,7 @@ impl Ledger {
     }
 
     /// Enters a run that has just begun.
-    pub(crate) fn begun(&self, run: &Arc<Run>) {
+    pub(crate) fn enter(&self, run: &Arc<Run>) {
         let mut books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
         books.settle();
         books.open.push(Arc::clone(run));
@@ -122,22 +122,22 @@ impl Sums {
 impl Sum {
     /// Returns the sum over this run until now, as `EndRun` reports it.
     fn of(run: &Run) -> Sum {
-        let told: EndRunResponse = report::counted(run);
+        let counts: EndRunResponse = report::counted(run);
         let (is_over, by_client) = (run.has_ended(), run.how_ended().is_ok());
         Sum {
             begun: 1,
             ended: u64::from(is_over && by_client),
             lapsed: u64::from(is_over && !by_client),
-            received: told.samples_received,
-            answered: told.samples_answered,
+            received: counts.samples_received,
+            answered: counts.samples_answered,
             failed: run.counters.failed_by_kind(),
-            nan: told.samples_nan,
-            tensor_bytes: [told.tensor_bytes_in, told.tensor_bytes_out],
-            encoded_bytes: [told.payload_bytes_in, told.payload_bytes_out],
-            message_bytes: [told.message_bytes_in, told.message_bytes_out],
-            socket_bytes: [told.socket_bytes_in.unwrap_or(0), told.socket_bytes_out.unwrap_or(0)],
-            heartbeats: [told.client_heartbeats, told.heartbeats],
-            retransmits: told.retransmits.unwrap_or(0),
+            nan: counts.samples_nan,
+            tensor_bytes: [counts.tensor_bytes_in, counts.tensor_bytes_out],
+            encoded_bytes: [counts.payload_bytes_in, counts.payload_bytes_out],
+            message_bytes: [counts.message_bytes_in, counts.message_bytes_out],
+            socket_bytes: [counts.socket_bytes_in.unwrap_or(0), counts.socket_bytes_out.unwrap_or(0)],
+            heartbeats: [counts.client_heartbeats, counts.heartbeats],
+            retransmits: counts.retransmits.unwrap_or(0),
         }
     }
 }
@@ -186,7 +186,7 @@ mod tests {
     fn runs_add_up_while_they_last_and_when_they_are_gone() {
         let ledger = Ledger::new(1);
         let (first, second) = (run(Purpose::Run(Codecs::NONE)), run(Purpose::Run(Codecs::NONE)));
-        ledger.begun(&first);
+        ledger.enter(&first);
         first.count_received(5);
         first.counters.add_message_in(120, 100);
         assert_eq!(
@@ -201,7 +201,7 @@ mod tests {
             }
         );
         first.end();
-        ledger.begun(&second);
+        ledger.enter(&second);
         second.count_received(2);
         second.count_answers(2, &[1, 0, 0, 0, 0, 0]);
         second.take_back(Status::aborted("gone"));
@@ -223,7 +223,7 @@ mod tests {
     fn probes_and_refusals_are_counted_apart() {
         let ledger = Ledger::new(1);
         let probe = run(Purpose::Probe);
-        ledger.begun(&probe);
+        ledger.enter(&probe);
         probe.count_received(9);
         ledger.refused();
         let (sums, refused) = ledger.sums();
@@ -237,7 +237,7 @@ mod tests {
             let pass = RunPass::new(Bytes::from_static(&[1; 16]), Bytes::from_static(&[2; 32]));
             let run = Run::new(pass, "a test".to_owned(), Limits::default(), Purpose::Run(Codecs::NONE), None);
             let run = Arc::new(run.of_tenant(model, None));
-            ledger.begun(&run);
+            ledger.enter(&run);
             run.count_received(samples);
             run
         };

@@ -88,7 +88,9 @@ impl Run {
             presence: Presence::default(),
             connections: Mutex::default(),
             local,
-            nic: local.and_then(nic::routed).and_then(|found| nic::traffic(&found.name).map(|now| (found, now))),
+            nic: local
+                .and_then(nic::routed)
+                .and_then(|interface| nic::traffic(&interface.name).map(|now| (interface, now))),
             time_before: ThreadTime::of_process_lately(),
             streams_changed: Notify::new(),
             streams: AtomicUsize::new(0),

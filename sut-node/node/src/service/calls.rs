@@ -101,8 +101,8 @@ impl Service {
         }
         if !peer.is_some_and(|peer| peer.has_shown_token.load(Relaxed)) {
             let client = peer.and_then(|peer| peer.address).map(tracing::field::display);
-            let shown = if Token::is_any_shown(request.metadata()) { "a wrong token" } else { "no token" };
-            tracing::info!(client, shown, "a client was refused");
+            let token_state = if Token::is_any_shown(request.metadata()) { "a wrong token" } else { "no token" };
+            tracing::info!(client, shown = token_state, "a client was refused");
         }
         Err(Status::unauthenticated(format!(
             "node {} wants a token, and was shown none or another: give the LoadGen node --token-file with the token \
@@ -157,7 +157,7 @@ impl Service {
 
     /// Begins a run that has just got the node.
     fn begin(&self, run: &Arc<Run>) {
-        self.ledger.iter().for_each(|ledger| ledger.begun(run));
+        self.ledger.iter().for_each(|ledger| ledger.enter(run));
         let models = Arc::clone(&self.models);
         tokio::spawn(self.claim.clone().watch(Arc::clone(run), move |run| models.end(run)));
         let node = &self.config.node;
@@ -208,7 +208,7 @@ impl SutNode for Service {
         check_version(request.wire_version)?;
         let nonce = request.nonce.as_ref().try_into();
         let nonce = nonce.map_err(|_| Status::invalid_argument("the nonce of Describe has 16 bytes"))?;
-        let host = self.machine.now().told(&HostNonce(nonce));
+        let host = self.machine.now().host_for(&HostNonce(nonce));
         Ok(Response::new(describe(&self.config, host, &self.ecc, &self.models)))
     }
 
@@ -218,7 +218,7 @@ impl SutNode for Service {
         let request = request.into_inner();
         // Before anything else is said about a request whose words may mean something else.
         check_version(request.wire_version)?;
-        let tenants = tenants::asked(&request, &self.config, &self.models)?;
+        let tenants = tenants::of_request(&request, &self.config, &self.models)?;
         let names_tenants = !request.tenants.is_empty();
         let StartRunRequest { run_id, wire_version, client, .. } = request;
         let runs = self.start(&Claimant { run_id, wire_version, client, local }, tenants)?;

@@ -23,7 +23,7 @@ pub(crate) const SOFTWARE: &str = concat!("sut-node ", env!("CARGO_PKG_VERSION")
 
 /// Returns the inputs to send to a node of this backend. A node that pre-processes does not take what the model takes.
 pub fn inputs(info: &BackendInfo, preprocess: Option<&Preprocessing>) -> Signature {
-    preprocess.map_or_else(|| info.inputs.clone(), |preprocess| preprocess.sent(&info.inputs))
+    preprocess.map_or_else(|| info.inputs.clone(), |preprocess| preprocess.client_inputs(&info.inputs))
 }
 
 /// One text for each tensor of a signature: `name dtype[dims]`.
@@ -32,7 +32,7 @@ pub(crate) fn texts(specs: &[TensorSpec]) -> Vec<String> {
 }
 
 fn known_codecs(preprocess: Option<&Preprocessing>) -> impl Iterator<Item = &'static str> {
-    codecs::known(preprocess.is_some_and(Preprocessing::takes_files))
+    codecs::codec_names(preprocess.is_some_and(Preprocessing::takes_files))
 }
 
 /// Returns the build of this program, with these features. The digest of the image is known where `LON_IMAGE_DIGEST` is
@@ -177,13 +177,13 @@ mod tests {
     fn samples_of_inputs_without_a_batch_dimension_are_explained() {
         assert_eq!(without_batch("x f32[N,3]"), None);
         assert_eq!(without_batch("x f32[1,3]"), None);
-        let told = without_batch("limit i64[]").unwrap();
+        let message = without_batch("limit i64[]").unwrap();
         assert!(
-            told.starts_with("limit i64 has no batch")
-                && told.ends_with("a sample is one number, 100 samples in a file of numpy are [100]"),
-            "{told}"
+            message.starts_with("limit i64 has no batch")
+                && message.ends_with("a sample is one number, 100 samples in a file of numpy are [100]"),
+            "{message}"
         );
-        let told = without_batch("x f32[2,3]").unwrap();
-        assert!(told.contains("a sample is [2,3] as it stands") && told.ends_with("are [100,2,3]"), "{told}");
+        let message = without_batch("x f32[2,3]").unwrap();
+        assert!(message.contains("a sample is [2,3] as it stands") && message.ends_with("are [100,2,3]"), "{message}");
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct Tenant {
 ///
 /// # Errors
 /// There are too many, a model is not known here, or codecs cannot be had.
-pub(crate) fn asked(
+pub(crate) fn of_request(
     request: &StartRunRequest,
     config: &ServeConfig,
     models: &ServedModels,

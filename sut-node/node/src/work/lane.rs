@@ -193,12 +193,12 @@ impl Lane {
         }
     }
 
-    /// Closes the lane: the client is gone. Adds what was ready to `left`.
-    pub(super) fn close(&self, left: &mut VecDeque<Outgoing>) {
+    /// Closes the lane: the client is gone. Adds what was ready to `unsent`.
+    pub(super) fn close(&self, unsent: &mut VecDeque<Outgoing>) {
         // Under the lock: who answers either sees the lane closed, or its answer is found here.
         let mut state = self.lock();
         self.is_closed.store(true, SeqCst);
-        left.append(&mut state.ready);
+        unsent.append(&mut state.ready);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -52,14 +52,14 @@ struct End {
 
 /// Counts that leaving messages add, summed up over a burst.
 #[derive(Default)]
-struct Left {
+struct BurstCounts {
     message_bytes: u64,
     payload_bytes: u64,
     samples: u64,
     sample_bytes: u64,
 }
 
-impl Left {
+impl BurstCounts {
     /// Counts a sample whose answer has left.
     fn sample(&mut self, ticket: &Ticket) {
         self.samples += 1;
@@ -90,16 +90,16 @@ impl LaneOutput {
     /// Adds what is ready without waiting. False when nothing is.
     fn add_ready(&mut self, out: &mut Outbound) -> bool {
         let before = out.total();
-        let mut left = Left::default();
-        while out.len() < FILL_BYTES && self.add_next(out, &mut left) {}
+        let mut counts = BurstCounts::default();
+        while out.len() < FILL_BYTES && self.add_next(out, &mut counts) {}
         let run = &self.lane.run;
-        run.counters.add_messages_out(left.message_bytes, left.payload_bytes);
-        run.admission.release(left.samples, left.sample_bytes);
+        run.counters.add_messages_out(counts.message_bytes, counts.payload_bytes);
+        run.admission.release(counts.samples, counts.sample_bytes);
         out.total() > before
     }
 
     /// Adds one message. False when nothing is ready.
-    fn add_next(&mut self, out: &mut Outbound, left: &mut Left) -> bool {
+    fn add_next(&mut self, out: &mut Outbound, counts: &mut BurstCounts) -> bool {
         if self.current.is_none() {
             if self.burst.is_empty() {
                 self.lane.swap_ready(&mut self.burst);
@@ -109,16 +109,16 @@ impl LaneOutput {
                 Ok(sending) => self.current = Some(sending),
                 Err((ticket, error)) => {
                     // A failure has no parts: one message says it all.
-                    left.sample(&ticket);
+                    counts.sample(&ticket);
                     let message = DispatchResponse { id: ticket.id, last: true, error, ..DispatchResponse::default() };
-                    left.message_bytes += out.push_response(message);
+                    counts.message_bytes += out.push_response(message);
                     return true;
                 }
             }
         }
         let Some(sending) = self.current.as_mut() else { return false };
         let Some(Part { number, last, total_len, data }) = sending.parts.next() else { return false };
-        left.payload_bytes += data.len() as u64;
+        counts.payload_bytes += data.len() as u64;
         let id = sending.id;
         let mut message = DispatchResponse { id, part: number, last, total_len, data, ..DispatchResponse::default() };
         if sending.end.is_none() {
@@ -127,12 +127,12 @@ impl LaneOutput {
         // The last part carries the stages; with it the sample has left the node.
         if last && let Some(Sending { end: Some(End { ticket, n_tokens }), .. }) = self.current.take() {
             (message.n_tokens, message.stages) = (n_tokens, Some(ticket.stages.into()));
-            left.sample(&ticket);
+            counts.sample(&ticket);
             if let Some(durations) = &self.durations {
                 durations.add(&ticket.stages);
             }
         }
-        left.message_bytes += out.push_response(message);
+        counts.message_bytes += out.push_response(message);
         true
     }
 }
@@ -188,11 +188,11 @@ impl Fill for LaneOutput {
 
 impl Drop for LaneOutput {
     fn drop(&mut self) {
-        let mut left = std::mem::take(&mut self.burst);
-        self.lane.close(&mut left);
+        let mut burst = std::mem::take(&mut self.burst);
+        self.lane.close(&mut burst);
         // Nothing of this will leave any more, but its room must be given back.
         let unsent = self.current.take().and_then(|sending| sending.end).map(|end| end.ticket.sample_bytes);
-        self.lane.run.admission.release_all(left.iter().filter_map(Outgoing::sample_bytes).chain(unsent));
+        self.lane.run.admission.release_all(burst.iter().filter_map(Outgoing::sample_bytes).chain(unsent));
         self.lane.run.stream_closed();
     }
 }

@@ -43,7 +43,8 @@ impl IncompleteSamples {
     /// The part is not the one that follows, or does not fit the size that was announced (`max_bytes` at most).
     pub(super) fn add(&mut self, id: u64, part: Part, max_bytes: u64) -> Result<Option<Bytes>, Status> {
         let sample = self.0.get_mut(&id);
-        let sample = sample.ok_or_else(|| breach(id, &AssemblyError::OutOfOrder { expected: 0, got: part.number }))?;
+        let sample =
+            sample.ok_or_else(|| breach(id, &AssemblyError::OutOfOrder { expected: 0, actual: part.number }))?;
         let whole = sample.assembly.push(part, max_bytes).map_err(|error| breach(id, &error))?;
         if whole.is_some() {
             self.0.remove(&id);

@@ -32,13 +32,12 @@ pub(crate) fn limits(of_runs: Limits) -> Limits {
 /// # Errors
 /// More bytes are asked for than one answer has.
 pub(crate) fn answer(sample: &[u8]) -> Result<Bytes, Failure> {
-    let Some(asked) = sample.first_chunk() else { return Ok(Bytes::new()) };
-    let asked = u64::from_le_bytes(*asked);
-    match usize::try_from(asked) {
+    let Some(prefix) = sample.first_chunk() else { return Ok(Bytes::new()) };
+    let len = u64::from_le_bytes(*prefix);
+    match usize::try_from(len) {
         Ok(len) if len <= MAX_ANSWER_BYTES => Ok(Bytes::from_static(&noise()[..len])),
         _ => {
-            let reason =
-                format!("an answer of {asked} bytes was asked for; a probe answers {MAX_ANSWER_BYTES} at most");
+            let reason = format!("an answer of {len} bytes was asked for; a probe answers {MAX_ANSWER_BYTES} at most");
             Err(Failure::new(FailureKind::Backend, reason))
         }
     }

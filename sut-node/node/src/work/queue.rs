@@ -26,7 +26,7 @@ pub(crate) struct JobQueue {
     state: Mutex<State>,
     changed: Condvar,
     /// The same for workers that are tasks; none where they are threads.
-    told: Option<Notify>,
+    task_signal: Option<Notify>,
     max_batch: usize,
     max_delay: Duration,
     by_shape: bool,
@@ -85,7 +85,7 @@ impl State {
 impl JobQueue {
     /// The queue for workers that are tasks instead of threads.
     pub(crate) fn of_tasks(mut self) -> JobQueue {
-        self.told = Some(Notify::new());
+        self.task_signal = Some(Notify::new());
         self
     }
 
@@ -100,7 +100,7 @@ impl JobQueue {
         let (jobs, taken) = (Buckets::new(max_batch), BatchSizes::default());
         let state = State { jobs, flushed: false, closed: false, idle: 0, taken };
         let (state, changed) = (Mutex::new(state), Condvar::new());
-        JobQueue { state, changed, told: None, max_batch, max_delay, by_shape, turns: None }
+        JobQueue { state, changed, task_signal: None, max_batch, max_delay, by_shape, turns: None }
     }
 
     /// Adds jobs, and wakes as many workers as have something to do now.
@@ -116,16 +116,16 @@ impl JobQueue {
         let after = state.jobs.len();
         drop(state);
         // One worker for the first job there is, one for every batch that these have filled.
-        let wanted = usize::from(before == 0) + filled;
-        for _ in 0..wanted.min(after) {
+        let worker_count = usize::from(before == 0) + filled;
+        for _ in 0..worker_count.min(after) {
             self.changed.notify_one();
         }
         self.tell_tasks();
     }
 
     fn tell_tasks(&self) {
-        if let Some(told) = &self.told {
-            told.notify_waiters();
+        if let Some(signal) = &self.task_signal {
+            signal.notify_waiters();
         }
     }
 
@@ -185,8 +185,8 @@ impl JobQueue {
                     // Another worker of this model has taken the batch meanwhile.
                     turn = None;
                     match due {
-                        Due::After(Some(rest)) => {
-                            self.changed.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0
+                        Due::After(Some(delay)) => {
+                            self.changed.wait_timeout(state, delay).unwrap_or_else(PoisonError::into_inner).0
                         }
                         _ => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
                     }
@@ -197,11 +197,11 @@ impl JobQueue {
 
     /// The same for a worker that is a task. `None` also for a queue whose workers are threads.
     pub(crate) async fn next_batch_of_task(&self, batch: &mut Vec<Job>) -> Option<Turn> {
-        let told = self.told.as_ref()?;
+        let signal = self.task_signal.as_ref()?;
         let mut turn = None;
         loop {
             // The registration precedes the check, so that a push in between is not missed.
-            let told = told.notified();
+            let notice = signal.notified();
             let due = self.due(&self.lock());
             match (due, &self.turns) {
                 (Due::Now(_), Some(turns)) if turn.is_none() => turn = Some(turns.wait_as_task().await),
@@ -210,11 +210,11 @@ impl JobQueue {
                     return Some(turn.unwrap_or_default());
                 }
                 (Due::Never, _) => return None,
-                (Due::After(rest), _) => {
+                (Due::After(delay), _) => {
                     turn = None;
-                    match rest {
-                        None => told.await,
-                        Some(rest) => drop(tokio::time::timeout(rest, told).await),
+                    match delay {
+                        None => notice.await,
+                        Some(delay) => drop(tokio::time::timeout(delay, notice).await),
                     }
                 }
             }
@@ -240,14 +240,14 @@ impl JobQueue {
     pub(crate) fn take(&self, free: usize, until: Option<Instant>, taken: &mut Vec<Job>) -> bool {
         let mut state = self.lock();
         while state.jobs.len() == 0 {
-            let rest = until.map(|until| until.saturating_duration_since(clock::now()));
-            if state.closed || rest == Some(Duration::ZERO) {
+            let delay = until.map(|until| until.saturating_duration_since(clock::now()));
+            if state.closed || delay == Some(Duration::ZERO) {
                 return !state.closed;
             }
             state.idle += 1;
-            state = match rest {
+            state = match delay {
                 None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some(rest) => self.changed.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0,
+                Some(delay) => self.changed.wait_timeout(state, delay).unwrap_or_else(PoisonError::into_inner).0,
             };
             state.idle -= 1;
         }

@@ -93,7 +93,7 @@ impl Reader {
             tokio::select! {
                 biased;
                 () = run.until_end() => run.how_ended(),
-                () = stop.clone().told() => shutting_down(),
+                () = stop.clone().wait() => shutting_down(),
             }
         });
         let how = loop {
@@ -109,12 +109,12 @@ impl Reader {
             if stop.is_told() {
                 break shutting_down();
             }
-            let read = tokio::select! {
+            let outcome = tokio::select! {
                 biased;
-                read = poll_fn(|cx| source.poll_read(cx, &mut inbound)) => read,
+                outcome = poll_fn(|cx| source.poll_read(cx, &mut inbound)) => outcome,
                 how = &mut over => break how,
             };
-            match read {
+            match outcome {
                 Ok(true) => run.presence.heard(),
                 Ok(false) => break Ok(()),
                 Err(status) => break Err(status),

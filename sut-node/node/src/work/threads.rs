@@ -210,7 +210,7 @@ fn warm_workers(config: &ModelConfig, backend: &dyn Backend, prepare: fn()) -> R
     let make = || {
         prepare();
         let decoders = config.decode_threads.get();
-        let made: Result<WarmWorkers, BackendError> = match backend.execution() {
+        let halves: Result<WarmWorkers, BackendError> = match backend.execution() {
             Execution::Workers => {
                 let workers: Result<_, _> = (0..config.workers.get()).map(|_| backend.worker()).collect();
                 workers.map(|workers| (workers, (0..decoders).map(|_| None).collect()))
@@ -220,7 +220,7 @@ fn warm_workers(config: &ModelConfig, backend: &dyn Backend, prepare: fn()) -> R
                 inline.map(|inline| (Vec::new(), inline))
             }
         };
-        made
+        halves
     };
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("warm-up".to_owned()).spawn_scoped(scope, make);

@@ -26,14 +26,15 @@ pub(crate) fn work(streamer: Box<dyn Streamer>, queue: &JobQueue) {
     let mut slots = Slots::new(streamer);
     let mut jobs = Vec::new();
     loop {
-        let free = slots.held.len() - slots.taken;
+        let free = slots.samples.len() - slots.taken;
         let open = free == 0 || queue.take(free, slots.may_wait_until(), &mut jobs);
         jobs.drain(..).for_each(|job| slots.begin(job));
         slots.cancel_unwanted();
         // Samples that were begun a moment ago may be due earlier than those that the thread waited for. With no slot
         // free or no sample to wait for, the streamer waits by itself.
-        let waits =
-            open && slots.taken < slots.held.len() && slots.may_wait_until().is_some_and(|until| until > clock::now());
+        let waits = open
+            && slots.taken < slots.samples.len()
+            && slots.may_wait_until().is_some_and(|until| until > clock::now());
         if slots.taken > 0 && !waits {
             slots.step();
         } else if slots.taken == 0 && !open {
@@ -45,7 +46,7 @@ pub(crate) fn work(streamer: Box<dyn Streamer>, queue: &JobQueue) {
 /// A streamer and the samples in its slots.
 struct Slots {
     streamer: Box<dyn Streamer>,
-    held: Vec<Option<Held>>,
+    samples: Vec<Option<SlotSample>>,
     /// Number of slots that hold a sample.
     taken: usize,
     coder: Coder,
@@ -54,7 +55,7 @@ struct Slots {
 
 /// A sample in a slot. Its job has no content any more: the streamer has taken what it needs. The job's place counts
 /// for as long as the streamer may use that.
-struct Held {
+struct SlotSample {
     job: Job,
     begun_at: Instant,
     has_first: bool,
@@ -63,8 +64,8 @@ struct Held {
 impl Slots {
     fn new(streamer: Box<dyn Streamer>) -> Slots {
         let slots = streamer.slots().max(1);
-        let held = std::iter::repeat_with(|| None).take(slots).collect();
-        Slots { streamer, held, taken: 0, coder: Coder::default(), events: Vec::new() }
+        let samples = std::iter::repeat_with(|| None).take(slots).collect();
+        Slots { streamer, samples, taken: 0, coder: Coder::default(), events: Vec::new() }
     }
 
     /// Returns the time until which the thread may wait for samples: for ever when there is nothing else to do, not at
@@ -80,22 +81,22 @@ impl Slots {
         if job.lane.is_over() {
             return job.give_up();
         }
-        let Some(slot) = self.held.iter().position(Option::is_none) else { return job.give_up() };
+        let Some(slot) = self.samples.iter().position(Option::is_none) else { return job.give_up() };
         let begun_at = clock::now();
-        let begun = catch_unwind(AssertUnwindSafe(|| self.streamer.begin(slot, &job.sample)));
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.streamer.begin(slot, &job.sample)));
         job.waited_until(begun_at);
         job.sample = Sample::default();
-        let held = Held { job, begun_at, has_first: false };
-        match begun {
+        let sample = SlotSample { job, begun_at, has_first: false };
+        match outcome {
             Ok(Ok(())) => {
-                self.held[slot] = Some(held);
+                self.samples[slot] = Some(sample);
                 self.taken += 1;
             }
-            Ok(Err(error)) => held.end(&mut self.coder, Err(refused(error.to_string()))),
+            Ok(Err(error)) => sample.end(&mut self.coder, Err(refused(error.to_string()))),
             Err(panic) => {
                 let failure = Failure::panicked("the backend", panic.as_ref());
                 self.clear(slot);
-                held.end(&mut self.coder, Err(failure));
+                sample.end(&mut self.coder, Err(failure));
             }
         }
     }
@@ -111,10 +112,10 @@ impl Slots {
         if let Err(panic) = stepped {
             // After a panic the state of the slots is unknown: all of them are given up.
             let failure = Failure::panicked("the backend", panic.as_ref());
-            for slot in 0..self.held.len() {
-                if let Some(held) = self.take(slot) {
+            for slot in 0..self.samples.len() {
+                if let Some(sample) = self.take(slot) {
                     self.clear(slot);
-                    held.end(&mut self.coder, Err(failure.clone()));
+                    sample.end(&mut self.coder, Err(failure.clone()));
                 }
             }
         }
@@ -124,20 +125,20 @@ impl Slots {
     fn happened(&mut self, Event { slot, what }: Event) {
         match what {
             What::First(token) => {
-                let held = self.held.get_mut(slot).and_then(Option::as_mut);
-                if let Some(held) = held.filter(|held| !held.has_first) {
-                    held.has_first = true;
-                    held.job.lane.first_token(held.job.ticket.id, token);
+                let sample = self.samples.get_mut(slot).and_then(Option::as_mut);
+                if let Some(sample) = sample.filter(|sample| !sample.has_first) {
+                    sample.has_first = true;
+                    sample.job.lane.first_token(sample.job.ticket.id, token);
                 }
             }
             What::Done(output) => {
-                if let Some(held) = self.take(slot) {
-                    held.end(&mut self.coder, Ok(output));
+                if let Some(sample) = self.take(slot) {
+                    sample.end(&mut self.coder, Ok(output));
                 }
             }
             What::Failed(error) => {
-                if let Some(held) = self.take(slot) {
-                    held.end(&mut self.coder, Err(refused(error.to_string())));
+                if let Some(sample) = self.take(slot) {
+                    sample.end(&mut self.coder, Err(refused(error.to_string())));
                 }
             }
         }
@@ -145,21 +146,21 @@ impl Slots {
 
     /// Frees the slots of samples whose client is gone. They must still leave the counts.
     fn cancel_unwanted(&mut self) {
-        for slot in 0..self.held.len() {
-            if self.held[slot].as_ref().is_some_and(|held| held.job.lane.is_over())
-                && let Some(held) = self.take(slot)
+        for slot in 0..self.samples.len() {
+            if self.samples[slot].as_ref().is_some_and(|sample| sample.job.lane.is_over())
+                && let Some(sample) = self.take(slot)
             {
                 self.clear(slot);
-                held.job.give_up();
+                sample.job.give_up();
             }
         }
     }
 
     /// Takes the sample out of a slot at this end; the streamer has freed it, or [`Slots::clear`] does.
-    fn take(&mut self, slot: usize) -> Option<Held> {
-        let held = self.held.get_mut(slot).and_then(Option::take);
-        self.taken -= usize::from(held.is_some());
-        held
+    fn take(&mut self, slot: usize) -> Option<SlotSample> {
+        let sample = self.samples.get_mut(slot).and_then(Option::take);
+        self.taken -= usize::from(sample.is_some());
+        sample
     }
 
     /// Frees a slot at the streamer's end.
@@ -174,7 +175,7 @@ fn refused(reason: String) -> Failure {
     Failure::new(FailureKind::Backend, reason)
 }
 
-impl Held {
+impl SlotSample {
     fn end(mut self, coder: &mut Coder, result: Result<Output, Failure>) {
         let done_at = clock::now();
         self.job.ticket.stages.inference_ns = duration_ns(done_at - self.begun_at);

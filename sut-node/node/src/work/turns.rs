@@ -43,10 +43,10 @@ impl Turns {
 
     /// The same for a worker that is a task.
     pub(crate) async fn wait_as_task(&self) -> Turn {
-        let asked: Instant = clock::now();
+        let start: Instant = clock::now();
         // It is never closed, so that there is always a place at last.
         let place = Arc::clone(&self.places).acquire_owned().await.ok();
-        Turn { _place: place, waited: clock::since(asked) }
+        Turn { _place: place, waited: clock::since(start) }
     }
 }
 

@@ -78,13 +78,13 @@ fn serving<T>(
         let shutdown = async { drop(stopped.await) };
         let serving = serve(sockets, config, models, shutdown, || {});
         let talking = async {
-            let left = conversation(address).await;
+            let outcome = conversation(address).await;
             drop(stop);
-            left
+            outcome
         };
-        let (served, left) = tokio::join!(serving, talking);
+        let (served, outcome) = tokio::join!(serving, talking);
         served.unwrap();
-        after(left).await;
+        after(outcome).await;
     };
     runtime.block_on(async { tokio::time::timeout(PATIENCE, whole).await.expect("a hang") });
 }
@@ -158,7 +158,7 @@ impl Control {
         &mut self,
         claimed: Result<tonic::Response<StartRunResponse>, Status>,
     ) -> Result<StartRunResponse, (Code, String)> {
-        let response = claimed.map_err(|status| told(&status))?.into_inner();
+        let response = claimed.map_err(|status| code_and_text(&status))?.into_inner();
         self.pass = RunPass::new(self.run_id.clone(), response.secret.clone());
         Ok(response)
     }
@@ -171,7 +171,7 @@ impl Control {
     }
 
     pub(crate) async fn flush(&mut self, samples_sent: u64) -> Result<(), (Code, String)> {
-        self.client.flush(self.pass.flush(samples_sent)).await.map(drop).map_err(|status| told(&status))
+        self.client.flush(self.pass.flush(samples_sent)).await.map(drop).map_err(|status| code_and_text(&status))
     }
 
     pub(crate) async fn end(&mut self) -> EndRunResponse {
@@ -189,10 +189,10 @@ impl Control {
         let requests =
             futures_util::StreamExt::chain(futures_util::stream::iter(requests), futures_util::stream::pending());
         let mut answers = self.client.dispatch(requests).await.unwrap().into_inner();
-        let mut left = sizes.len();
-        while left > 0 {
+        let mut remainder = sizes.len();
+        while remainder > 0 {
             let message = answers.message().await.unwrap().unwrap();
-            left -= usize::from(message.last && message.heartbeat.is_none());
+            remainder -= usize::from(message.last && message.heartbeat.is_none());
         }
     }
 }
@@ -201,7 +201,7 @@ fn request(id: u64, Part { number, last, total_len, data }: Part) -> DispatchReq
     DispatchRequest { id, part: number, last, total_len, data, ..DispatchRequest::default() }
 }
 
-fn told(status: &Status) -> (Code, String) {
+fn code_and_text(status: &Status) -> (Code, String) {
     (status.code(), status.message().to_owned())
 }
 
@@ -231,7 +231,7 @@ pub(crate) struct Stream {
     inbound: Inbound,
     out: Outbound,
     pub(crate) sent: Counted,
-    pub(crate) got: Counted,
+    pub(crate) answers: Counted,
 }
 
 impl Stream {
@@ -252,7 +252,8 @@ impl Stream {
     /// Returns when the node has accepted the stream.
     pub(crate) async fn open(writing: Box<dyn AsyncWrite + Unpin>, source: Box<dyn Source>, pass: &RunPass) -> Stream {
         let (inbound, out) = Default::default();
-        let mut stream = Stream { writing, source, inbound, out, sent: Counted::default(), got: Counted::default() };
+        let mut stream =
+            Stream { writing, source, inbound, out, sent: Counted::default(), answers: Counted::default() };
         let open = Some(pass.open());
         stream.out.push_message(&DispatchRequest { open, ..DispatchRequest::default() });
         stream.write().await;
@@ -295,12 +296,12 @@ impl Stream {
             if message.heartbeat.is_some() {
                 continue;
             }
-            self.got.message_bytes += bytes;
-            self.got.payload_bytes += message.data.len() as u64;
+            self.answers.message_bytes += bytes;
+            self.answers.payload_bytes += message.data.len() as u64;
             whole.extend_from_slice(&message.data);
             if message.last {
                 let (is_first, n_tokens) = (message.kind() == Kind::First, message.n_tokens);
-                self.got.samples += u64::from(!is_first);
+                self.answers.samples += u64::from(!is_first);
                 let error = message.error;
                 let result = if error.is_empty() { Ok(Bytes::from(whole)) } else { Err(error) };
                 let (id, stages) = (message.id, message.stages.unwrap_or_default());

@@ -57,7 +57,7 @@ fn samples_are_inflated_and_answers_encoded() {
                     let report = control.end().await;
                     assert_eq!((report.samples_answered, report.samples_failed), (20, 0), "{codec}");
                     assert_eq!(report.payload_bytes_in, 20 * wrapped.len() as u64, "{codec}");
-                    assert_eq!(report.payload_bytes_out, stream.got.payload_bytes, "{codec}");
+                    assert_eq!(report.payload_bytes_out, stream.answers.payload_bytes, "{codec}");
                     assert_eq!(
                         (report.tensor_bytes_in, report.tensor_bytes_out),
                         (20 * raw.len() as u64, 160),
@@ -86,7 +86,7 @@ fn answers_alone_can_have_a_codec() {
                 let report = control.end().await;
                 assert_eq!((report.tensor_bytes_in, report.payload_bytes_in), (8, 8));
                 assert_eq!(report.tensor_bytes_out, answer.len() as u64);
-                assert_eq!(report.payload_bytes_out, stream.got.payload_bytes);
+                assert_eq!(report.payload_bytes_out, stream.answers.payload_bytes);
             },
         );
     }
@@ -143,8 +143,8 @@ fn a_codec_that_cannot_be_is_refused_and_the_node_stays_free() {
                 ("", "zstd:99", Code::InvalidArgument, "node n1: '99' is not a level of zstd"),
                 ("zstd:3", "", Code::InvalidArgument, "'zstd:3'"),
             ] {
-                let (got, text) = control.start(codec, response_codec).await.unwrap_err();
-                assert_eq!(got, code, "{text}");
+                let (refusal_code, text) = control.start(codec, response_codec).await.unwrap_err();
+                assert_eq!(refusal_code, code, "{text}");
                 assert!(text.contains(part), "{text}");
             }
             control.start("none", "none").await.unwrap();

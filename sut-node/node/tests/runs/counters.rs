@@ -43,12 +43,12 @@ fn every_layer_over_tcp() {
                 let (samples, messages, payload) = sum(&[&one, &other], |stream| stream.sent);
                 assert_eq!((report.samples_received, report.message_bytes_in), (samples, messages));
                 assert_eq!((report.payload_bytes_in, report.tensor_bytes_in), (payload, payload));
-                let (samples, messages, payload) = sum(&[&one, &other], |stream| stream.got);
+                let (samples, messages, payload) = sum(&[&one, &other], |stream| stream.answers);
                 assert_eq!((report.samples_answered, report.message_bytes_out), (samples, messages));
                 assert_eq!((report.payload_bytes_out, report.tensor_bytes_out), (payload, payload));
                 assert_eq!(report.socket_bytes_in(), one_socket.written() + other_socket.written());
-                let read = one_socket.read() + other_socket.read();
-                assert!(report.socket_bytes_out().abs_diff(read) < UNDER_WAY_BYTES, "{report:?} {read}");
+                let read_bytes = one_socket.read() + other_socket.read();
+                assert!(report.socket_bytes_out().abs_diff(read_bytes) < UNDER_WAY_BYTES, "{report:?} {read_bytes}");
                 assert_eq!(report.nic, None, "loopback");
             },
         );
@@ -96,7 +96,7 @@ fn every_layer_over_quic() {
             let report = control.end().await;
             let after = lon_net::quic::statistics(&link.connection);
             assert_eq!(report.message_bytes_in, one.sent.message_bytes + other.sent.message_bytes);
-            assert_eq!(report.message_bytes_out, one.got.message_bytes + other.got.message_bytes);
+            assert_eq!(report.message_bytes_out, one.answers.message_bytes + other.answers.message_bytes);
             // Datagrams that the node lost or has not read yet, against those that it sent and we have not.
             assert!(report.socket_bytes_in() > report.message_bytes_in, "{report:?}");
             assert!(report.socket_bytes_in() <= after.bytes_written, "{report:?} {after:?}");

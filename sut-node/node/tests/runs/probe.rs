@@ -56,8 +56,8 @@ fn answers_have_the_size_that_was_asked_for() {
             assert_eq!((report.samples_received, report.samples_answered, report.samples_failed), (16, 16, 2));
             let sum = |one: u64, other: u64| one + other;
             assert_eq!(report.message_bytes_in, sum(stream.sent.message_bytes, other.sent.message_bytes));
-            assert_eq!(report.message_bytes_out, sum(stream.got.message_bytes, other.got.message_bytes));
-            assert_eq!(report.tensor_bytes_out, sum(stream.got.payload_bytes, other.got.payload_bytes));
+            assert_eq!(report.message_bytes_out, sum(stream.answers.message_bytes, other.answers.message_bytes));
+            assert_eq!(report.tensor_bytes_out, sum(stream.answers.payload_bytes, other.answers.payload_bytes));
             link.close().await;
         },
     );

@@ -18,20 +18,20 @@ const SLOTS: usize = 3;
 
 /// Record of the use of slots.
 #[derive(Default)]
-struct Seen {
+struct SlotRecord {
     cancelled: AtomicUsize,
     most_held: AtomicUsize,
     /// Lengths of samples in the order in which they were begun.
-    begun: Mutex<Vec<usize>>,
+    sample_lengths: Mutex<Vec<usize>>,
 }
 
 struct Scripted {
     info: BackendInfo,
-    seen: Arc<Seen>,
+    record: Arc<SlotRecord>,
 }
 
 impl Scripted {
-    fn new() -> (Arc<Scripted>, Arc<Seen>) {
+    fn new() -> (Arc<Scripted>, Arc<SlotRecord>) {
         let (inputs, outputs) = (Signature::default(), Signature::default());
         let engine = "scripted".to_owned();
         let info = BackendInfo {
@@ -43,8 +43,8 @@ impl Scripted {
             inputs,
             outputs,
         };
-        let seen = Arc::<Seen>::default();
-        (Arc::new(Scripted { info, seen: Arc::clone(&seen) }), seen)
+        let record = Arc::<SlotRecord>::default();
+        (Arc::new(Scripted { info, record: Arc::clone(&record) }), record)
     }
 }
 
@@ -62,15 +62,15 @@ impl Backend for Scripted {
         NonZeroUsize::new(SLOTS)
     }
     fn worker(&self) -> Result<Half, BackendError> {
-        Ok(Half::Stream(Box::new(Slots { held: Default::default(), seen: Arc::clone(&self.seen) })))
+        Ok(Half::Stream(Box::new(Slots { scripts: Default::default(), record: Arc::clone(&self.record) })))
     }
 }
 
 /// A sample is its script: each step takes a letter. `t` is a token, `F` a failure, `P` a panic, `W` waits for ever;
 /// the end of the script is the end of the answer. `E` and `B` fail and panic at once.
 struct Slots {
-    held: [Option<(Bytes, usize)>; SLOTS],
-    seen: Arc<Seen>,
+    scripts: [Option<(Bytes, usize)>; SLOTS],
+    record: Arc<SlotRecord>,
 }
 
 fn failed(reason: &str) -> InferError {
@@ -83,21 +83,21 @@ impl Streamer for Slots {
     }
 
     fn begin(&mut self, slot: usize, sample: &Sample) -> Result<(), InferError> {
-        assert!(self.held[slot].is_none(), "slot {slot} is taken");
-        self.seen.begun.lock().unwrap().push(sample.bytes.len());
+        assert!(self.scripts[slot].is_none(), "slot {slot} is taken");
+        self.record.sample_lengths.lock().unwrap().push(sample.bytes.len());
         match sample.bytes.first() {
             Some(b'E') => return Err(failed("not this one")),
             Some(b'B') => panic!("not this one either"),
-            _ => self.held[slot] = Some((sample.bytes.clone(), 0)),
+            _ => self.scripts[slot] = Some((sample.bytes.clone(), 0)),
         }
-        self.seen.most_held.fetch_max(self.held.iter().flatten().count(), SeqCst);
+        self.record.most_held.fetch_max(self.scripts.iter().flatten().count(), SeqCst);
         Ok(())
     }
 
     fn step(&mut self, events: &mut Vec<Event>) {
         std::thread::sleep(Duration::from_millis(1));
-        for (slot, held) in self.held.iter_mut().enumerate() {
-            let Some((script, at)) = held else { continue };
+        for (slot, script_state) in self.scripts.iter_mut().enumerate() {
+            let Some((script, at)) = script_state else { continue };
             let what = match script.get(*at) {
                 Some(b'W') => continue,
                 Some(b'P') => panic!("in the middle"),
@@ -112,7 +112,7 @@ impl Streamer for Slots {
             };
             *at += 1;
             if !matches!(what, What::First(_)) {
-                *held = None;
+                *script_state = None;
             }
             events.push(Event { slot, what });
         }
@@ -121,8 +121,8 @@ impl Streamer for Slots {
     }
 
     fn cancel(&mut self, slot: usize) {
-        self.seen.cancelled.fetch_add(1, SeqCst);
-        self.held[slot] = None;
+        self.record.cancelled.fetch_add(1, SeqCst);
+        self.scripts[slot] = None;
     }
 }
 
@@ -137,7 +137,7 @@ async fn replies(stream: &mut Stream, count: usize) -> Vec<Answer> {
 #[test]
 fn first_tokens_come_before_their_answers_and_every_byte_is_counted() {
     for codec in ["", "zstd:1"] {
-        let (backend, seen) = Scripted::new();
+        let (backend, record) = Scripted::new();
         with_backend(backend, async |address| {
             let mut control = Control::connect(&address, 1).await;
             let started = control.start("", codec).await.unwrap();
@@ -165,18 +165,18 @@ fn first_tokens_come_before_their_answers_and_every_byte_is_counted() {
             }
             let report = control.end().await;
             assert_eq!((report.samples_answered, report.samples_failed), (20, 0));
-            assert_eq!(report.message_bytes_out, stream.got.message_bytes);
-            assert_eq!(report.payload_bytes_out, stream.got.payload_bytes);
+            assert_eq!(report.message_bytes_out, stream.answers.message_bytes);
+            assert_eq!(report.payload_bytes_out, stream.answers.payload_bytes);
             assert_eq!(report.tensor_bytes_out, 20 + (2..22).sum::<u64>());
         });
-        assert_eq!((seen.most_held.load(SeqCst), seen.cancelled.load(SeqCst)), (SLOTS, 0));
-        assert_eq!(*seen.begun.lock().unwrap(), Vec::from_iter(2..22), "in the order of their arrival");
+        assert_eq!((record.most_held.load(SeqCst), record.cancelled.load(SeqCst)), (SLOTS, 0));
+        assert_eq!(*record.sample_lengths.lock().unwrap(), Vec::from_iter(2..22), "in the order of their arrival");
     }
 }
 
 #[test]
 fn a_sample_that_fails_fails_alone_and_a_panic_fails_what_is_held() {
-    let (backend, seen) = Scripted::new();
+    let (backend, record) = Scripted::new();
     with_backend(backend, async |address| {
         let mut control = Control::connect(&address, 1).await;
         control.start("", "").await.unwrap();
@@ -192,7 +192,7 @@ fn a_sample_that_fails_fails_alone_and_a_panic_fails_what_is_held() {
             [0, 1, 2, 3].map(text),
             ["scripted: not this one", "tttt", "the backend panicked: not this one either", "scripted: broke off",]
         );
-        assert_eq!(seen.cancelled.load(SeqCst), 1, "the one that panicked as it began");
+        assert_eq!(record.cancelled.load(SeqCst), 1, "the one that panicked as it began");
 
         for (id, script) in [&b"WW"[..], b"WW", b"ttP"].into_iter().enumerate() {
             stream.send(id as u64, Bytes::from_static(script)).await;
@@ -202,19 +202,19 @@ fn a_sample_that_fails_fails_alone_and_a_panic_fails_what_is_held() {
         for reply in &replies[1..] {
             assert_eq!(reply.result, Err("the backend panicked: in the middle".to_owned()));
         }
-        assert_eq!(seen.cancelled.load(SeqCst), 1 + SLOTS);
+        assert_eq!(record.cancelled.load(SeqCst), 1 + SLOTS);
         stream.send(9, Bytes::from_static(b"tt")).await;
         assert!(stream.answer().await.is_first, "the node stands");
         assert_eq!(stream.answer().await.result.unwrap(), &b"tt"[..]);
         let report = control.end().await;
         assert_eq!((report.samples_answered, report.samples_failed), (8, 6));
-        assert_eq!(report.message_bytes_out, stream.got.message_bytes);
+        assert_eq!(report.message_bytes_out, stream.answers.message_bytes);
     });
 }
 
 #[test]
 fn what_nobody_waits_for_is_cancelled() {
-    let (backend, seen) = Scripted::new();
+    let (backend, record) = Scripted::new();
     with_backend(backend, async |address| {
         let mut control = Control::connect(&address, 1).await;
         control.start("", "").await.unwrap();
@@ -224,7 +224,7 @@ fn what_nobody_waits_for_is_cancelled() {
         }
         replies(&mut stream, SLOTS).await;
         drop(stream);
-        while seen.cancelled.load(SeqCst) < SLOTS {
+        while record.cancelled.load(SeqCst) < SLOTS {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         // The claim lapses; whoever waits in the queue is not begun any more.
@@ -238,9 +238,9 @@ fn what_nobody_waits_for_is_cancelled() {
         assert_eq!(replies(&mut stream, 3).await.iter().filter(|reply| !reply.is_first).count(), 1);
         // A run that ends takes its samples with it.
         other.end().await;
-        while seen.cancelled.load(SeqCst) < SLOTS + 1 {
+        while record.cancelled.load(SeqCst) < SLOTS + 1 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     });
-    assert_eq!(seen.begun.lock().unwrap().len(), SLOTS + 2);
+    assert_eq!(record.sample_lengths.lock().unwrap().len(), SLOTS + 2);
 }

@@ -66,7 +66,7 @@ fn a_transport_from_outside_is_served_like_the_others() {
             let mut stream = Stream::open(Box::new(writing), source, &control.pass).await;
             for (id, len) in [(1, 0), (2, 100), (3, 3_000_000)] {
                 stream.send(id, Bytes::from(vec![7; len])).await;
-                assert_eq!((stream.answer().await.id, stream.got.payload_bytes), (id, 8 * id));
+                assert_eq!((stream.answer().await.id, stream.answers.payload_bytes), (id, 8 * id));
             }
             control.flush(3).await.unwrap();
             let report = control.end().await;

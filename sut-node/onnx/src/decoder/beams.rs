@@ -97,11 +97,11 @@ impl Beams {
     fn likeliest<'r>(&self, rows: impl Iterator<Item = &'r [u8]>) -> Option<Vec<Candidate>> {
         let most = 2 * self.width;
         let mut best: Vec<Candidate> = Vec::with_capacity(most + 1);
-        for (beam, (row, held)) in rows.zip(&self.running).enumerate() {
-            let refused = self.eos.filter(|_| held.tokens.len() < self.least);
+        for (beam, (row, state)) in rows.zip(&self.running).enumerate() {
+            let refused = self.eos.filter(|_| state.tokens.len() < self.least);
             let all = log_sum(row)?;
             for (token, logit) in (0..).zip(logits(row)) {
-                let sum = held.sum + logit - all;
+                let sum = state.sum + logit - all;
                 let is_beaten = best.len() == most && best.last().is_some_and(|last| last.sum >= sum);
                 if is_beaten || refused == Some(token) || sum == f64::NEG_INFINITY {
                     continue;
@@ -144,14 +144,14 @@ pub(super) mod tests {
     }
 
     /// Logits after a beginning: anything, and the same each time.
-    pub(in super::super) fn made_up(seed: u64, before: &[i64], words: i64) -> Vec<f32> {
+    pub(in super::super) fn logits_after(seed: u64, before: &[i64], vocabulary: i64) -> Vec<f32> {
         let mix = |hash: u64, token: i64| (hash ^ token as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
         let start = before.iter().fold(mix(seed, -1), |hash, token| mix(hash, token + 1));
-        (0..words).map(|token| (mix(mix(start, token), 7) >> 40) as f32 / 4e6).collect()
+        (0..vocabulary).map(|token| (mix(mix(start, token), 7) >> 40) as f32 / 4e6).collect()
     }
 
     /// Runs a search to its end.
-    fn found(mut beams: Beams, logits: impl Fn(&[i64]) -> Vec<f32>) -> Vec<i64> {
+    fn answer_of(mut beams: Beams, logits: impl Fn(&[i64]) -> Vec<f32>) -> Vec<i64> {
         loop {
             let rows: Vec<Vec<u8>> = beams.running.iter().map(|beam| row(&logits(&beam.tokens))).collect();
             match beams.advance(rows.iter().map(Vec::as_slice)) {
@@ -192,11 +192,11 @@ pub(super) mod tests {
     #[test]
     fn without_a_bound_the_best_of_all_answers_is_found() {
         for (seed, least) in (0..40).zip([0, 1, 2].into_iter().cycle()) {
-            let logits = |before: &[i64]| made_up(seed, before, 4);
+            let logits = |before: &[i64]| logits_after(seed, before, 4);
             let all = all_answers(&logits, 3, least, 4, (Vec::new(), 0.0));
             let best = all.iter().max_by(|one, other| one.0.total_cmp(&other.0)).unwrap();
             let beams = Beams::new(4_usize.pow(4) + 1, Some(3), least, 4);
-            assert_eq!(found(beams, logits), best.1, "seed {seed} of {} answers", all.len());
+            assert_eq!(answer_of(beams, logits), best.1, "seed {seed} of {} answers", all.len());
         }
     }
 
@@ -239,9 +239,9 @@ pub(super) mod tests {
     fn four_beams_find_what_the_definition_finds() {
         let mut early = 0;
         for seed in 0..200 {
-            let logits = |before: &[i64]| made_up(seed, before, 11);
+            let logits = |before: &[i64]| logits_after(seed, before, 11);
             let least = seed as usize % 4;
-            let tokens = found(Beams::new(4, Some(10), least, 9), logits);
+            let tokens = answer_of(Beams::new(4, Some(10), least, 9), logits);
             assert_eq!(tokens, by_definition(&logits, 4, 10, least, 9), "seed {seed}");
             assert!(tokens.len() == 9 || tokens.last() == Some(&10), "seed {seed}: {tokens:?}");
             assert!(tokens.iter().take(least).all(|token| *token != 10), "seed {seed}: {tokens:?}");
@@ -261,20 +261,20 @@ pub(super) mod tests {
             };
             shares.map(f32::ln).to_vec()
         };
-        assert_eq!(found(Beams::new(1, None, 0, 2), logits), [0, 0]);
-        assert_eq!(found(Beams::new(2, None, 0, 2), logits), [1, 1]);
+        assert_eq!(answer_of(Beams::new(1, None, 0, 2), logits), [0, 0]);
+        assert_eq!(answer_of(Beams::new(2, None, 0, 2), logits), [1, 1]);
     }
 
     /// One long answer against a short one: the mean of 0.6 and 0.6 is more than 0.4 alone, whatever the products are.
     #[test]
     fn answers_are_compared_by_the_mean_of_their_tokens() {
         let logits = |_: &[i64]| [0.6f32, 0.4].map(f32::ln).to_vec();
-        assert_eq!(found(Beams::new(4, Some(1), 0, 3), logits), [0, 0, 0]);
+        assert_eq!(answer_of(Beams::new(4, Some(1), 0, 3), logits), [0, 0, 0]);
         // As many as there are beams are finished before that.
-        assert_eq!(found(Beams::new(2, Some(1), 0, 3), logits), [0, 1]);
-        assert_eq!(found(Beams::new(3, Some(1), 0, 3), logits), [0, 0, 1]);
+        assert_eq!(answer_of(Beams::new(2, Some(1), 0, 3), logits), [0, 1]);
+        assert_eq!(answer_of(Beams::new(3, Some(1), 0, 3), logits), [0, 0, 1]);
         let likelier = |before: &[i64]| if before.is_empty() { logits(before) } else { vec![0.1f32.ln(), 0.9f32.ln()] };
-        assert_eq!(found(Beams::new(2, Some(1), 0, 30), likelier), [0, 1]);
+        assert_eq!(answer_of(Beams::new(2, Some(1), 0, 30), likelier), [0, 1]);
     }
 
     #[test]

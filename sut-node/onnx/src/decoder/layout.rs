@@ -115,9 +115,9 @@ fn whole_numbers(input: &TensorSpec, role: Role) -> Result<Role, String> {
 }
 
 fn cache(model: &Model, input: &TensorSpec) -> Result<Cache, String> {
-    let rest = input.name.strip_prefix(PAST).unwrap_or_default();
-    let output = output(model, &format!("present.{rest}"))
-        .or_else(|error| output(model, &format!("present_key_values.{rest}")).map_err(|_| error))?;
+    let suffix = input.name.strip_prefix(PAST).unwrap_or_default();
+    let output = output(model, &format!("present.{suffix}"))
+        .or_else(|error| output(model, &format!("present_key_values.{suffix}")).map_err(|_| error))?;
     match input.dims[..] {
         [_, Some(heads), None, Some(width)] if matches!(input.dtype, DType::F32 | DType::F16) => {
             Ok(Cache { heads: heads as usize, width: width as usize, dtype: input.dtype, output })
@@ -127,8 +127,8 @@ fn cache(model: &Model, input: &TensorSpec) -> Result<Cache, String> {
 }
 
 fn output(model: &Model, name: &str) -> Result<usize, String> {
-    let found = model.outputs.iter().position(|output| output.name == name);
-    found.ok_or_else(|| format!("it has a cache ({PAST}*) but no output '{name}'"))
+    let place = model.outputs.iter().position(|output| output.name == name);
+    place.ok_or_else(|| format!("it has a cache ({PAST}*) but no output '{name}'"))
 }
 
 #[cfg(test)]

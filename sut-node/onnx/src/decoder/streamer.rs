@@ -20,14 +20,14 @@ pub(crate) struct Decoder {
     session: Box<dyn Session>,
     engine: String,
     options: TokenOptions,
-    held: Vec<Option<Held>>,
+    sequences: Vec<Option<Sequence>>,
     /// A cache for each lane: a slot has as many lanes as beams, one after the other.
     caches: Caches,
     /// The slot that goes on next, where slots go on one by one.
     turn: usize,
 }
 
-struct Held {
+struct Sequence {
     /// The tokens of the sample, until they are read.
     prompt: Vec<i64>,
     answer: Vec<i64>,
@@ -36,7 +36,7 @@ struct Held {
     beams: Option<Beams>,
 }
 
-impl Held {
+impl Sequence {
     /// The last token of each lane that goes on.
     fn last(&self) -> Vec<i64> {
         match &self.beams {
@@ -49,9 +49,9 @@ impl Held {
 impl Decoder {
     pub(crate) fn new(layout: Arc<Layout>, session: Box<dyn Session>, engine: &str, options: TokenOptions) -> Decoder {
         let slots = options.slots.get();
-        let held = std::iter::repeat_with(|| None).take(slots).collect();
+        let sequences = std::iter::repeat_with(|| None).take(slots).collect();
         let caches = Caches::new(&layout, options.lanes());
-        Decoder { layout, session, engine: engine.to_owned(), options, held, caches, turn: 0 }
+        Decoder { layout, session, engine: engine.to_owned(), options, sequences, caches, turn: 0 }
     }
 
     /// Has every slot read a token and then all slots go on, as they will with samples.
@@ -66,7 +66,7 @@ impl Decoder {
         let together = if self.layout.can_pad { lanes } else { 1 };
         let all: Vec<usize> = (0..together).collect();
         self.logits(&all, &vec![0; together]).map_err(|reason| (together, reason))?;
-        (0..self.held.len()).for_each(|slot| self.clear(slot));
+        (0..self.sequences.len()).for_each(|slot| self.clear(slot));
         Ok(())
     }
 
@@ -104,7 +104,7 @@ impl Decoder {
 
     /// Frees a slot: its sample is gone.
     fn clear(&mut self, slot: usize) {
-        self.held[slot] = None;
+        self.sequences[slot] = None;
         let width = self.options.beams.get();
         (slot * width..(slot + 1) * width).for_each(|lane| self.caches.clear(lane));
     }
@@ -112,7 +112,7 @@ impl Decoder {
     /// The lanes of a slot that go on.
     fn lanes(&self, slot: usize) -> Range<usize> {
         let first = slot * self.options.beams.get();
-        let beams = self.held[slot].as_ref().and_then(|held| held.beams.as_ref());
+        let beams = self.sequences[slot].as_ref().and_then(|sequence| sequence.beams.as_ref());
         first..first + beams.map_or(1, Beams::len)
     }
 
@@ -121,7 +121,7 @@ impl Decoder {
     }
 
     /// The sample's tokens and how many its answer may have.
-    fn read(&self, sample: &Sample) -> Result<Held, String> {
+    fn read(&self, sample: &Sample) -> Result<Sequence, String> {
         let (ids, own_limit) = match &sample.tensors[..] {
             [ids] => (ids, None),
             [ids, limit] => (ids, Some(limit)),
@@ -149,21 +149,21 @@ impl Decoder {
         }
         let TokenOptions { beams, eos, min_tokens, .. } = self.options;
         let beams = (beams.get() > 1).then(|| Beams::new(beams.get(), eos, min_tokens, limit));
-        Ok(Held { prompt, answer: Vec::new(), limit, beams })
+        Ok(Sequence { prompt, answer: Vec::new(), limit, beams })
     }
 
     /// The slots that go on next, and the tokens that the lanes of each of them read.
     fn next(&mut self) -> (Vec<usize>, Vec<i64>) {
-        let begun = |held: &Option<Held>| held.as_ref().is_some_and(|held| !held.prompt.is_empty());
-        if let Some(slot) = self.held.iter().position(begun) {
-            let prompt = self.held[slot].as_mut().map(|held| std::mem::take(&mut held.prompt));
+        let has_prompt = |sequence: &Option<Sequence>| sequence.as_ref().is_some_and(|it| !it.prompt.is_empty());
+        if let Some(slot) = self.sequences.iter().position(has_prompt) {
+            let prompt = self.sequences[slot].as_mut().map(|sequence| std::mem::take(&mut sequence.prompt));
             return (vec![slot], prompt.unwrap_or_default());
         }
-        let count = self.held.len();
-        let held = (0..count).map(|n| (self.turn + n) % count).filter(|&slot| self.held[slot].is_some());
-        let slots: Vec<usize> = held.take(if self.layout.can_pad { count } else { 1 }).collect();
+        let count = self.sequences.len();
+        let filled = (0..count).map(|n| (self.turn + n) % count).filter(|&slot| self.sequences[slot].is_some());
+        let slots: Vec<usize> = filled.take(if self.layout.can_pad { count } else { 1 }).collect();
         self.turn = slots.last().map_or(0, |slot| slot + 1);
-        let last = |slot: &usize| self.held[*slot].as_ref().map(Held::last).unwrap_or_default();
+        let last = |slot: &usize| self.sequences[*slot].as_ref().map(Sequence::last).unwrap_or_default();
         let tokens = slots.iter().flat_map(last).collect();
         (slots, tokens)
     }
@@ -176,18 +176,18 @@ impl Decoder {
             Ok(logits) => {
                 let (new, width) = (tokens.len() / lanes.len(), logits.len() / tokens.len());
                 let rows: Vec<&[u8]> = logits.chunks_exact(width).skip(new - 1).step_by(new).collect();
-                let mut rest = &rows[..];
+                let mut tail = &rows[..];
                 for &slot in slots {
-                    let (own, others) = rest.split_at(self.lanes(slot).len());
-                    rest = others;
+                    let (own, others) = tail.split_at(self.lanes(slot).len());
+                    tail = others;
                     self.go_on(slot, own, events);
                 }
             }
             Err(_) if slots.len() > 1 => {
-                let mut rest = tokens;
+                let mut tail = tokens;
                 for &slot in slots {
-                    let (own, others) = rest.split_at(self.lanes(slot).len());
-                    rest = others;
+                    let (own, others) = tail.split_at(self.lanes(slot).len());
+                    tail = others;
                     self.advance(&[slot], own, events);
                 }
             }
@@ -204,8 +204,8 @@ impl Decoder {
     /// does not.
     fn go_on(&mut self, slot: usize, rows: &[&[u8]], events: &mut Vec<Event>) {
         let (eos, min_tokens, first_lane) = (self.options.eos, self.options.min_tokens, self.lanes(slot).start);
-        let Some(held) = &mut self.held[slot] else { return };
-        let failed = match &mut held.beams {
+        let Some(sequence) = &mut self.sequences[slot] else { return };
+        let failed = match &mut sequence.beams {
             Some(beams) => match beams.advance(rows.iter().copied()) {
                 Next::GoOn(places) => return self.caches.choose(first_lane, &places),
                 Next::Done(tokens) => {
@@ -215,17 +215,18 @@ impl Decoder {
                 Next::Failed(why) => why,
             },
             None => {
-                let refused = eos.filter(|_| held.answer.len() < min_tokens);
+                let refused = eos.filter(|_| sequence.answer.len() < min_tokens);
                 match rows.first().and_then(|row| largest(row, refused)) {
                     None => "the logits hold a NaN",
                     Some(token) => {
-                        held.answer.push(token);
-                        let (len, limit) = (held.answer.len(), held.limit);
+                        sequence.answer.push(token);
+                        let (len, limit) = (sequence.answer.len(), sequence.limit);
                         if len == 1 {
                             self.first(slot, Some(token), events);
                         }
                         if len >= limit || eos == Some(token) {
-                            let answer = self.held[slot].take().map(|held| held.answer).unwrap_or_default();
+                            let answer =
+                                self.sequences[slot].take().map(|sequence| sequence.answer).unwrap_or_default();
                             self.done(slot, &answer, events);
                         }
                         return;
@@ -239,8 +240,8 @@ impl Decoder {
 
     /// Tells the first token of an answer.
     fn first(&self, slot: usize, token: Option<i64>, events: &mut Vec<Event>) {
-        let told = token.map(|token| What::First(Bytes::copy_from_slice(&token.to_le_bytes())));
-        events.extend(told.map(|what| Event { slot, what }));
+        let first = token.map(|token| What::First(Bytes::copy_from_slice(&token.to_le_bytes())));
+        events.extend(first.map(|what| Event { slot, what }));
     }
 
     /// Tells the answer, and frees its slot.
@@ -271,8 +272,8 @@ impl Decoder {
         let past = lens.iter().copied().max().unwrap_or(0);
         self.caches.make_padding(past);
         let ids = little_endian(tokens.iter().copied());
-        let seen = |&len: &usize| (0..past + new).map(move |at| i64::from(at >= past - len));
-        let mask = little_endian(lens.iter().flat_map(seen));
+        let mask_row = |&len: &usize| (0..past + new).map(move |at| i64::from(at >= past - len));
+        let mask = little_endian(lens.iter().flat_map(mask_row));
         let positions = little_endian(lens.iter().flat_map(|&len| (len..len + new).map(|at| at as i64)));
         let whole = |dims: [usize; 2], data| BatchInput { dtype: DType::I64, dims: dims.to_vec(), parts: vec![data] };
         let inputs = self.layout.inputs.iter().map(|role| match role {
@@ -303,12 +304,12 @@ const WANTED: &str =
 
 impl Streamer for Decoder {
     fn slots(&self) -> usize {
-        self.held.len()
+        self.sequences.len()
     }
 
     fn begin(&mut self, slot: usize, sample: &Sample) -> Result<(), InferError> {
-        let held = self.read(sample).map_err(|reason| self.failed(reason))?;
-        self.held[slot] = Some(held);
+        let sequence = self.read(sample).map_err(|reason| self.failed(reason))?;
+        self.sequences[slot] = Some(sequence);
         Ok(())
     }
 

@@ -36,16 +36,16 @@ fn sample_of(folder: &Path) -> Sample {
 /// Why the answers to samples are not the right ones. Numbers are held against what those of all samples span, since a
 /// sample may have a single one.
 fn fault(answers: &[Vec<u8>], right: &[Vec<pb::TensorProto>]) -> Option<String> {
-    let mut rest: Vec<&[u8]> = answers.iter().map(Vec::as_slice).collect();
+    let mut tails: Vec<&[u8]> = answers.iter().map(Vec::as_slice).collect();
     for (number, first) in right.first()?.iter().enumerate() {
         let expected: Vec<&[u8]> = right.iter().map(|tensors| &tensors[number].raw_data[..]).collect();
         let mut parts = Vec::new();
-        for (sample, (rest, expected)) in rest.iter_mut().zip(&expected).enumerate() {
-            let Some((part, after)) = rest.split_at_checked(expected.len()) else {
+        for (sample, (tail, expected)) in tails.iter_mut().zip(&expected).enumerate() {
+            let Some((part, after)) = tail.split_at_checked(expected.len()) else {
                 return Some(format!("sample {sample} has {} bytes", answers[sample].len()));
             };
             parts.extend_from_slice(part);
-            *rest = after;
+            *tail = after;
         }
         let (dtype, is_float) = (dtype(first), matches!(first.data_type, 1 | 10 | 11 | 16));
         let tolerance = if matches!(dtype, DType::F16 | DType::Bf16) { 2e-2 } else { 1e-3 };
@@ -57,8 +57,8 @@ fn fault(answers: &[Vec<u8>], right: &[Vec<pb::TensorProto>]) -> Option<String> 
             return Some(format!("output {number} is another one"));
         }
     }
-    let more = rest.iter().position(|rest| !rest.is_empty())?;
-    Some(format!("sample {more} has {} bytes more", rest[more].len()))
+    let more = tails.iter().position(|tail| !tail.is_empty())?;
+    Some(format!("sample {more} has {} bytes more", tails[more].len()))
 }
 
 /// True where each number is as near as sums and exponentials of single precision come: to 1e-4 of itself, or to 2e-6.

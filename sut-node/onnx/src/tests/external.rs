@@ -63,8 +63,8 @@ fn a_tensor_in_another_file_is_refused_wherever_it_stands() {
     let training = pb::TrainingInfoProto { algorithm: model.graph, ..pb::TrainingInfoProto::default() };
     models.push(pb::ModelProto { training_info: vec![training], ..plain() });
     for model in &models {
-        let told = refusal(model, &[]);
-        assert!(told.contains("'/etc/passwd'") && told.contains("onnx.save_model"), "{told}");
+        let message = refusal(model, &[]);
+        assert!(message.contains("'/etc/passwd'") && message.contains("onnx.save_model"), "{message}");
     }
 }
 
@@ -140,10 +140,10 @@ for_both_engines! { weights_beside_the_model_are_its_own }
 fn weights_are_in_the_folder_of_the_model_alone() {
     for place in ["/etc/passwd", "../w", "a/../../w", ""] {
         let model = adds(place, 0);
-        let told = External::of(&model, &model.encode_to_vec(), Some(Path::new("/models"))).unwrap_err();
-        assert!(told.contains(&format!("the file '{place}', which is not in the model's folder")), "{told}");
+        let message = External::of(&model, &model.encode_to_vec(), Some(Path::new("/models"))).unwrap_err();
+        assert!(message.contains(&format!("the file '{place}', which is not in the model's folder")), "{message}");
     }
     let model = adds("data/w", 0);
-    let told = External::of(&model, &model.encode_to_vec(), None).unwrap_err();
-    assert!(told.contains("not read from a folder"), "{told}");
+    let message = External::of(&model, &model.encode_to_vec(), None).unwrap_err();
+    assert!(message.contains("not read from a folder"), "{message}");
 }

@@ -37,8 +37,8 @@ fn a_softmax_that_is_quantised_is_refused() {
         ("Softmax", vec![node("Neg", &["d"], "n"), node("Softmax", &["n"], "s"), node("Relu", &["s"], "p")]),
     ] {
         let model = quantised(between);
-        let told = refusal(&model).unwrap();
-        assert!(told.contains(&format!("({op}) wrongly")) && told.contains("ORT_DYLIB_PATH"), "{told}");
+        let message = refusal(&model).unwrap();
+        assert!(message.contains(&format!("({op}) wrongly")) && message.contains("ORT_DYLIB_PATH"), "{message}");
         let function = pb::FunctionProto { node: model.graph.unwrap().node, ..pb::FunctionProto::default() };
         let sigmoid = quantised(vec![node("Sigmoid", &["d"], "p")]);
         assert!(refusal(&pb::ModelProto { functions: vec![function], ..sigmoid }).is_some());
@@ -118,22 +118,22 @@ fn set(node: &mut pb::NodeProto, name: &str, change: impl FnOnce(&mut pb::Attrib
 #[test]
 fn trees_that_are_computed_wrongly_are_refused() {
     let three = |node: &mut pb::NodeProto| set(node, "classlabels_int64s", |labels| labels.ints = vec![0, 1, 2]);
-    let told = refusal(&tree(|_| ())).unwrap();
+    let message = refusal(&tree(|_| ())).unwrap();
     assert!(
-        told.contains("'make label' (TreeEnsembleClassifier) wrongly, whose trees distinguish no more than two"),
-        "{told}"
+        message.contains("'make label' (TreeEnsembleClassifier) wrongly, whose trees distinguish no more than two"),
+        "{message}"
     );
-    assert!(told.contains("ORT_DYLIB_PATH"), "{told}");
-    let told = refusal(&tree(|node| {
+    assert!(message.contains("ORT_DYLIB_PATH"), "{message}");
+    let message = refusal(&tree(|node| {
         three(node);
         set(node, "nodes_modes", |modes| modes.strings[0] = b"BRANCH_GTE".to_vec());
     }));
-    assert!(told.unwrap().contains("BRANCH_GTE"));
-    let told = refusal(&tree(|node| {
+    assert!(message.unwrap().contains("BRANCH_GTE"));
+    let message = refusal(&tree(|node| {
         three(node);
         set(node, "nodes_nodeids", |ids| ids.ints = vec![4, 1, 2]);
     }));
-    assert!(told.unwrap().contains("not numbered in their order"));
+    assert!(message.unwrap().contains("not numbered in their order"));
     assert_eq!(refusal(&tree(three)), None);
 }
 
@@ -153,11 +153,11 @@ fn one_node(op: &str, inputs: &[&str], sizes: &[&str]) -> pb::ModelProto {
 /// Each was wrong in a model of the package `onnx`.
 #[test]
 fn operators_that_are_computed_wrongly_are_refused() {
-    let told = |model: &pb::ModelProto| refusal(model).filter(|told| told.contains("wrongly"));
-    assert!(told(&one_node("Mod", &["x", "three"], &["N"])).unwrap().contains("no single constant number"));
-    assert_eq!(told(&one_node("Mod", &["x", "one"], &["N"])), None);
+    let refusal_of = |model: &pb::ModelProto| refusal(model).filter(|message| message.contains("wrongly"));
+    assert!(refusal_of(&one_node("Mod", &["x", "three"], &["N"])).unwrap().contains("no single constant number"));
+    assert_eq!(refusal_of(&one_node("Mod", &["x", "one"], &["N"])), None);
     let mut resize = one_node("Resize", &["x", "", "three"], &["N", "3", "4"]);
-    assert_eq!(told(&resize), None);
+    assert_eq!(refusal_of(&resize), None);
     let attribute = &mut resize.graph.as_mut().unwrap().node[0].attribute;
     attribute.push(pb::AttributeProto {
         name: "coordinate_transformation_mode".to_owned(),
@@ -165,9 +165,9 @@ fn operators_that_are_computed_wrongly_are_refused() {
         s: b"align_corners".to_vec(),
         ..pb::AttributeProto::default()
     });
-    assert!(told(&resize).unwrap().contains("align_corners"));
-    assert!(told(&one_node("ReduceMax", &["x"], &["N", "0"])).unwrap().contains("without elements"));
-    assert_eq!(told(&one_node("ReduceMax", &["x"], &["N", "2"])), None);
+    assert!(refusal_of(&resize).unwrap().contains("align_corners"));
+    assert!(refusal_of(&one_node("ReduceMax", &["x"], &["N", "0"])).unwrap().contains("without elements"));
+    assert_eq!(refusal_of(&one_node("ReduceMax", &["x"], &["N", "2"])), None);
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn onnx_runtime_computes_trees_of_two_classes() {
 #[test]
 fn nodes_that_go_in_circles_do_not_hang() {
     let model = quantised(vec![node("Softmax", &["p"], "n"), node("Neg", &["n"], "p")]);
-    assert!(refusal(&model).is_none_or(|told| !told.contains("wrongly")));
+    assert!(refusal(&model).is_none_or(|message| !message.contains("wrongly")));
 }
 
 #[test]

@@ -35,8 +35,11 @@ fn what_does_not_fit_is_refused_and_the_rest_is_answered(engine: OnnxEngine) {
         match answer {
             Ok(bytes) => assert_eq!((rows, bytes.len()), (1_000, 4_000_000)),
             Err(error) => {
-                let told = error.to_string();
-                assert!(rows > 1_000 && told.contains("f32[2097152,2]") && told.contains("--memory"), "{told}");
+                let message = error.to_string();
+                assert!(
+                    rows > 1_000 && message.contains("f32[2097152,2]") && message.contains("--memory"),
+                    "{message}"
+                );
             }
         }
     }

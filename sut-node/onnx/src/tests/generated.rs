@@ -104,7 +104,7 @@ fn a_bert_of_free_length_answers_the_same_with_both_engines() {
 #[ignore = ".ci/run models"]
 fn a_detector_finds_the_same_with_both_engines() {
     let images: Vec<Sample> = (0..5).map(|number| waves(number, 96)).collect();
-    let found = |engine, limit: &str| {
+    let answers_of = |engine, limit: &str| {
         let postprocess = limit.parse().unwrap();
         let options = BackendOptions { postprocess, ..options(engine, 4) };
         let backend = Onnx::open(&path("detector.onnx"), &options).unwrap();
@@ -112,9 +112,9 @@ fn a_detector_finds_the_same_with_both_engines() {
         let mut worker = batch_half(&backend);
         (outputs, images.chunks(4).flat_map(|b| worker.infer(b)).map(Result::unwrap).collect::<Vec<Bytes>>())
     };
-    let (signature, all) = found(OnnxEngine::Tract, "none");
+    let (signature, all) = answers_of(OnnxEngine::Tract, "none");
     assert_eq!(signature, "boxes f32[N,576,4], scores f32[N,576], labels i64[N,576]");
-    let (_, all_runtime) = found(OnnxEngine::OnnxRuntime, "none");
+    let (_, all_runtime) = answers_of(OnnxEngine::OnnxRuntime, "none");
     let floats_of = |all: &[Bytes]| all.iter().map(|answer| floats(&answer[..576 * 20])).collect::<Vec<_>>();
     assert_close(&floats_of(&all), &floats_of(&all_runtime));
     assert!(all.iter().zip(&all_runtime).all(|(one, other)| one[576 * 20..] == other[576 * 20..]), "the labels");
@@ -124,9 +124,9 @@ fn a_detector_finds_the_same_with_both_engines() {
     let gap = (scores.len() / 2..scores.len() - 1)
         .max_by(|&a, &b| (scores[a + 1] - scores[a]).total_cmp(&(scores[b + 1] - scores[b])));
     let limit = format!("threshold={}", gap.map(|at| f32::midpoint(scores[at], scores[at + 1])).unwrap());
-    let (signature, kept) = found(OnnxEngine::Tract, &limit);
+    let (signature, answers) = answers_of(OnnxEngine::Tract, &limit);
     assert_eq!(signature, "boxes f32[N,?,4], scores f32[N,?], labels i64[N,?]");
-    let rows = |kept: &[Bytes]| kept.iter().map(|answer| answer.len() / 28).collect::<Vec<_>>();
-    assert_eq!(rows(&kept), rows(&found(OnnxEngine::OnnxRuntime, &limit).1));
-    assert!(rows(&kept).iter().sum::<usize>() > 0 && kept.iter().all(|answer| answer.len() % 28 == 0));
+    let rows = |answers: &[Bytes]| answers.iter().map(|answer| answer.len() / 28).collect::<Vec<_>>();
+    assert_eq!(rows(&answers), rows(&answers_of(OnnxEngine::OnnxRuntime, &limit).1));
+    assert!(rows(&answers).iter().sum::<usize>() > 0 && answers.iter().all(|answer| answer.len() % 28 == 0));
 }

@@ -53,9 +53,9 @@ fn rows(count: u32, first: f32) -> Sample {
 }
 
 /// Returns the node's report of its batches.
-fn told(backend: &Onnx) -> String {
-    let found = backend.info().settings.iter().find(|setting| setting.name == "batches");
-    found.map(|setting| setting.value.clone()).unwrap_or_default()
+fn report_of(backend: &Onnx) -> String {
+    let setting = backend.info().settings.iter().find(|setting| setting.name == "batches");
+    setting.map(|setting| setting.value.clone()).unwrap_or_default()
 }
 
 fn opened(model: Vec<u8>, engine: OnnxEngine, max_batch: usize) -> Onnx {
@@ -74,12 +74,12 @@ fn answered(backend: &Onnx, samples: &[Sample]) -> Vec<Vec<f32>> {
 /// eight runs.
 fn run_one_by_one(model: Vec<u8>, engine: OnnxEngine, samples: &[Sample], reason: &str) {
     let backend = opened(model.clone(), engine, 8);
-    let said = told(&backend);
-    assert!(said.starts_with("samples run one by one: ") && said.contains(reason), "{said}");
-    assert!(said.contains("--batch-dim"), "{said}");
+    let report = report_of(&backend);
+    assert!(report.starts_with("samples run one by one: ") && report.contains(reason), "{report}");
+    assert!(report.contains("--batch-dim"), "{report}");
     assert_eq!(backend.samples_of_a_run(), Some(NonZeroUsize::MIN));
     let alone = opened(model, engine, 1);
-    assert_eq!(told(&alone), "", "nobody asked for batches");
+    assert_eq!(report_of(&alone), "", "nobody asked for batches");
     assert_eq!(answered(&backend, samples), answered(&alone, samples));
 }
 
@@ -130,7 +130,7 @@ fn names_may_differ_where_it_is_proved(engine: OnnxEngine) {
     };
     let samples: Vec<Sample> = (0..8).map(pair).collect();
     let backend = opened(twice(&["unk_3", "3"]), engine, 8);
-    assert_eq!((told(&backend).as_str(), backend.samples_of_a_run()), ("proved", None));
+    assert_eq!((report_of(&backend).as_str(), backend.samples_of_a_run()), ("proved", None));
     assert_eq!(backend.info().outputs.to_string(), "y f32[N,3]");
     let right: Vec<_> = (0..8u8).map(f32::from).map(|n| vec![n - 1.0, 5.0 - n, 7.0]).collect();
     assert_eq!(answered(&backend, &samples), right);
@@ -138,7 +138,7 @@ fn names_may_differ_where_it_is_proved(engine: OnnxEngine) {
 
 /// Small ids, whatever the table: every row that is asked for is there.
 fn ids_and_tables_are_proved(engine: OnnxEngine) {
-    assert_eq!(told(&opened(model_with_table().encode_to_vec(), engine, 8)), "proved");
+    assert_eq!(report_of(&opened(model_with_table().encode_to_vec(), engine, 8)), "proved");
 }
 
 /// The number of rows depends on values, and names differ: that it was once the batch would prove nothing.
@@ -146,8 +146,8 @@ fn rows_that_values_ask_for_are_no_batch(engine: OnnxEngine) {
     let nodes = vec![node("NonZero", &["x"], "n"), node("Transpose", &["n"], "y")];
     let (x, y) = (value("x", DType::F32, &["N", "3"]), value("y", DType::I64, &["found", "2"]));
     let backend = Onnx::from_bytes("test.onnx", model(vec![x], vec![y], nodes), &options(engine, 8)).unwrap();
-    let said = told(&backend);
-    assert!(said.contains("is called found, not N, and its NonZero makes as many rows"), "{said}");
+    let report = report_of(&backend);
+    assert!(report.contains("is called found, not N, and its NonZero makes as many rows"), "{report}");
     assert_eq!(backend.info().outputs.to_string(), "y i64[1,?,2]");
 }
 
@@ -164,13 +164,16 @@ fn sizes_that_are_given_let_a_model_be_tried(engine: OnnxEngine) {
         Onnx::from_bytes("test.onnx", bytes.clone(), &BackendOptions { dims, ..options(engine, 4) })
     };
     if engine == OnnxEngine::OnnxRuntime {
-        let said = told(&open(&[]).unwrap());
-        assert!(said.contains("does not run on samples that are made up") && said.contains("--dims"), "{said}");
+        let report = report_of(&open(&[]).unwrap());
+        assert!(report.contains("does not run on samples that are made up") && report.contains("--dims"), "{report}");
     }
-    for given in ["width=37", "x:1=37"] {
-        let backend = open(&[given]).unwrap();
-        assert_eq!((told(&backend).as_str(), backend.info().inputs.to_string().as_str()), ("proved", "x f32[N,37]"));
-        assert!(backend.info().settings.iter().any(|it| it.name == "dims" && it.value == given && it.shapes_answers));
+    for flag in ["width=37", "x:1=37"] {
+        let backend = open(&[flag]).unwrap();
+        assert_eq!(
+            (report_of(&backend).as_str(), backend.info().inputs.to_string().as_str()),
+            ("proved", "x f32[N,37]")
+        );
+        assert!(backend.info().settings.iter().any(|it| it.name == "dims" && it.value == flag && it.shapes_answers));
     }
     let error = open(&["length=37"]).err().unwrap().to_string();
     assert!(
@@ -184,7 +187,7 @@ fn a_model_that_takes_no_zeros_serves(engine: OnnxEngine) {
     let inputs = vec![value("a", DType::I32, &["N", "3"]), value("b", DType::I32, &["N", "3"])];
     let model = model(inputs, vec![value("y", DType::I32, &["N", "3"])], vec![node("Div", &["a", "b"], "y")]);
     let backend = opened(model, engine, 4);
-    assert_eq!(told(&backend), "proved");
+    assert_eq!(report_of(&backend), "proved");
     let (a, b): (Vec<u8>, Vec<u8>) =
         ([7i32, 8, -9].map(i32::to_le_bytes).concat(), [2i32; 3].map(i32::to_le_bytes).concat());
     let answers = batch_half(&backend).infer(&[sample(&[(DType::I32, &[3], &a), (DType::I32, &[3], &b)])]);
@@ -204,8 +207,8 @@ for_both_engines! {
 
 #[test]
 fn the_user_may_say_which_dimension_is_the_batch() {
-    let open = |model: Vec<u8>, said: &str| {
-        let batch_dim: Option<BatchDim> = Some(said.parse().unwrap());
+    let open = |model: Vec<u8>, flag: &str| {
+        let batch_dim: Option<BatchDim> = Some(flag.parse().unwrap());
         Onnx::from_bytes("test.onnx", model, &BackendOptions { batch_dim, ..options(OnnxEngine::Tract, 2) })
     };
     let samples = [rows(0, 1.0), rows(0, 10.0)];

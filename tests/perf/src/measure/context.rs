@@ -32,8 +32,8 @@ impl Context {
     /// Finds the programs, makes certificates and a place for files.
     pub(crate) fn new(cli: &Cli) -> Result<Context> {
         let myself = std::env::current_exe().context("this program's own path is not known")?;
-        let beside = myself.parent().map(PathBuf::from).unwrap_or_default();
-        let programs = Programs::find(cli.bin_dir.as_ref().unwrap_or(&beside))?;
+        let parent = myself.parent().map(PathBuf::from).unwrap_or_default();
+        let programs = Programs::find(cli.bin_dir.as_ref().unwrap_or(&parent))?;
         let folder = tempfile::tempdir().context("no place for temporary files")?;
         let starter = Starter::new(folder.path())?;
         let tls = tls::Files::make(folder.path())?;

@@ -20,7 +20,7 @@ const FOLDER: &str = "LON_TEST_OFFICIAL";
 const HERE: &str = "in-process";
 
 /// The test that LoadGen runs.
-struct Asked {
+struct TestSpec {
     face: Face,
     scenario: &'static str,
     /// Bytes of one sample.
@@ -29,14 +29,14 @@ struct Asked {
     amount: f64,
 }
 
-impl Asked {
+impl TestSpec {
     /// Server at a rate that no SUT can answer through this face.
-    fn too_much(face: Face) -> Asked {
+    fn too_much(face: Face) -> TestSpec {
         let amount = match face {
             Face::Cpp => 2e6,
             Face::Python => 4e5,
         };
-        Asked { face, scenario: "Server", size: SMALL, amount }
+        TestSpec { face, scenario: "Server", size: SMALL, amount }
     }
 
     /// The rate of answers; an error where it may be no more than what was offered.
@@ -48,35 +48,35 @@ impl Asked {
 
 /// Answers per second of a SUT in LoadGen's own process.
 pub(super) fn in_process(context: &Context, face: Face) -> Result<f64> {
-    let asked = Asked::too_much(face);
-    let (summary, _) = test(context, &asked, HERE)?;
-    asked.checked(number(&summary, "Completed samples per second")?)
+    let spec = TestSpec::too_much(face);
+    let (summary, _) = test(context, &spec, HERE)?;
+    spec.checked(number(&summary, "Completed samples per second")?)
 }
 
 /// Answers per second over the network, where more is offered than can be answered.
 pub(super) fn rate(context: &Context, face: Face) -> Result<Figure> {
-    let asked = Asked::too_much(face);
-    let figure = over_network(context, &asked, "Completed samples per second")?;
-    Ok(Figure { value: asked.checked(figure.value)?, ..figure })
+    let spec = TestSpec::too_much(face);
+    let figure = over_network(context, &spec, "Completed samples per second")?;
+    Ok(Figure { value: spec.checked(figure.value)?, ..figure })
 }
 
 /// The median latency at this rate, ns.
 pub(super) fn latency(context: &Context, rate: u32) -> Result<Figure> {
-    let asked = Asked { face: Face::Cpp, scenario: "Server", size: SMALL, amount: f64::from(rate) };
-    over_network(context, &asked, "50.00 percentile latency (ns)")
+    let spec = TestSpec { face: Face::Cpp, scenario: "Server", size: SMALL, amount: f64::from(rate) };
+    over_network(context, &spec, "50.00 percentile latency (ns)")
 }
 
 /// Bytes of so many samples per second.
 pub(super) fn goodput(context: &Context, samples: f64) -> Result<Figure> {
-    let asked = Asked { face: Face::Cpp, scenario: "Offline", size: IMAGE, amount: samples };
-    let figure = over_network(context, &asked, "Samples per second")?;
+    let spec = TestSpec { face: Face::Cpp, scenario: "Offline", size: IMAGE, amount: samples };
+    let figure = over_network(context, &spec, "Samples per second")?;
     Ok(Figure { value: figure.value * IMAGE as f64, ..figure })
 }
 
 /// One test against a node without a model, and a figure of its summary.
-fn over_network(context: &Context, asked: &Asked, label: &str) -> Result<Figure> {
+fn over_network(context: &Context, spec: &TestSpec, label: &str) -> Result<Figure> {
     let (node, address) = product::null_node(&context.starter, &context.programs)?;
-    let (summary, loadgen) = test(context, asked, &address)?;
+    let (summary, loadgen) = test(context, spec, &address)?;
     let node = node.stop()?.expect_code(&[0])?;
     // The summary does not say how many samples there were.
     let cpu = Cpu { loadgen_s: loadgen.cpu_s, sut_s: node.cpu_s, samples: 0 };
@@ -84,12 +84,12 @@ fn over_network(context: &Context, asked: &Asked, label: &str) -> Result<Figure>
 }
 
 /// The official summary, and the process that ended.
-fn test(context: &Context, asked: &Asked, place: &str) -> Result<(String, Ended)> {
+fn test(context: &Context, spec: &TestSpec, place: &str) -> Result<(String, Ended)> {
     let out = context.folder.path().join("official");
     // The test before may have left this folder.
     let _ = std::fs::remove_dir_all(&out);
-    let mut command = program(context, asked.face)?;
-    command.args([place, asked.scenario]).arg(asked.size.to_string()).arg(format!("{:.0}", asked.amount)).arg(&out);
+    let mut command = program(context, spec.face)?;
+    command.args([place, spec.scenario]).arg(spec.size.to_string()).arg(format!("{:.0}", spec.amount)).arg(&out);
     let ended = context.starter.start(&mut command, Place::Anywhere)?.wait(PATIENCE)?.expect_code(&[0])?;
     let path = out.join("mlperf_log_summary.txt");
     let text = std::fs::read_to_string(&path).with_context(|| format!("{} cannot be read", path.display()))?;

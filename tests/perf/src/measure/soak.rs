@@ -45,7 +45,7 @@ pub(crate) fn measure(context: &Context, outcome: &mut Outcome) -> Result<()> {
     let Context { starter, programs, tls, folder, .. } = context;
     let mut running = product::start(starter, programs, tls, folder.path(), &spec)?;
     let limit = Duration::from_secs(QUERIES / RATE * TOO_LONG);
-    let (begin, mut looks, mut told) = (Instant::now(), Vec::new(), 0);
+    let (begin, mut looks, mut period) = (Instant::now(), Vec::new(), 0);
     while running.loadgen.is_running()? {
         let at = begin.elapsed();
         ensure!(at < limit, "the run was not done after {limit:.0?}");
@@ -53,8 +53,8 @@ pub(crate) fn measure(context: &Context, outcome: &mut Outcome) -> Result<()> {
         let Ok(loadgen) = resident(running.loadgen.id()) else { continue };
         let sut = running.nodes.iter().map(|node| resident(node.id())).sum::<Result<u64>>()?;
         looks.push(Look { at_s: at.as_secs_f64(), bytes: loopback()?, loadgen, sut });
-        if at.as_secs() / 10 > told {
-            told = at.as_secs() / 10;
+        if at.as_secs() / 10 > period {
+            period = at.as_secs() / 10;
             let [loadgen, sut] = [loadgen, sut].map(|bytes| bytes as f64 / MIB);
             tell(&format!(
                 "soak: {:.0} s, resident: loadgen-node {loadgen:.0} MiB, sut-node {sut:.0} MiB",
@@ -118,13 +118,13 @@ impl Parts {
         let (first, last) = (looks.first()?, looks.last()?);
         let total = (last.bytes - first.bytes) as f64;
         let share = |look: &Look| (look.bytes - first.bytes) as f64 / total;
-        let at_s = |wanted: f64| {
-            let pair = looks.windows(2).find(|pair| share(&pair[1]) >= wanted)?;
+        let at_s = |fraction: f64| {
+            let pair = looks.windows(2).find(|pair| share(&pair[1]) >= fraction)?;
             let [before, after] = [share(&pair[0]), share(&pair[1])];
-            Some(pair[0].at_s + (pair[1].at_s - pair[0].at_s) * (wanted - before) / (after - before))
+            Some(pair[0].at_s + (pair[1].at_s - pair[0].at_s) * (fraction - before) / (after - before))
         };
         let rate = |from: f64, to: f64| Some((to - from) / (at_s(to)? - at_s(from)?));
-        let [early, late] = [0.1, 0.9].map(|wanted| looks.iter().find(|look| share(look) >= wanted));
+        let [early, late] = [0.1, 0.9].map(|fraction| looks.iter().find(|look| share(look) >= fraction));
         let memory = |of: fn(&Look) -> u64| Some(Memory { early: of(early?), late: of(late?) });
         Some(Parts {
             first_rate: rate(0.01, 0.1)?,

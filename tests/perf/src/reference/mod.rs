@@ -5,7 +5,7 @@
 
 mod common;
 mod due_times;
-mod framed;
+mod frames;
 mod messages;
 mod ping_pong;
 mod pipeline;

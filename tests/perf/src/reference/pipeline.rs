@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use anyhow::Result;
 use tokio::net::TcpStream;
 
-use super::framed;
+use super::frames;
 
 /// Answers one connection.
 pub(crate) async fn serve(listener: TcpListener) -> Result<()> {
@@ -13,7 +13,7 @@ pub(crate) async fn serve(listener: TcpListener) -> Result<()> {
     let (mut stream, _) = tokio::net::TcpListener::from_std(listener)?.accept().await?;
     stream.set_nodelay(true)?;
     let (from, to) = stream.split();
-    framed::serve(from, to).await
+    frames::serve(from, to).await
 }
 
 /// Frames of `size` bytes per second.
@@ -21,5 +21,5 @@ pub(crate) async fn drive(address: SocketAddr, size: usize, seconds: f64) -> Res
     let mut stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
     let (from, to) = stream.split();
-    framed::drive(from, to, size, seconds).await
+    frames::drive(from, to, size, seconds).await
 }

@@ -9,7 +9,7 @@ use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{ClientConfig, Endpoint, ServerConfig};
 
 use super::common::announce;
-use super::{framed, tls};
+use super::{frames, tls};
 
 const ALPN: &[u8] = b"lon-perf";
 
@@ -21,7 +21,7 @@ pub(crate) async fn serve(certificate: &Path, key: &Path) -> Result<()> {
     announce(endpoint.local_addr()?)?;
     let connection = endpoint.accept().await.context("no connection came")?.await?;
     let (to, from) = connection.accept_bi().await?;
-    framed::serve(from, to).await?;
+    frames::serve(from, to).await?;
     // The other side closes when it has every answer.
     connection.closed().await;
     Ok(())
@@ -34,7 +34,7 @@ pub(crate) async fn drive(address: SocketAddr, size: usize, seconds: f64, author
     let config = ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls)?));
     let connection = endpoint.connect_with(config, address, "localhost")?.await?;
     let (to, from) = connection.open_bi().await?;
-    let rate = framed::drive(from, to, size, seconds).await?;
+    let rate = frames::drive(from, to, size, seconds).await?;
     connection.close(0_u32.into(), b"");
     endpoint.wait_idle().await;
     Ok(rate)

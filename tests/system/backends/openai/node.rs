@@ -92,7 +92,7 @@ fn the_end_of_a_run_leaves_a_server_that_hangs() {
         assert_eq!(talk.hear().await.kind(), Kind::First);
         assert_eq!(talk.hear().await.kind(), Kind::First);
         talk.client.end_run(talk.pass.end_run()).await.unwrap();
-        while server.left() < 2 {
+        while server.hangups() < 2 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     });
@@ -115,13 +115,13 @@ fn samples_that_are_no_text_fail_with_a_reason() {
 fn samples_of_other_tensors_are_refused_before_the_run() {
     let server = ChatServer::start(|_| vec![Act::Send(stream(&[&text("a"), FINISH, &usage(1), DONE]))]);
     let node = SutNode::start("a", &server.backend("tiny"), &[]);
-    let asked = server.asked().len();
+    let requests = server.requests().len();
     for dataset in ["synthetic:f32[64]x16", "synthetic:u8[64]+f32[]x16", "synthetic:i64[64]x16"] {
         let (finished, _folder) = TestRun::new("SingleStream").dataset(dataset).on(&node.address).finish();
         assert_eq!(finished.code, Some(2), "{}", finished.stderr);
         assert!(finished.stderr.contains("prompt u8[N,?], max_tokens? i32[N]"), "{}", finished.stderr);
     }
-    assert_eq!(server.asked().len(), asked);
+    assert_eq!(server.requests().len(), requests);
 }
 
 #[test]
@@ -130,8 +130,10 @@ fn a_token_run_over_prompts_is_valid() {
         vec![Act::Send(stream(&[ROLE, &text(prompt), &text(" So"), &text(" be it."), FINISH, &usage(4), DONE]))]
     });
     let (result, _) = run_prompts(&server.backend("tiny"));
-    let asked = server.asked();
+    let requests = server.requests();
     let answered = result["counts"]["completed"].as_u64().unwrap();
-    assert_eq!(asked.len() as u64, answered + 2, "one request for each sample");
-    assert!(asked[2..].iter().all(|asked| asked.body["max_tokens"] == 12 && asked.prompt().starts_with("Tell me")));
+    assert_eq!(requests.len() as u64, answered + 2, "one request for each sample");
+    assert!(
+        requests[2..].iter().all(|request| request.body["max_tokens"] == 12 && request.prompt().starts_with("Tell me"))
+    );
 }

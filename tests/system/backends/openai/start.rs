@@ -30,8 +30,8 @@ fn refused(backend: &str, parts: &[&str]) {
 
 /// A server with these models whose answer to any prompt is this.
 fn server(list: String, answer: String) -> ChatServer {
-    ChatServer::raw(move |asked| {
-        let answer = if asked.head.starts_with("GET /v1/models ") { &list } else { &answer };
+    ChatServer::raw(move |request| {
+        let answer = if request.head.starts_with("GET /v1/models ") { &list } else { &answer };
         vec![Act::Send(answer.clone())]
     })
 }
@@ -104,9 +104,9 @@ fn who_counts_is_said() {
 
 #[test]
 fn a_key_reaches_the_server_and_no_log() {
-    let server = ChatServer::raw(|asked| {
-        let is_known = asked.head.contains("\r\nAuthorization: Bearer sk-secret\r\n");
-        vec![Act::Send(match (is_known, asked.head.starts_with("GET ")) {
+    let server = ChatServer::raw(|request| {
+        let is_known = request.head.contains("\r\nAuthorization: Bearer sk-secret\r\n");
+        vec![Act::Send(match (is_known, request.head.starts_with("GET ")) {
             (false, _) => whole("401 Unauthorized", "application/json", r#"{"error":{"message":"no key"}}"#),
             (true, true) => models(&["tiny"]),
             (true, false) => good(),
@@ -126,9 +126,9 @@ fn a_key_reaches_the_server_and_no_log() {
         describe(&server.backend("tiny"), &file, Some("sk-other")),
         describe(&server.backend("tiny"), &[], Some("sk-secret")),
     ] {
-        let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-        assert_eq!(output.status.code(), Some(0), "{said}");
-        assert!(!said.contains("secret"), "{said}");
+        let streams = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{streams}");
+        assert!(!streams.contains("secret"), "{streams}");
     }
     let output = describe(&server.backend("tiny"), &["--api-key-file", "/no/such/key"], None);
     let stderr = String::from_utf8(output.stderr).unwrap();

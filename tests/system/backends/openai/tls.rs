@@ -80,7 +80,7 @@ fn a_certificate_of_another_ca_or_for_another_name_is_refused() {
     refused(&secured.server.backend("tiny"), &wrong_ca, &["certificate", "--server-ca must be the CA that signed"]);
     let right_ca = ["--server-ca", &other.ca()];
     refused(&other.server.backend("tiny"), &right_ca, &["certificate", "a name that is in the server's certificate"]);
-    assert!(secured.server.asked().is_empty() && other.server.asked().is_empty(), "nothing is sent before");
+    assert!(secured.server.requests().is_empty() && other.server.requests().is_empty(), "nothing is sent before");
 }
 
 #[test]

@@ -69,13 +69,15 @@ pub(super) fn check(tenants: &[Tenant], expect: &Expect, folder: &Path, code: Op
         let is_valid = own.flatten().is_some_and(|own| own.result == Validity::Valid);
         // One tenant may be VALID though another ended the program with its own code.
         let check = FolderCheck::of(&folder.join(tenant.name), if is_valid { Some(0) } else { code });
-        let words = check.words();
-        reasons.push(words.clone());
+        let verdict_text = check.verdict_text();
+        reasons.push(verdict_text.clone());
         marks.extend(check.result["marks"].as_array().into_iter().flatten().cloned());
         let named = |fault| format!("tenant {}: {fault}", tenant.name);
         whole.faults.extend(check.faults.into_iter().map(named));
         match own {
-            Some(Some(own)) => whole.faults.extend(faults(tenant, own, expect, code, &words).into_iter().map(named)),
+            Some(Some(own)) => {
+                whole.faults.extend(faults(tenant, own, expect, code, &verdict_text).into_iter().map(named))
+            }
             Some(None) => whole.faults.push(named("the result of the mix does not have it".to_owned())),
             None => {}
         }
@@ -93,8 +95,8 @@ fn read(folder: &Path, faults: &mut Vec<String>) -> Option<MixResult> {
     result.map_err(|error| faults.push(format!("mix_result.json: {error}"))).ok()
 }
 
-/// Faults of a tenant that the result of the mix has. `words` are those of its run folder.
-fn faults(tenant: &Tenant, own: &TenantResult, expect: &Expect, code: Option<i32>, words: &str) -> Vec<String> {
+/// Faults of a tenant that the result of the mix has. `verdict_text` is that of its run folder.
+fn faults(tenant: &Tenant, own: &TenantResult, expect: &Expect, code: Option<i32>, verdict_text: &str) -> Vec<String> {
     let is_valid = tenant.goes_well || code == Some(0);
     let says = if is_valid { &[][..] } else { expect.says };
     let mut faults = Vec::new();
@@ -107,8 +109,8 @@ fn faults(tenant: &Tenant, own: &TenantResult, expect: &Expect, code: Option<i32
     }
     let silent = says.iter().filter(|part| !own.reasons.iter().any(|reason| reason.contains(**part)));
     faults.extend(silent.map(|part| format!("no reason has '{part}': {:?}", own.reasons)));
-    let absent = own.reasons.iter().filter(|reason| !words.contains(reason.as_str()));
-    faults.extend(absent.map(|reason| format!("its run folder does not have the reason '{reason}': {words}")));
+    let absent = own.reasons.iter().filter(|reason| !verdict_text.contains(reason.as_str()));
+    faults.extend(absent.map(|reason| format!("its run folder does not have the reason '{reason}': {verdict_text}")));
     faults
 }
 

@@ -85,7 +85,7 @@ pub(super) struct Expect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Files {
     /// A run folder.
-    Kept,
+    Folder,
     /// Nothing.
     None,
 }
@@ -108,12 +108,12 @@ const QUIET: Fault = Fault {
     under: &[],
     before: |_| {},
     during: |_| {},
-    expect: Expect { codes: &[Some(0)], says: &[], marks: &[], files: Files::Kept, within: USUAL },
+    expect: Expect { codes: &[Some(0)], says: &[], marks: &[], files: Files::Folder, within: USUAL },
     over: Over::EveryScenario,
 };
 
 const fn ends(code: &'static [Option<i32>], says: &'static [&'static str]) -> Expect {
-    Expect { codes: code, says, marks: &[], files: Files::Kept, within: USUAL }
+    Expect { codes: code, says, marks: &[], files: Files::Folder, within: USUAL }
 }
 
 /// Returns the expectation that the run is refused before anything was measured.

@@ -34,16 +34,16 @@ impl Gamma {
         let bound = (E + self.shape) / E;
         loop {
             let place = bound * (1.0 - self.rng.real());
-            let drawn = 1.0 - self.rng.real();
+            let uniform = 1.0 - self.rng.real();
             if place <= 1.0 {
                 let value = (place.ln() / self.shape).exp();
                 // The first bound is below the second, and saves most of the exponentials.
-                if drawn <= 1.0 - value || drawn <= (-value).exp() {
+                if uniform <= 1.0 - value || uniform <= (-value).exp() {
                     return value;
                 }
             } else {
                 let value = -((bound - place) / self.shape).ln();
-                if drawn.ln() <= (self.shape - 1.0) * value.ln() {
+                if uniform.ln() <= (self.shape - 1.0) * value.ln() {
                     return value;
                 }
             }
@@ -59,10 +59,10 @@ impl Gamma {
             if cube <= 0.0 {
                 continue;
             }
-            let drawn = 1.0 - self.rng.real();
+            let uniform = 1.0 - self.rng.real();
             let square = normal * normal;
-            let is_inside = drawn < 1.0 - 0.0331 * square * square;
-            if is_inside || drawn.ln() < 0.5 * square + d * (1.0 - cube + cube.ln()) {
+            let is_inside = uniform < 1.0 - 0.0331 * square * square;
+            if is_inside || uniform.ln() < 0.5 * square + d * (1.0 - cube + cube.ln()) {
                 return d * cube;
             }
         }

@@ -4,19 +4,19 @@
 //! |---|---|
 //! | `gaps` | draws of gamma and Weibull distributions |
 //! | `states` | the walk of a modulated process through its states |
-//! | `drawn` | [`Drawn`]: mean rate and variation of the due times that were drawn |
+//! | `due_statistics` | [`Drawn`]: mean rate and variation of the due times that were drawn |
 //!
 //! All draws come from the engine of the round's schedule seed. The gaps of a Poisson process are the official ones,
 //! bit by bit. The first query is due at 0, except in a trace.
 
-mod drawn;
+mod due_statistics;
 mod gaps;
 mod states;
 
 use std::sync::Arc;
 
-pub use drawn::Drawn;
-pub(super) use drawn::Meter;
+pub use due_statistics::Drawn;
+pub(super) use due_statistics::Meter;
 
 use self::gaps::{Gamma, Weibull};
 use self::states::States;
@@ -54,7 +54,7 @@ impl Schedule {
             Arrivals::Modulated(modulated) => Source::States(Box::new(States::new(Arc::clone(modulated), rng))),
             Arrivals::Bursts { size, every_ns, is_exponential } => Source::Bursts(Box::new(Bursts {
                 size: *size,
-                left: *size,
+                remaining: *size,
                 every_ns: *every_ns,
                 rng: is_exponential.then_some(rng),
             })),
@@ -99,7 +99,7 @@ impl Schedule {
 struct Bursts {
     size: u64,
     /// Queries of the burst that are left, the upcoming one among them.
-    left: u64,
+    remaining: u64,
     every_ns: u64,
     /// Draws the times between bursts; equal times without.
     rng: Option<Rng>,
@@ -108,11 +108,11 @@ struct Bursts {
 impl Bursts {
     #[inline]
     fn next_gap_ns(&mut self) -> u64 {
-        self.left -= 1;
-        if self.left > 0 {
+        self.remaining -= 1;
+        if self.remaining > 0 {
             return 0;
         }
-        self.left = self.size;
+        self.remaining = self.size;
         match &mut self.rng {
             Some(rng) => rng.gap_ns(1e9 / self.every_ns as f64),
             None => self.every_ns,

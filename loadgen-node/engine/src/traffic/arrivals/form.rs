@@ -39,30 +39,30 @@ pub fn check(text: &str) -> Result<(), String> {
 /// # Errors
 /// The reason against the text, with the forms that are accepted.
 pub fn parse(text: &str) -> Result<Arrivals, String> {
-    let (name, rest) = text.split_once(':').unwrap_or((text, ""));
+    let (name, options) = text.split_once(':').unwrap_or((text, ""));
     match name {
-        "poisson" => alone(name, rest, Arrivals::Poisson),
-        "constant" => alone(name, rest, Arrivals::Constant),
-        "gamma" => {
-            Ok(Arrivals::Gamma { shape: Options::of(name, rest)?.shape(&["burstiness", "shape"], |cv| cv.powi(-2))? })
-        }
-        "weibull" => Ok(Arrivals::Weibull { shape: Options::of(name, rest)?.shape(&["shape"], weibull_shape)? }),
-        "onoff" => on_off(Options::of(name, rest)?),
-        "mmpp" => Ok(Arrivals::Modulated(Arc::new(Modulated::parse(rest)?))),
-        "burst" => bursts(Options::of(name, rest)?),
-        "stages" => stages(name, rest),
-        "ramp" => ramp(Options::of(name, rest)?),
-        "sine" => sine(Options::of(name, rest)?),
-        "trace" if !rest.is_empty() => {
-            Ok(Arrivals::Listed(Listed { source: rest.to_owned(), due_ns: None, samples: None, repeat_ns: None }))
+        "poisson" => alone(name, options, Arrivals::Poisson),
+        "constant" => alone(name, options, Arrivals::Constant),
+        "gamma" => Ok(Arrivals::Gamma {
+            shape: Options::of(name, options)?.shape(&["burstiness", "shape"], |cv| cv.powi(-2))?,
+        }),
+        "weibull" => Ok(Arrivals::Weibull { shape: Options::of(name, options)?.shape(&["shape"], weibull_shape)? }),
+        "onoff" => on_off(Options::of(name, options)?),
+        "mmpp" => Ok(Arrivals::Modulated(Arc::new(Modulated::parse(options)?))),
+        "burst" => bursts(Options::of(name, options)?),
+        "stages" => stages(name, options),
+        "ramp" => ramp(Options::of(name, options)?),
+        "sine" => sine(Options::of(name, options)?),
+        "trace" if !options.is_empty() => {
+            Ok(Arrivals::Listed(Listed { source: options.to_owned(), due_ns: None, samples: None, repeat_ns: None }))
         }
         "trace" => Err("trace: the name of a file is missing: trace:FILE".to_owned()),
         _ => Err(format!("an arrival process: {FORMS}")),
     }
 }
 
-fn alone(name: &str, rest: &str, process: Arrivals) -> Result<Arrivals, String> {
-    if rest.is_empty() { Ok(process) } else { Err(format!("{name} without options ('{rest}' follows it)")) }
+fn alone(name: &str, options: &str, process: Arrivals) -> Result<Arrivals, String> {
+    if options.is_empty() { Ok(process) } else { Err(format!("{name} without options ('{options}' follows it)")) }
 }
 
 fn on_off(mut options: Options<'_>) -> Result<Arrivals, String> {
@@ -85,8 +85,8 @@ fn bursts(mut options: Options<'_>) -> Result<Arrivals, String> {
     Ok(Arrivals::Bursts { size, every_ns, is_exponential })
 }
 
-fn stages(name: &str, rest: &str) -> Result<Arrivals, String> {
-    let (listed, named): (Vec<&str>, Vec<&str>) = rest.split(',').partition(|part| !part.contains('='));
+fn stages(name: &str, text: &str) -> Result<Arrivals, String> {
+    let (listed, named): (Vec<&str>, Vec<&str>) = text.split(',').partition(|part| !part.contains('='));
     let mut options = Options::of(name, &named.join(","))?;
     let is_even = options.either("gaps", ["poisson", "even"])?;
     options.end()?;
@@ -139,7 +139,7 @@ impl<'a> Options<'a> {
         for part in text.split(',').filter(|part| !part.trim().is_empty()) {
             let pair = part.split_once('=').map(|(name, value)| (name.trim(), value.trim()));
             let (name, value) = pair.ok_or_else(|| format!("{process}: options as NAME=VALUE ('{part}' is none)"))?;
-            if pairs.iter().any(|(known, _)| known == name) {
+            if pairs.iter().any(|(other, _)| other == name) {
                 return Err(format!("{process}: {name} once, and not twice"));
             }
             pairs.push((name.to_owned(), value.to_owned()));
@@ -148,7 +148,7 @@ impl<'a> Options<'a> {
     }
 
     fn take(&mut self, name: &str) -> Option<String> {
-        let position = self.pairs.iter().position(|(known, _)| known == name)?;
+        let position = self.pairs.iter().position(|(other, _)| other == name)?;
         Some(self.pairs.remove(position).1)
     }
 
@@ -179,26 +179,26 @@ impl<'a> Options<'a> {
     }
 
     /// True for the second of two words; the first one is the default.
-    fn either(&mut self, name: &str, words: [&str; 2]) -> Result<bool, String> {
+    fn either(&mut self, name: &str, choices: [&str; 2]) -> Result<bool, String> {
         let process = self.process;
         match self.take(name) {
             None => Ok(false),
-            Some(value) if value == words[0] => Ok(false),
-            Some(value) if value == words[1] => Ok(true),
-            Some(value) => Err(format!("{process}: {name} is {} or {}, not '{value}'", words[0], words[1])),
+            Some(value) if value == choices[0] => Ok(false),
+            Some(value) if value == choices[1] => Ok(true),
+            Some(value) => Err(format!("{process}: {name} is {} or {}, not '{value}'", choices[0], choices[1])),
         }
     }
 
     /// The shape of a distribution, given itself or by the coefficient of variation.
     fn shape(mut self, names: &[&str], of_cv: impl Fn(f64) -> f64) -> Result<f64, String> {
         let process = self.process;
-        let given: Vec<(String, bool)> = std::iter::once(("cv", true))
+        let values: Vec<(String, bool)> = std::iter::once(("cv", true))
             .chain(names.iter().map(|name| (*name, false)))
             .filter_map(|(name, is_cv)| Some((self.take(name)?, is_cv)))
             .collect();
-        let wanted = || format!("{process} with cv=... or {}=..., from 0.02 to 1000", names[0]);
-        let [(value, is_cv)] = given.as_slice() else { return Err(wanted()) };
-        let number = value.parse().ok().filter(|number| SHAPES.contains(number)).ok_or_else(wanted)?;
+        let refusal = || format!("{process} with cv=... or {}=..., from 0.02 to 1000", names[0]);
+        let [(value, is_cv)] = values.as_slice() else { return Err(refusal()) };
+        let number = value.parse().ok().filter(|number| SHAPES.contains(number)).ok_or_else(refusal)?;
         self.end()?;
         let shape = if *is_cv { of_cv(number) } else { number };
         Ok(shape)
@@ -240,7 +240,7 @@ mod tests {
                 list.iter().map(|(rate_per_s, for_ns)| Stage { rate_per_s: *rate_per_s, for_ns: *for_ns }).collect(),
             )
         };
-        for (text, wanted) in [
+        for (text, process) in [
             ("poisson", Arrivals::Poisson),
             ("constant", Arrivals::Constant),
             ("gamma:cv=2", Arrivals::Gamma { shape: 0.25 }),
@@ -276,7 +276,7 @@ mod tests {
                 }),
             ),
         ] {
-            assert_eq!(parse(text), Ok(wanted), "{text}");
+            assert_eq!(parse(text), Ok(process), "{text}");
         }
     }
 

@@ -4,14 +4,14 @@ use std::rc::Rc;
 
 use super::facts::Fact;
 use super::lists::List;
-use super::ran::Ran;
+use super::scripted_run::ScriptedRun;
 use crate::trace::Rng;
 use crate::world::Issued;
 
-pub(super) fn facts(ran: &Ran) -> Fact {
-    let logged: Vec<Issued> = ran.outcome.series.iter().flat_map(|series| &series.run.logged).copied().collect();
+pub(super) fn facts(run: &ScriptedRun) -> Fact {
+    let logged: Vec<Issued> = run.outcome.series.iter().flat_map(|series| &series.run.logged).copied().collect();
     let data = |sample: &Issued| hex::encode_upper(sample.index.0.to_le_bytes());
-    let offset = Rng::new(ran.input.settings.accuracy_log_rng_seed).real();
+    let offset = Rng::new(run.input.settings.accuracy_log_rng_seed).real();
     let list = Rc::new(log(&logged));
     Fact::Some(vec![
         ("entries", Fact::is(list.len())),

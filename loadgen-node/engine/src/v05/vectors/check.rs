@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::super::assign::fields;
 use super::facts::{Difference, Fact};
 use super::form::{Input, Kind, VectorError, parts};
-use super::ran::Ran;
+use super::scripted_run::ScriptedRun;
 use super::{accuracy_log, config, intervals, judging, official, search, traffic};
 
 /// Checks a case, the text of a vector file; returns the first difference, if there is one.
@@ -28,17 +28,17 @@ pub fn check(text: &str) -> Result<Option<Difference>, VectorError> {
 
 /// The facts of each part of a case.
 fn facts(input: &Input) -> Result<Vec<(&'static str, Fact)>, VectorError> {
-    let of_test: fn(&Ran) -> Vec<(&'static str, Fact)> = match input.kind {
+    let of_test: fn(&ScriptedRun) -> Vec<(&'static str, Fact)> = match input.kind {
         Kind::Config => return Ok(vec![("expected", config::facts(input))]),
         Kind::Official => return Ok(vec![("expected", official::facts(input)?)]),
-        Kind::Traffic => |ran| vec![("expected", traffic::facts(ran))],
-        Kind::Intervals => |ran| vec![("expected", intervals::facts(ran))],
+        Kind::Traffic => |run| vec![("expected", traffic::facts(run))],
+        Kind::Intervals => |run| vec![("expected", intervals::facts(run))],
         Kind::Judging => judging::facts,
-        Kind::Search => |ran| vec![("expected", search::facts(ran))],
-        Kind::AccuracyLog => |ran| vec![("expected", accuracy_log::facts(ran))],
+        Kind::Search => |run| vec![("expected", search::facts(run))],
+        Kind::AccuracyLog => |run| vec![("expected", accuracy_log::facts(run))],
     };
-    let ran = Ran::new(input)?;
-    let mut facts = of_test(&ran);
-    facts.push(("test_settings", Fact::fields(fields(&ran.input.settings))));
+    let run = ScriptedRun::new(input)?;
+    let mut facts = of_test(&run);
+    facts.push(("test_settings", Fact::fields(fields(&run.input.settings))));
     Ok(facts)
 }

@@ -53,14 +53,16 @@ impl Fact {
     /// The first difference from what is stated, in the order of the document.
     pub(super) fn difference(&self, stated: &Value, path: &str) -> Option<Difference> {
         match (self, stated) {
-            (Self::Is(value), _) => (!same(stated, value)).then(|| Difference::new(path, shown(stated), shown(value))),
-            (Self::AnyOf(ways), _) if ways.iter().any(|value| same(stated, value)) => None,
+            (Self::Is(value), _) => {
+                (!same(stated, value)).then(|| Difference::new(path, text_of(stated), text_of(value)))
+            }
+            (Self::AnyOf(values), _) if values.iter().any(|value| same(stated, value)) => None,
             (Self::Some(facts), Value::Object(named)) => named.iter().find_map(|(name, stated)| {
-                let fact = facts.iter().find(|(known, _)| known == name).map(|(_, fact)| fact);
+                let fact = facts.iter().find(|(other, _)| other == name).map(|(_, fact)| fact);
                 of_name(fact, stated, &format!("{path}.{name}"))
             }),
             (Self::All(facts), Value::Object(named)) => {
-                let fact = |name: &str| facts.iter().find(|(known, _)| known == name).map(|(_, fact)| fact);
+                let fact = |name: &str| facts.iter().find(|(other, _)| other == name).map(|(_, fact)| fact);
                 let differs = named.iter().find_map(|(name, stated)| of_name(fact(name), stated, &at(path, name)));
                 let left_out = || facts.iter().find(|(name, _)| !named.contains_key(name));
                 differs.or_else(|| {
@@ -87,15 +89,15 @@ impl Fact {
                 of_log(&log.first(entries.unwrap_or(log.len()))).difference(stated, path)
             }
             (Self::OneOf(words), Value::String(word)) if words.contains(&word.as_str()) => None,
-            _ => Some(Difference::new(path, shown(stated), self.text())),
+            _ => Some(Difference::new(path, text_of(stated), self.text())),
         }
     }
 
     /// The fact in words, for a difference.
     fn text(&self) -> String {
         match self {
-            Self::Is(value) => shown(value),
-            Self::AnyOf(ways) => ways.iter().map(shown).collect::<Vec<_>>().join(" or "),
+            Self::Is(value) => text_of(value),
+            Self::AnyOf(values) => values.iter().map(text_of).collect::<Vec<_>>().join(" or "),
             Self::Some(_) | Self::All(_) | Self::Log(_) => "an object".to_owned(),
             Self::Row(facts) => format!("a list of {} elements", facts.len()),
             Self::Whole(list) | Self::Begins(list) | Self::Ends(list) => format!("a list of {} elements", list.len()),
@@ -121,7 +123,7 @@ const NOTHING: &str = "nothing";
 fn of_name(fact: Option<&Fact>, stated: &Value, path: &str) -> Option<Difference> {
     match fact {
         Some(fact) => fact.difference(stated, path),
-        None => Some(Difference::new(path, shown(stated), NOTHING.to_owned())),
+        None => Some(Difference::new(path, text_of(stated), NOTHING.to_owned())),
     }
 }
 
@@ -135,14 +137,14 @@ fn elements(list: &List, row: &[Value], from: usize, path: &str) -> Option<Diffe
     row.iter().enumerate().find_map(|(i, stated)| {
         let computed = list.get(from + i);
         let is_same = computed.as_ref().is_some_and(|computed| same(stated, computed));
-        let computed = || computed.as_ref().map_or_else(|| NOTHING.to_owned(), shown);
-        (!is_same).then(|| Difference::new(&format!("{path}[{i}]"), shown(stated), computed()))
+        let computed = || computed.as_ref().map_or_else(|| NOTHING.to_owned(), text_of);
+        (!is_same).then(|| Difference::new(&format!("{path}[{i}]"), text_of(stated), computed()))
     })
 }
 
 fn lengths(path: &str, stated: usize, computed: usize) -> Option<Difference> {
-    let words = |count| format!("{count} elements");
-    (stated != computed).then(|| Difference::new(path, words(stated), words(computed)))
+    let size_text = |count| format!("{count} elements");
+    (stated != computed).then(|| Difference::new(path, size_text(stated), size_text(computed)))
 }
 
 /// Equality of two values; of numbers by their value, not by their writing.
@@ -157,7 +159,7 @@ fn same(one: &Value, other: &Value) -> bool {
     }
 }
 
-fn shown(value: &Value) -> String {
+fn text_of(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{} ...", &text[..end]),
@@ -194,7 +196,7 @@ mod tests {
 
     fn difference(fact: &Fact, stated: &str) -> Option<(String, String, String)> {
         let stated = serde_json::from_str(stated).unwrap();
-        fact.difference(&stated, "e").map(|found| (found.path, found.stated, found.computed))
+        fact.difference(&stated, "e").map(|mismatch| (mismatch.path, mismatch.stated, mismatch.computed))
     }
 
     fn at(path: &str, stated: &str, computed: &str) -> Option<(String, String, String)> {

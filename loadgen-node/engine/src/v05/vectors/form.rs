@@ -122,10 +122,10 @@ const REMARKS: [&str; 7] =
 const STATED: [&str; 4] = ["test_settings", "effective", "measured", "expected"];
 
 /// The statements of a document, by the part in which they stand.
-pub(super) type Stated = Vec<(&'static str, Value)>;
+pub(super) type Statements = Vec<(&'static str, Value)>;
 
 /// Takes a case apart: its input, and what it states by the name of the part.
-pub(super) fn parts(text: &str) -> Result<(Input, Stated), VectorError> {
+pub(super) fn parts(text: &str) -> Result<(Input, Statements), VectorError> {
     let mut document: Map<String, Value> = serde_json::from_str(text)?;
     for key in REMARKS {
         document.remove(key);
@@ -136,7 +136,7 @@ pub(super) fn parts(text: &str) -> Result<(Input, Stated), VectorError> {
     {
         document.insert("logged_settings".to_owned(), logged);
     }
-    let stated: Stated =
+    let stated: Statements =
         STATED.into_iter().filter_map(|part| document.remove(part).map(|value| (part, value))).collect();
     Ok((serde_json::from_value(Value::Object(document))?, stated))
 }
@@ -183,15 +183,18 @@ mod tests {
 
     #[test]
     fn keys_have_the_units_of_config_files_and_fields_those_of_the_record() {
-        let found = settings(
+        let test_settings = settings(
             r#"{"kind": "traffic", "settings": {"scenario": "Server", "mode": "AccuracyOnly", "target_latency": 15,
                 "target_latency_percentile": 97.0, "performance_issue_unique": true},
                 "settings_direct": {"server_find_peak_qps_decimals_of_precision": 3}}"#,
         );
-        let found = found.unwrap();
-        assert_eq!((found.server_target_latency_ns, found.server_target_latency_percentile), (15_000_000, 0.97));
-        assert!(found.performance_issue_unique);
-        assert_eq!(found.server_find_peak_qps_decimals_of_precision, 3);
+        let test_settings = test_settings.unwrap();
+        assert_eq!(
+            (test_settings.server_target_latency_ns, test_settings.server_target_latency_percentile),
+            (15_000_000, 0.97)
+        );
+        assert!(test_settings.performance_issue_unique);
+        assert_eq!(test_settings.server_find_peak_qps_decimals_of_precision, 3);
     }
 
     #[test]

@@ -5,20 +5,20 @@ use super::super::summary::{
     Lines, Summary, broken_rules, errors_line, interval_line, per_query_line, verdict, yes_or_no,
 };
 use super::facts::Fact;
-use super::ran::{Ran, SUT};
+use super::scripted_run::{SUT, ScriptedRun};
 
-pub(super) fn facts(ran: &Ran) -> Fact {
-    let Some((series, reported)) = ran.reported() else { return Fact::Some(Vec::new()) };
+pub(super) fn facts(run: &ScriptedRun) -> Fact {
+    let Some((series, reported)) = run.reported() else { return Fact::Some(Vec::new()) };
     let (measured, judgement) = (&reported.measured, reported.judgement);
     let summary = Summary::new(SUT, &series.effective, measured, judgement);
     let mut facts = of_verdict(judgement);
-    facts.extend(of_ticks(ran, measured));
+    facts.extend(of_ticks(run, measured));
     facts.extend([
         ("interval_line", Fact::is(interval_line(&series.effective))),
         ("per_query_line", Fact::is(per_query_line(&series.effective))),
         ("summary", Fact::lines(&summary.result)),
-        ("error_lines_in_detail_log", Fact::is(ran.outcome.errors.len())),
-        ("errors_line", Fact::is(errors_line(ran.outcome.errors.len()))),
+        ("error_lines_in_detail_log", Fact::is(run.outcome.errors.len())),
+        ("errors_line", Fact::is(errors_line(run.outcome.errors.len()))),
     ]);
     for (section, lines) in &summary.stats {
         match *section {
@@ -40,8 +40,8 @@ fn of_verdict(judgement: Judgement) -> Vec<(&'static str, Fact)> {
     ]
 }
 
-fn of_ticks(ran: &Ran, measured: &Measured) -> Vec<(&'static str, Fact)> {
-    let Some((series, _)) = ran.reported() else { return Vec::new() };
+fn of_ticks(run: &ScriptedRun, measured: &Measured) -> Vec<(&'static str, Fact)> {
+    let Some((series, _)) = run.reported() else { return Vec::new() };
     let queries = series.run.record.queries();
     let mut ticks = Vec::new();
     for query in queries {

@@ -6,17 +6,17 @@ use super::super::effective::Effective;
 use super::super::judge::Measured;
 use super::super::summary::{Summary, broken_rules, errors_line, verdict};
 use super::facts::Fact;
-use super::ran::{Ran, SUT};
+use super::scripted_run::{SUT, ScriptedRun};
 use crate::traffic::Layout;
 
-pub(super) fn facts(ran: &Ran) -> Vec<(&'static str, Fact)> {
-    let errors = ran.outcome.errors.len();
+pub(super) fn facts(run: &ScriptedRun) -> Vec<(&'static str, Fact)> {
+    let errors = run.outcome.errors.len();
     let mut expected = vec![
         ("error_lines_in_detail_log", Fact::is(errors)),
         ("errors_line", Fact::is(errors_line(errors))),
-        ("report_latency_results_calls", Fact::is(u64::from(ran.outcome.reported.is_some()))),
+        ("report_latency_results_calls", Fact::is(u64::from(run.outcome.reported.is_some()))),
     ];
-    let Some((series, reported)) = ran.reported() else {
+    let Some((series, reported)) = run.reported() else {
         expected.push(("summary_sections", Fact::is(vec!["tail"])));
         return vec![("expected", Fact::Some(expected))];
     };

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `form` | the text of a case -> its input, and its statements |
 //! | `facts` | computed values, and the first difference of statements from them |
-//! | `ran` | a test that was run with a scripted SUT |
+//! | `scripted_run` | a test that was run with a scripted SUT |
 //! | `lists` | long lists: beginnings, digests |
 //! | `traffic`, `intervals`, `judging`, `search`, `config`, `accuracy_log`, `official` | the facts of each kind |
 //! | `check` | one case: input -> facts -> the first difference |
@@ -23,7 +23,7 @@ mod intervals;
 mod judging;
 mod lists;
 mod official;
-mod ran;
+mod scripted_run;
 mod search;
 mod traffic;
 

@@ -85,12 +85,12 @@ fn results(effective: &Effective, phase: &PhasePlan) -> Vec<(&'static str, Fact)
     let ends_early = settings.max_query_count != 0 || settings.max_duration_ms != 0;
     let is_whole = !ends_early && (pacing != Pacing::Due || effective.max_async_queries == 0);
     let enough = settings.max_duration_ms == 0 && settings.max_query_count >= effective.min_query_count;
-    let kept = |known: bool| if known { Fact::is("Yes") } else { Fact::OneOf(&["Yes", "NO"]) };
+    let yes_no = |is_certain: bool| if is_certain { Fact::is("Yes") } else { Fact::OneOf(&["Yes", "NO"]) };
     let mut facts = vec![
         (RESULT, Fact::OneOf(&["VALID", "INVALID"])),
         // A series goes on until then, unless it is ended; in SingleStream it may run out of queries.
-        ("min_duration_satisfied", kept(is_whole && matches!(pacing, Pacing::Due | Pacing::Ticks))),
-        ("min_queries_satisfied", kept(is_whole || pacing == Pacing::AtOnce || (pacing != Pacing::Due && enough))),
+        ("min_duration_satisfied", yes_no(is_whole && matches!(pacing, Pacing::Due | Pacing::Ticks))),
+        ("min_queries_satisfied", yes_no(is_whole || pacing == Pacing::AtOnce || (pacing != Pacing::Due && enough))),
         (
             "performance_constraints_satisfied",
             match effective.shape.latency_rule {
@@ -111,6 +111,6 @@ fn results(effective: &Effective, phase: &PhasePlan) -> Vec<(&'static str, Fact)
 pub(super) fn contradiction(input: &Input, stated: &[(&str, Value)]) -> Option<Difference> {
     let (_, expected) = stated.iter().find(|(part, _)| input.kind == Kind::Official && *part == "expected")?;
     let result = expected.get(RESULT)?;
-    let follows = verdict(RULES.iter().all(|rule| expected.get(rule).is_none_or(|kept| kept != "NO")));
+    let follows = verdict(RULES.iter().all(|rule| expected.get(rule).is_none_or(|answer| answer != "NO")));
     Fact::is(follows).difference(result, &format!("expected.{RESULT}"))
 }

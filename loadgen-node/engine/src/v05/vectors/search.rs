@@ -11,11 +11,11 @@ use super::super::test::{SearchOutcome, SeriesOutcome};
 use super::super::trial::Trial;
 use super::facts::Fact;
 use super::lists::List;
-use super::ran::{Ran, SUT};
+use super::scripted_run::{SUT, ScriptedRun};
 use super::traffic::calls;
 
-pub(super) fn facts(ran: &Ran) -> Fact {
-    let (outcome, world) = (&ran.outcome, &ran.world);
+pub(super) fn facts(run: &ScriptedRun) -> Fact {
+    let (outcome, world) = (&run.outcome, &run.world);
     let mut facts = vec![
         ("error_lines_in_detail_log", Fact::is(outcome.errors.len())),
         ("summary_written", Fact::is(outcome.reported.is_some())),
@@ -25,11 +25,11 @@ pub(super) fn facts(ran: &Ran) -> Fact {
         ("loaded_set_sha256", Fact::is(world.loaded.iter().map(|set| List::of(set).sha256()).collect::<Vec<_>>())),
     ];
     match &outcome.search {
-        Some(search) => facts.extend(of_search(ran, search)),
+        Some(search) => facts.extend(of_search(run, search)),
         // The log has no event of a search.
         None => facts.push(("events", calls(&world.calls))),
     }
-    if let Some((series, reported)) = ran.reported() {
+    if let Some((series, reported)) = run.reported() {
         let summary = Summary::new(SUT, &series.effective, &reported.measured, reported.judgement);
         facts.push(("summary", Fact::lines(&summary.result)));
         facts.push(("failed_rules", Fact::is(broken_rules(reported.judgement))));
@@ -38,15 +38,15 @@ pub(super) fn facts(ran: &Ran) -> Fact {
     Fact::Some(facts)
 }
 
-fn of_search(ran: &Ran, search: &SearchOutcome) -> Vec<(&'static str, Fact)> {
-    let series = ran.outcome.series.iter().zip(&ran.world.series);
+fn of_search(run: &ScriptedRun, search: &SearchOutcome) -> Vec<(&'static str, Fact)> {
+    let series = run.outcome.series.iter().zip(&run.world.series);
     let trials = search.trials.iter().zip(series).map(|(trial, (series, samples))| of_trial(trial, series, samples));
     let bounds = search.boundaries.map(|(lower, upper)| vec![value(lower), value(upper)]);
     vec![
         ("trials", Fact::Row(trials.collect())),
         ("boundaries", Fact::is(bounds)),
-        ("result", Fact::is(search.found.map(value))),
-        ("result_printed", Fact::is(search.found.map(Peak::printed))),
+        ("result", Fact::is(search.peak.map(value))),
+        ("result_printed", Fact::is(search.peak.map(Peak::printed))),
     ]
 }
 

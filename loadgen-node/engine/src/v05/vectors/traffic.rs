@@ -6,15 +6,15 @@ use super::super::script::{Call, SeriesSamples};
 use super::super::test::SeriesOutcome;
 use super::facts::Fact;
 use super::lists::List;
-use super::ran::Ran;
+use super::scripted_run::ScriptedRun;
 
-pub(super) fn facts(ran: &Ran) -> Fact {
-    let world = &ran.world;
+pub(super) fn facts(run: &ScriptedRun) -> Fact {
+    let world = &run.world;
     let padding = |series: &SeriesOutcome| series.phase.set.indices.len() - series.phase.set.end;
-    let all = ran.outcome.series.iter().zip(&world.series);
+    let all = run.outcome.series.iter().zip(&world.series);
     Fact::Some(vec![
         ("order_of_calls", calls(&world.calls)),
-        ("padding_per_set", Fact::is(ran.outcome.series.first().map(padding))),
+        ("padding_per_set", Fact::is(run.outcome.series.first().map(padding))),
         ("loaded_sets", Fact::Row(world.loaded.iter().map(|set| loaded_set(set)).collect())),
         ("unload_same_lists_same_order", Fact::is(world.loaded == world.unloaded)),
         ("series", Fact::Row(all.map(|(series, samples)| of_series(series, samples)).collect())),

@@ -48,7 +48,7 @@ fn pointed(passage: &str, first: usize, last: usize) -> String {
 #[test]
 fn punctuation_of_the_same_word_is_left_out() {
     let passage = "Steve  Smith's (1895-1943). ";
-    for (first, last, wanted) in [
+    for (first, last, expected) in [
         (0, 1, "Steve Smith"),
         (0, 3, "Steve Smith's"),
         (2, 2, "'"),
@@ -57,7 +57,7 @@ fn punctuation_of_the_same_word_is_left_out() {
         (4, 9, "(1895-1943)."),
         (1, 5, "Smith's (1895"),
     ] {
-        assert_eq!(pointed(passage, first, last), wanted, "{first} {last}");
+        assert_eq!(pointed(passage, first, last), expected, "{first} {last}");
     }
 }
 
@@ -173,17 +173,17 @@ fn interleaved(answer: &[u8]) -> Vec<u8> {
 #[test]
 fn what_are_no_logits_is_said() {
     let reading = Arc::new(reading("a b c", &["x"]));
-    for (answer, rows, said) in [
+    for (answer, rows, part) in [
         (vec![0; 9], None, "9 bytes: no start and end logits of 6 to 48 places; taken for f32[2,?]"),
         (vec![0; 8 * 49], None, "392 bytes"),
         (Vec::new(), None, "0 bytes"),
         (vec![0; 8], Some("start f32[N,48], end f32[N,48]"), "outputs are f32[2,48]"),
     ] {
-        let told = score(Metric::F1, &[answer], &reading, rows).unwrap_err().to_string();
-        assert!(told.contains("sample 0") && told.contains(said), "{told}");
+        let message = score(Metric::F1, &[answer], &reading, rows).unwrap_err().to_string();
+        assert!(message.contains("sample 0") && message.contains(part), "{message}");
     }
-    let told = score(Metric::F1, &[vec![0; 8]], &reading, Some("label i64[N]")).unwrap_err();
-    assert_eq!(told.to_string(), "questions are answered by start and end logits, not by 1 i64");
+    let message = score(Metric::F1, &[vec![0; 8]], &reading, Some("label i64[N]")).unwrap_err();
+    assert_eq!(message.to_string(), "questions are answered by start and end logits, not by 1 i64");
     let answer = vec![vec![0; 8 * 48]];
     assert!(matches!(score(Metric::Top1, &answer, &reading, None), Err(ScoreError::Label { index: 0, .. })));
     assert!(matches!(score(Metric::F1, &[], &reading, None), Err(ScoreError::Missing { index: 0, .. })));

@@ -29,18 +29,18 @@ struct Npy {
 /// Opens one `.npy` file of all samples.
 pub(crate) fn open_npy(path: &Path) -> Result<Opened, DatasetError> {
     let (folder, _) = split(path);
-    let told = |source| SumError::Read { file: path.to_owned(), source };
-    let mut file = files::open(path, Limit::DATA).map_err(told)?;
-    let file_bytes = file.metadata().map_err(told)?.len();
+    let read_error = |source| SumError::Read { file: path.to_owned(), source };
+    let mut file = files::open(path, Limit::DATA).map_err(read_error)?;
+    let file_bytes = file.metadata().map_err(read_error)?.len();
     let mut start = Vec::new();
-    (&mut file).take(Header::WITHIN as u64).read_to_end(&mut start).map_err(told)?;
+    (&mut file).take(Header::WITHIN as u64).read_to_end(&mut start).map_err(read_error)?;
     let header = Header::read(&start, file_bytes).map_err(|reason| content(path, reason))?;
     let (count, dims) = header.samples().map_err(|reason| content(path, reason))?;
     let sample_bytes = ((file_bytes - header.data_at) / count as u64) as usize;
     let Header { dtype, data_at, .. } = header;
     let stored = Stored { path: path.to_owned(), file, dtype, dims, data_at, sample_bytes };
-    let truths = truths::beside(&folder, count)?;
-    Ok(Opened::at(path, Npy { stored, count, sums: Sums::beside(&folder)? }, truths))
+    let truths = truths::of_folder(&folder, count)?;
+    Ok(Opened::at(path, Npy { stored, count, sums: Sums::of_folder(&folder)? }, truths))
 }
 
 impl Reader for Npy {
@@ -113,13 +113,13 @@ fn of_one_array(error: DatasetError, folder: &Path, names: &[String]) -> Dataset
 /// Opens a folder with a `.npy` file for each sample.
 pub(crate) fn open_folder(folder: &Path) -> Result<Opened, DatasetError> {
     let names = names(folder);
-    let truths = truths::beside(folder, names.len()).map_err(|error| of_one_array(error, folder, &names))?;
-    let told = |source| SumError::Read { file: folder.to_owned(), source };
-    let inside = folder::Folder::open(folder).map_err(told)?;
+    let truths = truths::of_folder(folder, names.len()).map_err(|error| of_one_array(error, folder, &names))?;
+    let read_error = |source| SumError::Read { file: folder.to_owned(), source };
+    let inside = folder::Folder::open(folder).map_err(read_error)?;
     for name in &names {
         inside.file(name).map_err(|error| content(folder, error.to_string()))?;
     }
-    Ok(Opened::at(folder, Folder { folder: inside, names, sums: Sums::beside(folder)? }, truths))
+    Ok(Opened::at(folder, Folder { folder: inside, names, sums: Sums::of_folder(folder)? }, truths))
 }
 
 impl Reader for Folder {

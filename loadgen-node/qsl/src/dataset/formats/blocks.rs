@@ -58,8 +58,8 @@ impl Stored {
     pub(super) fn tensor(&self, index: usize) -> Result<Tensor, ReadError> {
         let mut data = vec![0; self.sample_bytes];
         let at = self.data_at + index as u64 * self.sample_bytes as u64;
-        let read = self.file.read_exact_at(&mut data, at);
-        read.map_err(|source| ReadError::File { file: self.path.clone(), source })?;
+        let outcome = self.file.read_exact_at(&mut data, at);
+        outcome.map_err(|source| ReadError::File { file: self.path.clone(), source })?;
         Ok(Tensor::new(self.dtype, &self.dims, Bytes::from(data))?)
     }
 }

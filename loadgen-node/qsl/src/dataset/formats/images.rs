@@ -57,7 +57,7 @@ fn is_coco(path: &Path) -> bool {
 
 /// Opens a folder of images. No image is read.
 pub(crate) fn open(folder: &Path, options: &OpenOptions) -> Result<Opened, DatasetError> {
-    let sums = Sums::beside(folder)?;
+    let sums = Sums::of_folder(folder)?;
     if options.preprocess.is_none() && !options.original {
         let reason = "what is to be done to the images is not known: give --preprocess, for example \
                       resize=256,crop=224,dtype=u8, or send them as they are with --compression original";
@@ -91,9 +91,9 @@ fn mapped(
     }
     let (mut names, mut truths) = (Vec::new(), Vec::new());
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let told = |reason: String| content(&map, format!("line {}: {reason}", number + 1));
-        let (name, label) = entry(line).map_err(told)?;
-        checked(name).map_err(told)?;
+        let line_error = |reason: String| content(&map, format!("line {}: {reason}", number + 1));
+        let (name, label) = entry(line).map_err(line_error)?;
+        checked(name).map_err(line_error)?;
         names.push(name.into());
         truths.push(label.map(Truth::Class));
     }
@@ -107,14 +107,14 @@ fn mapped(
 
 /// Reads COCO's file of boxes, which lists the images.
 fn annotated(folder: &Path, checked: impl Fn(&str) -> Result<(), String>) -> Result<Listed, DatasetError> {
-    let told = |reason: String| content(&folder.join(truths::COCO), reason);
+    let content_error = |reason: String| content(&folder.join(truths::COCO), reason);
     let boxes = truths::read_boxes(folder, truths::COCO)?;
-    let names = boxes.file_names().ok_or_else(|| told("an image has no file_name".to_owned()))?;
+    let names = boxes.file_names().ok_or_else(|| content_error("an image has no file_name".to_owned()))?;
     let names: Vec<Box<str>> = names.iter().map(|name| format!("{COCO_IMAGES}/{name}").into()).collect();
     if names.is_empty() {
-        return Err(told("it names no images".to_owned()));
+        return Err(content_error("it names no images".to_owned()));
     }
-    names.iter().try_for_each(|name| checked(name)).map_err(told)?;
+    names.iter().try_for_each(|name| checked(name)).map_err(content_error)?;
     Ok(Listed { names, truths: Some(Truths::Boxes(Arc::new(boxes))), list: truths::COCO })
 }
 
@@ -164,8 +164,8 @@ impl Reader for Images {
     }
 
     fn original(&self, index: usize) -> Result<Bytes, ReadError> {
-        let told = |source| ReadError::File { file: self.path(index), source };
-        let bytes = self.folder.read(&self.names[index]).map(Bytes::from).map_err(told)?;
+        let read_error = |source| ReadError::File { file: self.path(index), source };
+        let bytes = self.folder.read(&self.names[index]).map(Bytes::from).map_err(read_error)?;
         // A node would say of such a file that it cannot be read, but not which it is.
         check_ends(&bytes).map_err(|source| ReadError::Image { file: self.path(index), source })?;
         Ok(bytes)

@@ -17,9 +17,9 @@ pub(super) const NAMES: [&str; 2] = ["labels.npy", "labels.txt"];
 
 /// Reads the file of labels in the samples' folder; none when there is no such file, and an error when there are two.
 /// `count` is the number of samples.
-pub(super) fn beside(folder: &Path, count: usize) -> Result<Option<Truths>, DatasetError> {
-    let mut found = NAMES.into_iter().filter(|name| folder.join(name).exists());
-    match (found.next(), found.next()) {
+pub(super) fn of_folder(folder: &Path, count: usize) -> Result<Option<Truths>, DatasetError> {
+    let mut names = NAMES.into_iter().filter(|name| folder.join(name).exists());
+    match (names.next(), names.next()) {
         (Some(name), Some(other)) => {
             Err(content(folder, format!("it has {name} and {other}: keep the one that has the right labels")))
         }
@@ -31,7 +31,7 @@ pub(super) fn beside(folder: &Path, count: usize) -> Result<Option<Truths>, Data
 /// Reads a file of labels for `count` samples. The last samples have no label when the file has fewer.
 pub(super) fn read(folder: &Path, name: &str, count: usize) -> Result<Truths, DatasetError> {
     let file = folder.join(name);
-    if let Some(sums) = Sums::beside(folder)? {
+    if let Some(sums) = Sums::of_folder(folder)? {
         sums.verify(name)?;
     }
     let bytes = files::bytes(&file, Limit::LIST).map_err(unreadable(&file))?;

@@ -68,7 +68,7 @@ const MAX_LINE_BYTES: usize = 64 << 20;
 /// Opens a file of JSON lines. `inputs` are the inputs of the model, when they are known.
 pub(crate) fn open(path: &Path, inputs: Option<&Inputs>) -> Result<Opened, DatasetError> {
     let (folder, name) = split(path);
-    let sums = Sums::beside(&folder)?;
+    let sums = Sums::of_folder(&folder)?;
     sums.as_ref().map_or(Ok(()), |sums| sums.verify(&name))?;
     let compared_with = sums.map(|sums| sums.sha256().to_owned());
     let file = files::open(path, Limit::LOG).map_err(unreadable(path))?;
@@ -105,13 +105,13 @@ impl Lines {
     fn check(&self) -> Result<Option<Truths>, String> {
         let (mut truths, mut first_is_prompt) = (Vec::new(), None);
         for (index, (number, _)) in self.lines.iter().enumerate() {
-            let told = |reason: String| format!("line {number}: {reason}");
-            let mut line = self.line(index).map_err(told)?;
+            let line_error = |reason: String| format!("line {number}: {reason}");
+            let mut line = self.line(index).map_err(line_error)?;
             if *first_is_prompt.get_or_insert(line.prompt.is_some()) != line.prompt.is_some() {
-                return Err(told("prompts and token ids in one file".to_owned()));
+                return Err(line_error("prompts and token ids in one file".to_owned()));
             }
-            self.check_line(&line).map_err(told)?;
-            truths.push(line.truth().map_err(told)?);
+            self.check_line(&line).map_err(line_error)?;
+            truths.push(line.truth().map_err(line_error)?);
         }
         match truths.is_empty() {
             true => Err("it has no lines".to_owned()),
@@ -208,20 +208,20 @@ impl Reader for Lines {
         if !self.are_usual || are_prompts {
             return Ok(false);
         }
-        let made = match inputs.specs() {
+        let token_inputs = match inputs.specs() {
             // The model takes anything.
             [] => self.inputs.clone(),
             _ => inputs.tokens()?,
         };
-        let is_other = made != self.inputs;
-        (self.inputs, self.are_usual) = (made, false);
+        let is_other = token_inputs != self.inputs;
+        (self.inputs, self.are_usual) = (token_inputs, false);
         self.check()?;
         Ok(is_other)
     }
 
     fn tensors(&self, index: usize) -> Result<Vec<Tensor>, ReadError> {
-        let told = |reason: String| ReadError::Content { file: self.path.clone(), reason };
-        let line = self.line(index).map_err(told)?;
+        let content_error = |reason: String| ReadError::Content { file: self.path.clone(), reason };
+        let line = self.line(index).map_err(content_error)?;
         if let Some(text) = line.prompt {
             return prompt(text, line.max_tokens);
         }

@@ -104,9 +104,9 @@ pub(crate) fn open(path: &Path) -> Result<Opened, DatasetError> {
             name(&labels)?;
             Some(labels::read(folder.path(), labels.get_ref(), count)?)
         }
-        None => truths::beside(folder.path(), count)?,
+        None => truths::of_folder(folder.path(), count)?,
     };
-    let sums = Sums::beside(folder.path())?;
+    let sums = Sums::of_folder(folder.path())?;
     Ok(Opened::at(path, Raw { folder, count, inputs, sums }, truths))
 }
 
@@ -160,11 +160,12 @@ fn stored(
 ) -> Result<Stored, DatasetError> {
     let file = files::open(&path, Limit::DATA).map_err(unreadable(&path))?;
     let bytes = file.metadata().map_err(unreadable(&path))?.len();
-    let wanted = sample_bytes.checked_mul(count as u64);
-    if wanted != Some(bytes) {
+    let expected_bytes = sample_bytes.checked_mul(count as u64);
+    if expected_bytes != Some(bytes) {
         // More than 64 bits can count are shown as None.
-        let wanted = wanted.map_or_else(|| "None".to_owned(), |wanted| wanted.to_string());
-        return Err(content(&path, format!("{bytes} bytes, {count} samples of {dtype}{dims:?} have {wanted}")));
+        let expected_bytes =
+            expected_bytes.map_or_else(|| "None".to_owned(), |expected_bytes| expected_bytes.to_string());
+        return Err(content(&path, format!("{bytes} bytes, {count} samples of {dtype}{dims:?} have {expected_bytes}")));
     }
     Ok(Stored { path, file, dtype, dims, data_at: 0, sample_bytes: sample_bytes as usize })
 }

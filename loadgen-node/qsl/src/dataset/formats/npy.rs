@@ -143,15 +143,15 @@ fn block(file: &[u8]) -> Result<(DType, Vec<u64>, Bytes), String> {
 /// Returns the text of a header, and where the data behind it begins.
 fn header_text(start: &[u8]) -> Result<(&str, u64), String> {
     let cut = || "not a .npy file: its header is cut or none".to_owned();
-    let (len, rest) = match start.strip_prefix(b"\x93NUMPY").ok_or_else(cut)? {
-        [1, _, a, b, rest @ ..] => (usize::from(u16::from_le_bytes([*a, *b])), rest),
-        [2 | 3, _, a, b, c, d, rest @ ..] => (u32::from_le_bytes([*a, *b, *c, *d]) as usize, rest),
+    let (len, body) = match start.strip_prefix(b"\x93NUMPY").ok_or_else(cut)? {
+        [1, _, a, b, body @ ..] => (usize::from(u16::from_le_bytes([*a, *b])), body),
+        [2 | 3, _, a, b, c, d, body @ ..] => (u32::from_le_bytes([*a, *b, *c, *d]) as usize, body),
         [version @ (0 | 4..), minor, ..] => {
             return Err(format!("a .npy file of version {version}.{minor}: versions 1.0 to 3.0 are read"));
         }
         _ => return Err(cut()),
     };
-    let (text, data) = rest.split_at_checked(len).ok_or_else(cut)?;
+    let (text, data) = body.split_at_checked(len).ok_or_else(cut)?;
     let text = std::str::from_utf8(text).map_err(|_| "not a .npy file: its header is no text".to_owned())?;
     Ok((text, (start.len() - data.len()) as u64))
 }
@@ -166,26 +166,26 @@ struct Fields {
 impl Fields {
     fn read(text: &str) -> Result<Fields, String> {
         let (mut dtype, mut is_fortran, mut shape) = (None, None, None);
-        let mut rest = Literal(text);
-        let mut has_more = rest.takes("{");
-        while has_more && !rest.takes("}") {
-            let key = rest.string().filter(|_| rest.takes(":")).ok_or_else(|| rest.unexpected())?;
+        let mut literal = Literal(text);
+        let mut has_more = literal.takes("{");
+        while has_more && !literal.takes("}") {
+            let key = literal.string().filter(|_| literal.takes(":")).ok_or_else(|| literal.unexpected())?;
             let is_twice = match key {
-                "descr" => dtype.replace(rest.element_type()?).is_some(),
-                "fortran_order" => is_fortran.replace(rest.truth()?).is_some(),
-                "shape" => shape.replace(rest.sizes()?).is_some(),
+                "descr" => dtype.replace(literal.element_type()?).is_some(),
+                "fortran_order" => is_fortran.replace(literal.truth()?).is_some(),
+                "shape" => shape.replace(literal.sizes()?).is_some(),
                 _ => return Err(format!("not a .npy file: its header has a key {key:?}")),
             };
             if is_twice {
                 return Err(format!("not a .npy file: its header does not say its {key} once"));
             }
-            has_more = rest.takes(",") || rest.0.starts_with('}');
+            has_more = literal.takes(",") || literal.0.starts_with('}');
         }
         match (dtype, is_fortran, shape) {
-            (Some(dtype), Some(is_fortran), Some(shape)) if has_more && rest.0.is_empty() => {
+            (Some(dtype), Some(is_fortran), Some(shape)) if has_more && literal.0.is_empty() => {
                 Ok(Fields { dtype, is_fortran, shape })
             }
-            _ => Err(rest.unexpected()),
+            _ => Err(literal.unexpected()),
         }
     }
 }
@@ -196,16 +196,16 @@ struct Literal<'a>(&'a str);
 impl<'a> Literal<'a> {
     /// Reads `token` and the blanks behind it, if it comes next.
     fn takes(&mut self, token: &str) -> bool {
-        let rest = self.0.strip_prefix(token);
-        self.0 = rest.map_or(self.0, str::trim_start);
-        rest.is_some()
+        let tail = self.0.strip_prefix(token);
+        self.0 = tail.map_or(self.0, str::trim_start);
+        tail.is_some()
     }
 
     /// Reads a string in single or double quotes.
     fn string(&mut self) -> Option<&'a str> {
         let quote = ['\'', '"'].into_iter().find(|quote| self.0.starts_with(*quote))?;
-        let (text, rest) = self.0[1..].split_once(quote)?;
-        self.0 = rest.trim_start();
+        let (text, tail) = self.0[1..].split_once(quote)?;
+        self.0 = tail.trim_start();
         Some(text)
     }
 
@@ -225,8 +225,8 @@ impl<'a> Literal<'a> {
 
     fn sizes(&mut self) -> Result<Vec<u64>, String> {
         let sizes = self.0.strip_prefix('(').and_then(|sizes| sizes.split_once(')'));
-        let (sizes, rest) = sizes.ok_or("not a .npy file: the shape in its header is no tuple")?;
-        self.0 = rest.trim_start();
+        let (sizes, tail) = sizes.ok_or("not a .npy file: the shape in its header is no tuple")?;
+        self.0 = tail.trim_start();
         let sizes = sizes.split(',').map(str::trim).filter(|size| !size.is_empty());
         sizes.map(size).collect()
     }
@@ -278,10 +278,10 @@ mod tests {
     #[test]
     fn zeros_are_read_as_they_were_written() {
         for (dtype, shape) in [(DType::F32, &[3, 4][..]), (DType::U8, &[7]), (DType::I64, &[])] {
-            let read = tensor(&zeros(dtype, shape).unwrap()).unwrap();
-            let dims: Vec<usize> = read.dims().iter().map(|&dim| dim as usize).collect();
-            assert_eq!((read.dtype(), dims.as_slice()), (dtype, shape));
-            assert!(read.data().iter().all(|byte| *byte == 0));
+            let array = tensor(&zeros(dtype, shape).unwrap()).unwrap();
+            let dims: Vec<usize> = array.dims().iter().map(|&dim| dim as usize).collect();
+            assert_eq!((array.dtype(), dims.as_slice()), (dtype, shape));
+            assert!(array.data().iter().all(|byte| *byte == 0));
         }
         assert!(zeros(DType::Bf16, &[1]).is_none());
     }
@@ -289,11 +289,11 @@ mod tests {
     #[test]
     fn sizes_beyond_any_file_are_an_error() {
         for shape in ["(4294967296, 4294967296)", "(3, 18446744073709551615)", "(99999999999999999999999,)"] {
-            let told = samples(file(shape)).unwrap_err();
-            assert!(told.contains("64 bits"), "{told}");
+            let message = samples(file(shape)).unwrap_err();
+            assert!(message.contains("64 bits"), "{message}");
         }
-        let told = samples(file("(4294967295, 4294967295)")).unwrap_err();
-        assert!(told.contains("does not have the 0 bytes"), "{told}");
+        let message = samples(file("(4294967295, 4294967295)")).unwrap_err();
+        assert!(message.contains("does not have the 0 bytes"), "{message}");
     }
 
     #[test]
@@ -312,13 +312,13 @@ mod tests {
             ("(-1,)", "-1"),
             ("(9000000000000000000, 0)", "without bytes"),
         ] {
-            let told = samples(file(shape)).unwrap_err();
-            assert!(told.contains(part), "{shape}: {told}");
+            let message = samples(file(shape)).unwrap_err();
+            assert!(message.contains(part), "{shape}: {message}");
         }
         assert!(samples(file("(1,)")[..20].to_vec()).unwrap_err().contains("cut"));
-        for (version, said) in [([0, 1], "version 0.1"), ([4, 0], "version 4.0"), ([1, 0], "cut or none")] {
-            let told = samples([&b"\x93NUMPY"[..], &version].concat()).unwrap_err();
-            assert!(told.contains(said), "{told}");
+        for (version, part) in [([0, 1], "version 0.1"), ([4, 0], "version 4.0"), ([1, 0], "cut or none")] {
+            let message = samples([&b"\x93NUMPY"[..], &version].concat()).unwrap_err();
+            assert!(message.contains(part), "{message}");
         }
     }
 
@@ -338,8 +338,8 @@ mod tests {
             ("'descr': '|u1', ", "", "not as numpy writes it"),
             ("|u1", "<f8", "does not have the 96 bytes"),
         ] {
-            let told = samples(with(from, to)).unwrap_err();
-            assert!(told.contains(part), "{to}: {told}");
+            let message = samples(with(from, to)).unwrap_err();
+            assert!(message.contains(part), "{to}: {message}");
         }
         assert!(samples(&b"hello"[..]).unwrap_err().contains("not a .npy file"));
     }

@@ -34,7 +34,7 @@ const LABELS: [&str; 2] = ["labels", "label"];
 /// Opens a `.npz` file. Named arrays are put into the order of `inputs`, when those are given.
 pub(crate) fn open(path: &Path, inputs: Option<&Inputs>) -> Result<Opened, DatasetError> {
     let (folder, name) = split(path);
-    let sums = Sums::beside(&folder)?;
+    let sums = Sums::of_folder(&folder)?;
     sums.as_ref().map_or(Ok(()), |sums| sums.verify(&name))?;
     let compared_with = sums.map(|sums| sums.sha256().to_owned());
     let file = files::open(path, Limit::DATA).map_err(unreadable(path))?;
@@ -52,7 +52,7 @@ pub(crate) fn open(path: &Path, inputs: Option<&Inputs>) -> Result<Opened, Datas
             return Err(content(path, format!("{} labels for {count} samples", labels.len())));
         }
         Some(labels) => Some(Truths::Samples(labels.into_iter().map(|label| Some(Truth::Class(label))).collect())),
-        None => truths::beside(&folder, count)?,
+        None => truths::of_folder(&folder, count)?,
     };
     let input_names = if are_numbered(&names) { Vec::new() } else { names.into_iter().map(str::to_owned).collect() };
     let arrays = Arrays(arrays.into_iter().map(|(_, array)| array).collect());
@@ -61,10 +61,10 @@ pub(crate) fn open(path: &Path, inputs: Option<&Inputs>) -> Result<Opened, Datas
 
 /// Returns the number of samples, which must be the same in every array.
 fn common_count(arrays: &[(String, Array)]) -> Result<usize, String> {
-    let Some(((first, Array { count, .. }), rest)) = arrays.split_first() else {
+    let Some(((first, Array { count, .. }), others)) = arrays.split_first() else {
         return Err("it holds no arrays of samples".to_owned());
     };
-    match rest.iter().find(|(_, array)| array.count != *count) {
+    match others.iter().find(|(_, array)| array.count != *count) {
         Some((other, array)) => Err(format!("{first} has {count} samples, {other} has {}", array.count)),
         None => Ok(*count),
     }
@@ -102,21 +102,21 @@ struct Unpacked {
 }
 
 fn unpack(file: impl Read + Seek) -> Result<Unpacked, String> {
-    let told = |error: zip::result::ZipError| format!("not a .npz file: {error}");
-    let mut archive = ZipArchive::new(file).map_err(told)?;
+    let zip_error = |error: zip::result::ZipError| format!("not a .npz file: {error}");
+    let mut archive = ZipArchive::new(file).map_err(zip_error)?;
     let (mut arrays, mut labels) = (Vec::new(), None);
     let mut total_bytes = 0u64;
     for index in 0..archive.len() {
-        let mut entry = archive.by_index(index).map_err(told)?;
-        let name = entry.name().map_err(told)?.trim_end_matches(".npy").to_owned();
-        let told = |reason: String| format!("{name}: {reason}");
+        let mut entry = archive.by_index(index).map_err(zip_error)?;
+        let name = entry.name().map_err(zip_error)?.trim_end_matches(".npy").to_owned();
+        let entry_error = |reason: String| format!("{name}: {reason}");
         let bytes = entry.size();
         total_bytes = total_bytes.saturating_add(bytes);
-        let file = inflate(&mut entry, bytes, total_bytes).map_err(told)?;
+        let file = inflate(&mut entry, bytes, total_bytes).map_err(entry_error)?;
         match LABELS.contains(&name.as_str()) {
             true if labels.is_some() => return Err(format!("labels and {name}: labels are in one array")),
-            true => labels = Some((name.clone(), npy::labels(&file).map_err(told)?)),
-            false => arrays.push((name.clone(), npy::samples(file).map_err(told)?)),
+            true => labels = Some((name.clone(), npy::labels(&file).map_err(entry_error)?)),
+            false => arrays.push((name.clone(), npy::samples(file).map_err(entry_error)?)),
         }
     }
     Ok(Unpacked { arrays, labels })
@@ -127,10 +127,10 @@ fn unpack(file: impl Read + Seek) -> Result<Unpacked, String> {
 /// same, and the bytes must fit into memory.
 fn inflate(entry: &mut impl Read, bytes: u64, total_bytes: u64) -> Result<Vec<u8>, String> {
     let mut file = Vec::new();
-    let read = |entry: &mut dyn Read, most: u64, file: &mut Vec<u8>| {
+    let fill = |entry: &mut dyn Read, most: u64, file: &mut Vec<u8>| {
         entry.take(most).read_to_end(file).map_err(|error| error.to_string())
     };
-    read(entry, bytes.min(Header::WITHIN as u64), &mut file)?;
+    fill(entry, bytes.min(Header::WITHIN as u64), &mut file)?;
     Header::read(&file, bytes)?;
     if let Some(available_bytes) = memory::available_bytes().filter(|available| total_bytes > *available) {
         return Err(format!(
@@ -139,7 +139,7 @@ fn inflate(entry: &mut impl Read, bytes: u64, total_bytes: u64) -> Result<Vec<u8
         ));
     }
     // Reading one byte more than the archive promises shows whether there are more.
-    read(entry, bytes.saturating_add(1) - file.len() as u64, &mut file)?;
+    fill(entry, bytes.saturating_add(1) - file.len() as u64, &mut file)?;
     match file.len() as u64 == bytes {
         true => Ok(file),
         false => Err(format!("{} bytes or more, the archive says {bytes}", file.len())),
@@ -174,7 +174,7 @@ pub(crate) fn is_folder(folder: &Path) -> bool {
 /// given, else into that of the first file.
 pub(crate) fn open_folder(path: &Path, inputs: Option<&Inputs>) -> Result<Opened, DatasetError> {
     let files = files_of(path);
-    let truths = truths::beside(path, files.len())?;
+    let truths = truths::of_folder(path, files.len())?;
     let folder = folder::Folder::open(path).map_err(unreadable(path))?;
     for name in &files {
         folder.file(name).map_err(|error| content(path, error.to_string()))?;
@@ -189,18 +189,18 @@ pub(crate) fn open_folder(path: &Path, inputs: Option<&Inputs>) -> Result<Opened
     let names: Vec<&str> = arrays.iter().map(String::as_str).collect();
     let note = format!("{}: a file for each sample, whose inputs are {}", path.display(), names.join(", "));
     let input_names = if are_numbered(&names) { Vec::new() } else { arrays.clone() };
-    let reader = Folder { folder, files, arrays, sums: Sums::beside(path)? };
+    let reader = Folder { folder, files, arrays, sums: Sums::of_folder(path)? };
     Ok(Opened { note: Some(note), input_names, ..Opened::at(path, reader, truths) })
 }
 
 /// Reads the arrays of one sample, in the order of the file.
 fn tensors(file: &[u8]) -> Result<Vec<(String, Tensor)>, String> {
-    let told = |error: zip::result::ZipError| format!("not a .npz file: {error}");
-    let mut archive = ZipArchive::new(Cursor::new(file)).map_err(told)?;
+    let zip_error = |error: zip::result::ZipError| format!("not a .npz file: {error}");
+    let mut archive = ZipArchive::new(Cursor::new(file)).map_err(zip_error)?;
     let (mut tensors, mut total_bytes) = (Vec::new(), 0u64);
     for index in 0..archive.len() {
-        let mut entry = archive.by_index(index).map_err(told)?;
-        let name = entry.name().map_err(told)?.trim_end_matches(".npy").to_owned();
+        let mut entry = archive.by_index(index).map_err(zip_error)?;
+        let name = entry.name().map_err(zip_error)?.trim_end_matches(".npy").to_owned();
         let bytes = entry.size();
         total_bytes = total_bytes.saturating_add(bytes);
         let tensor = inflate(&mut entry, bytes, total_bytes).and_then(|array| npy::tensor(&array));

@@ -78,17 +78,17 @@ pub(crate) fn is_folder(path: &Path) -> bool {
 
 /// Opens a folder with questions and a vocabulary. `inputs` are the inputs of the model, when they are known.
 pub(crate) fn open(folder: &Path, inputs: Option<&Inputs>) -> Result<Opened, DatasetError> {
-    let sums = Sums::beside(folder)?;
+    let sums = Sums::of_folder(folder)?;
     let vocabulary = WordPiece::new(&text(folder, VOCABULARY, sums.as_ref())?);
     let vocabulary = vocabulary.map_err(|error| content(&folder.join(VOCABULARY), error.to_string()))?;
     let path = folder.join(QUESTIONS);
-    let told = |reason: String| content(&path, reason);
+    let content_error = |reason: String| content(&path, reason);
     let squad: Squad = serde_json::from_str(&text(folder, QUESTIONS, sums.as_ref())?)
-        .map_err(|error| told(format!("it is not SQuAD v1.1: {error}")))?;
-    let reading = Arc::new(reading(squad, vocabulary).map_err(told)?);
-    let inputs = token_inputs(inputs).map_err(told)?;
+        .map_err(|error| content_error(format!("it is not SQuAD v1.1: {error}")))?;
+    let reading = Arc::new(reading(squad, vocabulary).map_err(content_error)?);
+    let inputs = token_inputs(inputs).map_err(content_error)?;
     let windows = Windows { reading: Arc::clone(&reading), inputs };
-    windows.fits().map_err(told)?;
+    windows.fits().map_err(content_error)?;
     let compared_with = sums.map(|sums| sums.sha256().to_owned());
     Ok(Opened { compared_with, ..Opened::at(folder, windows, Some(Truths::Questions(reading))) })
 }

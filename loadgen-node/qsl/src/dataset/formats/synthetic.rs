@@ -74,11 +74,11 @@ pub(crate) fn open(text: &str) -> Result<Opened, DatasetError> {
 }
 
 fn parse(text: &str) -> Result<Synthetic, String> {
-    let rest = text.strip_prefix(PREFIX).ok_or("it starts otherwise")?;
-    if !rest.contains('[') {
+    let spec = text.strip_prefix(PREFIX).ok_or("it starts otherwise")?;
+    if !spec.contains('[') {
         return Err("no '[' after the element type".to_owned());
     }
-    let (parts, count) = rest.rsplit_once(']').ok_or("no ']' after the dimensions")?;
+    let (parts, count) = spec.rsplit_once(']').ok_or("no ']' after the dimensions")?;
     let parts: Vec<Vec<Part>> = parts.split("]+").map(several).collect::<Result<_, _>>()?;
     let parts: Vec<Part> = parts.into_iter().flatten().collect();
     let count = count.strip_prefix('x').ok_or("no 'xCOUNT' at the end")?;

@@ -47,8 +47,8 @@ struct Line {
 }
 
 /// Reads the right answers to `count` samples in the samples' folder; none when it has no such file.
-pub(super) fn beside(folder: &Path, count: usize) -> Result<Option<Truths>, DatasetError> {
-    if let Some(truths) = labels::beside(folder, count)? {
+pub(super) fn of_folder(folder: &Path, count: usize) -> Result<Option<Truths>, DatasetError> {
+    if let Some(truths) = labels::of_folder(folder, count)? {
         return Ok(Some(truths));
     }
     match () {
@@ -121,12 +121,12 @@ fn sentences(folder: &Path) -> Result<Option<Sentences>, DatasetError> {
     if !model.exists() {
         return Ok(None);
     }
-    let read = |name: &str| {
+    let text_of = |name: &str| {
         let bytes = verified(folder, &format!("{SENTENCES}/{name}"))?;
         files::into_text(bytes).map_err(|error| content(&model.join(name), error.to_string()))
     };
     let [one, two, three, four] = SENTENCE_FILES;
-    let texts = [read(one)?, read(two)?, read(three)?, read(four)?];
+    let texts = [text_of(one)?, text_of(two)?, text_of(three)?, text_of(four)?];
     let model_of = Sentences::of_files(texts.each_ref().map(String::as_str));
     model_of.map(Some).map_err(|reason| content(&model, reason))
 }
@@ -162,7 +162,7 @@ pub(super) fn of_texts(answers: Option<Vec<String>>, part: Option<String>) -> Re
 }
 
 fn masks(folder: &Path, count: usize) -> Result<Truths, DatasetError> {
-    let sums = Sums::beside(folder)?;
+    let sums = Sums::of_folder(folder)?;
     let folder = folder.join(MASKS);
     let entries = std::fs::read_dir(&folder).map_err(unreadable(&folder))?;
     let paths: Result<Vec<PathBuf>, _> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
@@ -178,16 +178,16 @@ fn masks(folder: &Path, count: usize) -> Result<Truths, DatasetError> {
     Ok(Truths::Samples(paths.into_iter().map(|path| Some(Truth::Mask(path))).collect()))
 }
 
-fn counted(file: &Path, got: usize, count: usize) -> Result<(), DatasetError> {
-    match got == count {
+fn counted(file: &Path, answers: usize, count: usize) -> Result<(), DatasetError> {
+    match answers == count {
         true => Ok(()),
-        false => Err(content(file, format!("right answers to {got} samples; there are {count}"))),
+        false => Err(content(file, format!("right answers to {answers} samples; there are {count}"))),
     }
 }
 
 /// Reads a text after it was compared with its sum, when there is a list of sums.
 fn verified(folder: &Path, name: &str) -> Result<Vec<u8>, DatasetError> {
-    if let Some(sums) = Sums::beside(folder)? {
+    if let Some(sums) = Sums::of_folder(folder)? {
         sums.verify(name)?;
     }
     let file = folder.join(name);
@@ -203,25 +203,25 @@ mod tests {
     use super::*;
 
     fn fault(folder: &Path, count: usize) -> String {
-        beside(folder, count).unwrap_err().to_string()
+        of_folder(folder, count).unwrap_err().to_string()
     }
 
     #[test]
     fn texts_with_and_without_a_tokenizer() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(beside(folder.path(), 2).unwrap().is_none());
+        assert!(of_folder(folder.path(), 2).unwrap().is_none());
         fs::write(folder.path().join(ANSWERS), "{\"answers\": [\"a\"]}\n{\"answers\": [\"b\", \"c\"]}\n").unwrap();
-        let Some(Truths::Samples(texts)) = beside(folder.path(), 2).unwrap() else { panic!() };
+        let Some(Truths::Samples(texts)) = of_folder(folder.path(), 2).unwrap() else { panic!() };
         assert_eq!(texts[1], Some(Truth::Texts(vec!["b".to_owned(), "c".to_owned()])));
         assert!(fault(folder.path(), 3).contains("right answers to 2 samples; there are 3"));
         fs::write(folder.path().join(TOKENIZER), r#"{"model": {"vocab": {"a": 0}}}"#).unwrap();
-        assert!(matches!(beside(folder.path(), 2).unwrap(), Some(Truths::Decoded(..))));
+        assert!(matches!(of_folder(folder.path(), 2).unwrap(), Some(Truths::Decoded(..))));
         fs::write(folder.path().join(TOKENIZER), "{}").unwrap();
         assert!(fault(folder.path(), 2).contains("tokenizer.json"));
         for (name, content) in [(TOKENIZER, "\u{feff}{}"), (ANSWERS, "\u{feff}{\"answers\": []}\n")] {
             fs::write(folder.path().join(name), content).unwrap();
-            let told = fault(folder.path(), 2);
-            assert!(told.contains(name) && told.contains("byte order mark"), "{told}");
+            let message = fault(folder.path(), 2);
+            assert!(message.contains(name) && message.contains("byte order mark"), "{message}");
         }
         fs::remove_file(folder.path().join(TOKENIZER)).unwrap();
         fs::write(folder.path().join(ANSWERS), "{\"answers\": []}\n").unwrap();
@@ -239,7 +239,7 @@ mod tests {
             let texts = texts.iter().map(|text| (*text).to_owned()).collect();
             Some(Truth::Part { part: part.to_owned(), texts })
         };
-        let truths = beside(folder.path(), 2).unwrap().unwrap();
+        let truths = of_folder(folder.path(), 2).unwrap().unwrap();
         assert_eq!(truths.samples(), [part("MBXP", &[]), part("GSM8K", &["7"])]);
     }
 
@@ -251,15 +251,15 @@ mod tests {
         for name in ["b.bin", "a.bin", "a.txt"] {
             fs::write(masks.join(name), [0, 1]).unwrap();
         }
-        let truths = beside(folder.path(), 2).unwrap().unwrap();
+        let truths = of_folder(folder.path(), 2).unwrap().unwrap();
         assert_eq!(truths.samples()[0], Some(Truth::Mask(masks.join("a.bin"))));
         assert!(fault(folder.path(), 1).contains("there are 1"));
         let images = r#"{"images": [{"id": 1, "height": 2, "width": 2}], "annotations": [], "categories": []}"#;
         fs::write(folder.path().join(ANNOTATIONS), images).unwrap();
-        assert!(matches!(beside(folder.path(), 1).unwrap(), Some(Truths::Boxes(_))));
+        assert!(matches!(of_folder(folder.path(), 1).unwrap(), Some(Truths::Boxes(_))));
         assert!(fault(folder.path(), 2).contains("right answers to 1 samples"));
         fs::create_dir(folder.path().join("annotations")).unwrap();
         fs::rename(folder.path().join(ANNOTATIONS), folder.path().join(COCO)).unwrap();
-        assert!(matches!(beside(folder.path(), 1).unwrap(), Some(Truths::Boxes(_))));
+        assert!(matches!(of_folder(folder.path(), 1).unwrap(), Some(Truths::Boxes(_))));
     }
 }

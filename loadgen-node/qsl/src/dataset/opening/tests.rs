@@ -35,7 +35,7 @@ fn tensors(dataset: &mut Dataset, index: usize) -> Vec<Tensor> {
     sample::decode(dataset.payload(index)).unwrap()
 }
 
-fn shown(dataset: &mut Dataset, index: usize) -> String {
+fn shapes(dataset: &mut Dataset, index: usize) -> String {
     tensors(dataset, index).iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
@@ -109,8 +109,8 @@ fn counts_beyond_what_is_there_take_no_memory() {
     {
         let text = format!("schema=1\nsamples={samples}\n[[tensors]]\ndtype='u8'\ndims=[1]\nfile='a.bin'\n");
         fs::write(path.join("dataset.toml"), text).unwrap();
-        let told = fault("synthetic", &path);
-        assert!(told.contains(part) && told.contains(samples), "{told}");
+        let message = fault("synthetic", &path);
+        assert!(message.contains(part) && message.contains(samples), "{message}");
     }
 }
 
@@ -123,12 +123,12 @@ fn what_is_asked_of_the_wrong_data_is_said() {
     for (benchmark, dataset) in
         [("synthetic", file.to_str()), ("synthetic", Some("synthetic:u8[3]x4")), ("digits", None)]
     {
-        let told = Benchmark::find(benchmark).unwrap().open_with(dataset, &options).unwrap_err().to_string();
-        assert!(told.contains("--preprocess") && told.contains("val_map.txt"), "{told}");
+        let message = Benchmark::find(benchmark).unwrap().open_with(dataset, &options).unwrap_err().to_string();
+        assert!(message.contains("--preprocess") && message.contains("val_map.txt"), "{message}");
     }
-    for given in [&path, &file, &path.join("none")] {
-        let told = fault("digits", given);
-        assert!(told.contains("benchmark digits takes a folder with images.npy"), "{told}");
+    for place in [&path, &file, &path.join("none")] {
+        let message = fault("digits", place);
+        assert!(message.contains("benchmark digits takes a folder with images.npy"), "{message}");
     }
 }
 
@@ -139,15 +139,17 @@ fn arrays_are_read_sample_by_sample() {
     fs::write(&file, npy("<i4", "False", "(3, 2)", &(0..24).collect::<Vec<u8>>())).unwrap();
     fs::write(path.join("labels.txt"), "5\n6\n7\n").unwrap();
     let mut dataset = opened("synthetic", &file).unwrap();
-    assert_eq!((dataset.total_count(), shown(&mut dataset, 2)), (3, "i32[2]".to_owned()));
+    assert_eq!((dataset.total_count(), shapes(&mut dataset, 2)), (3, "i32[2]".to_owned()));
     assert_eq!(tensors(&mut dataset, 2)[0].data()[..], (16..24).collect::<Vec<u8>>());
     assert_eq!(dataset.truths().unwrap().samples()[2], Some(Truth::Class(7)));
     fs::write(path.join("labels.txt"), "5\n6\n").unwrap();
     let error = opened("synthetic", &file).unwrap().fits_metric(Metric::Top1).unwrap_err().to_string();
     assert!(error.contains("sample 2 ") && error.contains("samples.npy"), "{error}");
     assert!(error.ends_with(", and there are 2 labels for 3 samples"), "{error}");
-    let told = fault("synthetic", &path);
-    assert!(told.contains("2 labels for 1 samples") && told.ends_with("samples.npy where it is an array of samples"));
+    let message = fault("synthetic", &path);
+    assert!(
+        message.contains("2 labels for 1 samples") && message.ends_with("samples.npy where it is an array of samples")
+    );
     for (labels, part) in [("1\nx\n", "line 2: 'x'"), ("1\n2\n3\n4\n", "4 labels for 3 samples")] {
         fs::write(path.join("labels.txt"), labels).unwrap();
         assert!(fault("synthetic", &file).contains(part), "{part}");
@@ -184,11 +186,11 @@ fn arrays_of_other_kinds_are_refused() {
     }
     // Of the right kind, but not this benchmark's.
     fs::write(&file, npy("<f8", "False", "(2, 3)", &[0; 48])).unwrap();
-    let told = fault("resnet50", &file);
-    assert!(told.contains("f64[3]") && told.contains("input_tensor:0 f32|f16|i8|u8[N,3,224,224]"), "{told}");
+    let message = fault("resnet50", &file);
+    assert!(message.contains("f64[3]") && message.contains("input_tensor:0 f32|f16|i8|u8[N,3,224,224]"), "{message}");
     fs::write(&file, npy("<i8", "False", "(1, 384)", &[0; 384 * 8])).unwrap();
-    let told = fault("bert", &file);
-    assert!(told.contains("input_mask") && told.contains(".npz have several inputs"), "{told}");
+    let message = fault("bert", &file);
+    assert!(message.contains("input_mask") && message.contains(".npz have several inputs"), "{message}");
 }
 
 #[test]
@@ -198,7 +200,7 @@ fn a_file_for_each_sample() {
     fs::write(path.join("a.npy"), npy("<i4", "False", "(3,)", &[1; 12])).unwrap();
     fs::write(path.join("labels.npy"), npy("<i8", "False", "(2,)", &[4; 16])).unwrap();
     let mut dataset = opened("synthetic", &path).unwrap();
-    assert_eq!([0, 1].map(|index| shown(&mut dataset, index)), ["i32[3]", "i32[2]"]);
+    assert_eq!([0, 1].map(|index| shapes(&mut dataset, index)), ["i32[3]", "i32[2]"]);
     assert!(dataset.fits_metric(Metric::Top1).is_ok() && dataset.fits_metric(Metric::F1).is_err());
     fs::write(path.join("b.npy"), npy("<i4", "True", "(2, 1)", &[2; 8])).unwrap();
     let error = opened("synthetic", &path).unwrap().load(0..2).unwrap_err().to_string();
@@ -239,18 +241,18 @@ fn several_inputs_in_one_file() {
     for names in [["input_ids", "segment_ids", "maks"], ["ids", "mask", "other_mask"], ["a", "b", "c"]] {
         let stored: Vec<_> = names.into_iter().zip((1..).map(ids)).collect();
         npz(&file, &stored, zip::CompressionMethod::Stored);
-        let told = fault("bert", &file);
-        assert!(told.contains(&names.join(", ")) && told.contains("input_mask"), "{told}");
+        let message = fault("bert", &file);
+        assert!(message.contains(&names.join(", ")) && message.contains("input_mask"), "{message}");
     }
     npz(&file, &[("a", ids(1)), ("b", npy("|u1", "False", "(3, 1)", &[0; 3]))], zip::CompressionMethod::Stored);
     assert!(fault("synthetic", &file).contains("a has 2 samples, b has 3"));
-    for (name, wanted) in [("label", Some(Truth::Class(8))), ("y", None)] {
+    for (name, truth) in [("label", Some(Truth::Class(8))), ("y", None)] {
         let labels = npy("<i4", "False", "(2,)", &[9, 0, 0, 0, 8, 0, 0, 0]);
         npz(&file, &[("ids", ids(1)), (name, labels)], zip::CompressionMethod::Deflated);
         let mut dataset = opened("synthetic", &file).unwrap();
-        assert_eq!(dataset.truths().and_then(|truths| truths.samples()[1].clone()), wanted);
-        let (shape, inputs) = if wanted.is_some() { ("i64[384]", "ids;") } else { ("i64[384] i32[]", "ids, y;") };
-        assert_eq!(shown(&mut dataset, 0), shape);
+        assert_eq!(dataset.truths().and_then(|truths| truths.samples()[1].clone()), truth);
+        let (shape, inputs) = if truth.is_some() { ("i64[384]", "ids;") } else { ("i64[384] i32[]", "ids, y;") };
+        assert_eq!(shapes(&mut dataset, 0), shape);
         assert!(dataset.note().unwrap().contains(inputs), "{:?}", dataset.note());
     }
     // The archive says less, or the array more, than there is.
@@ -268,7 +270,7 @@ fn token_ids_are_padded_and_masked_as_the_benchmark_asks() {
                  {\"input_ids\":[5],\"attention_mask\":[0]}";
     fs::write(&file, lines).unwrap();
     let mut dataset = opened("bert", &file).unwrap();
-    assert_eq!(shown(&mut dataset, 0), "i64[384] i64[384] i64[384]");
+    assert_eq!(shapes(&mut dataset, 0), "i64[384] i64[384] i64[384]");
     let rows: Vec<Vec<i64>> = tensors(&mut dataset, 0).iter().map(|tensor| i64s(tensor)[..5].to_vec()).collect();
     assert_eq!(rows, [[101, 7, 102, 0, 0], [1, 1, 1, 0, 0], [0, 1, 1, 0, 0]]);
     assert_eq!(i64s(&tensors(&mut dataset, 1)[1]), [0; 384]);
@@ -282,7 +284,7 @@ fn token_ids_are_padded_and_masked_as_the_benchmark_asks() {
 fn lines_may_name_the_part_of_the_dataset() {
     let (_guard, path) = folder();
     let file = path.join("parts.jsonl");
-    let line = |rest: &str| format!("{{\"input_ids\":[1]{rest}}}\n");
+    let line = |fields: &str| format!("{{\"input_ids\":[1]{fields}}}\n");
     let good = line(",\"answers\":[\"7\"],\"part\":\"GSM8K\"") + &line(",\"part\":\"MBXP\"");
     fs::write(&file, &good).unwrap();
     let part = |part: &str, texts: &[&str]| {
@@ -307,7 +309,7 @@ fn what_a_generating_model_takes() {
     fs::write(&file, "{\"input_ids\":[3,70000],\"max_tokens\":9}\n{\"input_ids\":[4]}\n").unwrap();
     for (benchmark, both) in [("llama2-70b", ["i32[2] i32[]", "i32[1]"]), ("synthetic", ["i64[2] i32[]", "i64[1]"])] {
         let mut dataset = opened(benchmark, &file).unwrap();
-        assert_eq!([0, 1].map(|index| shown(&mut dataset, index)), both);
+        assert_eq!([0, 1].map(|index| shapes(&mut dataset, index)), both);
         assert_eq!(tensors(&mut dataset, 0)[1].data()[..], [9, 0, 0, 0]);
         assert!(dataset.truths().is_none());
     }
@@ -316,14 +318,14 @@ fn what_a_generating_model_takes() {
     fs::write(&file, "{\"prompt\":\"h\u{fc}\\n\",\"max_tokens\":1}\r\n{\"prompt\":\"x\"}\r\n").unwrap();
     for benchmark in ["synthetic", "llama2-70b"] {
         let mut dataset = opened(benchmark, &file).unwrap();
-        assert_eq!([0, 1].map(|index| shown(&mut dataset, index)), ["u8[4] i32[]", "u8[1]"], "{benchmark}");
+        assert_eq!([0, 1].map(|index| shapes(&mut dataset, index)), ["u8[4] i32[]", "u8[1]"], "{benchmark}");
         assert_eq!(tensors(&mut dataset, 0)[0].data()[..], *"h\u{fc}\n".as_bytes());
     }
     let refused = fault("bert", &file);
     assert!(refused.contains("u8[4], i32[]") && refused.contains("input_mask"), "{refused}");
     fs::write(&file, "{\"prompt\":\"a sunset\"}\n").unwrap();
-    assert_eq!(shown(&mut opened("stable-diffusion-xl", &file).unwrap(), 0), "u8[8]");
-    assert_eq!(shown(&mut opened("wan-2.2-t2v-a14b", &file).unwrap(), 0), "u8[8]");
+    assert_eq!(shapes(&mut opened("stable-diffusion-xl", &file).unwrap(), 0), "u8[8]");
+    assert_eq!(shapes(&mut opened("wan-2.2-t2v-a14b", &file).unwrap(), 0), "u8[8]");
 }
 
 #[test]
@@ -379,9 +381,9 @@ fn raw_tensors_and_their_manifest() {
          [[tensors]]\ndtype = \"f32\"\ndims = []\nfiles = [\"0.bin\", \"1.bin\"]\n"
     );
     fs::write(&manifest, &text).unwrap();
-    for given in [&manifest, &path] {
-        let mut dataset = opened("synthetic", given).unwrap();
-        assert_eq!(shown(&mut dataset, 1), "i16[3] f32[]");
+    for place in [&manifest, &path] {
+        let mut dataset = opened("synthetic", place).unwrap();
+        assert_eq!(shapes(&mut dataset, 1), "i16[3] f32[]");
         let both = tensors(&mut dataset, 1);
         assert_eq!((&both[0].data()[..], &both[1].data()[..]), (&[6, 7, 8, 9, 10, 11][..], &[2; 4][..]));
         assert_eq!(dataset.truths().unwrap().samples(), [Some(Truth::Class(3)), Some(Truth::Class(4))]);
@@ -422,9 +424,10 @@ fn what_lies_outside_of_the_dataset_is_not_read() {
         fs::write(path.join("val_map.txt"), format!("val/rgb.jpg 3\n{name} 4\n")).unwrap();
         for original in [false, true] {
             let options = OpenOptions { original, ..OpenOptions::default() };
-            let told = Benchmark::find("resnet50").unwrap().open_with(path.to_str(), &options).unwrap_err().to_string();
-            let wanted = format!("val_map.txt: line 2: '{name}' ");
-            assert!(told.contains(&wanted) && told.contains(part), "{told}");
+            let message =
+                Benchmark::find("resnet50").unwrap().open_with(path.to_str(), &options).unwrap_err().to_string();
+            let start = format!("val_map.txt: line 2: '{name}' ");
+            assert!(message.contains(&start) && message.contains(part), "{message}");
         }
     }
     let (_guard, path) = folder();
@@ -434,8 +437,11 @@ fn what_lies_outside_of_the_dataset_is_not_read() {
     for (name, part) in names {
         for key in [format!("file = '{name}'"), format!("files = ['{name}']")] {
             fs::write(&manifest, lines(&key)).unwrap();
-            let told = fault("synthetic", &path);
-            assert!(told.contains(&format!("dataset.toml: line 6: '{name}' ")) && told.contains(part), "{told}");
+            let message = fault("synthetic", &path);
+            assert!(
+                message.contains(&format!("dataset.toml: line 6: '{name}' ")) && message.contains(part),
+                "{message}"
+            );
         }
     }
     fs::write(path.join("a.bin"), [1; 4]).unwrap();
@@ -456,8 +462,8 @@ fn a_file_that_becomes_a_link_is_not_read() {
     let dot = path.join("val/dot.jpg");
     fs::remove_file(&dot).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", &dot).unwrap();
-    let told = dataset.load([3].into_iter()).unwrap_err().to_string();
-    assert!(told.contains("dot.jpg") && told.contains("is a link to /etc/passwd"), "{told}");
+    let message = dataset.load([3].into_iter()).unwrap_err().to_string();
+    assert!(message.contains("dot.jpg") && message.contains("is a link to /etc/passwd"), "{message}");
 }
 
 #[test]
@@ -505,11 +511,12 @@ fn a_model_of_another_order_is_refused() {
     }
     // The names are unknown, so only the shapes count.
     dataset.fits_model(&model(["a", "b", "c"])).unwrap();
-    let told = dataset.fits_model(&model(["input_ids", "token_type_ids", "attention_mask"])).unwrap_err().to_string();
-    assert!(told.contains("--inputs input_ids,attention_mask,token_type_ids"), "{told}");
+    let message =
+        dataset.fits_model(&model(["input_ids", "token_type_ids", "attention_mask"])).unwrap_err().to_string();
+    assert!(message.contains("--inputs input_ids,attention_mask,token_type_ids"), "{message}");
     // One known name fixes an order that the other names must not contradict.
-    let told = dataset.fits_model(&model(["a", "input_ids", "b"])).unwrap_err().to_string();
-    assert!(told.contains("--inputs input_ids,a,b"), "{told}");
+    let message = dataset.fits_model(&model(["a", "input_ids", "b"])).unwrap_err().to_string();
+    assert!(message.contains("--inputs input_ids,a,b"), "{message}");
     let made_up = "synthetic:tokens-i64[384]+ones-i64[384]+zeros-i64[384]x4";
     let bert = Benchmark::find("bert").unwrap();
     let dataset = bert.open(Some(made_up)).unwrap();

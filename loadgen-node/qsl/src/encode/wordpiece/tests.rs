@@ -82,8 +82,8 @@ fn lines_of_a_vocabulary_are_counted_as_they_stand() {
     let some = WordPiece::new(text).unwrap();
     assert_eq!(some.encode("a b"), [8, 7]);
     for missing in WHOLE {
-        let told = WordPiece::new(&text.replace(missing, "x")).unwrap_err().to_string();
-        assert!(told.contains(missing) && told.contains("vocabulary"), "{told}");
+        let message = WordPiece::new(&text.replace(missing, "x")).unwrap_err().to_string();
+        assert!(message.contains(missing) && message.contains("vocabulary"), "{message}");
     }
     assert!(WordPiece::new("").is_err());
 }

@@ -47,67 +47,67 @@ type Make = fn() -> Schema;
 
 /// Functions that make the schema of each kind, in the order of [`KINDS`].
 const MADE: [(&str, Make); KINDS.len()] = [
-    ("result_summary", written::<ResultSummary>),
-    ("network_report", written::<NetworkReport>),
-    ("system_desc", written::<SystemDesc>),
-    ("find_peak", written::<SearchRecord>),
-    ("qdl_result", written::<QdlResult>),
-    ("submission_step", written::<StepRecord>),
-    ("audit_result", written::<AuditResult>),
-    ("repeats", written::<Repeats>),
-    ("mix_result", written::<MixResult>),
-    ("campaign", written::<CampaignPlan>),
-    ("campaign_run", written::<CampaignRun>),
-    ("campaign_table", written::<CampaignTable>),
-    ("campaign_doctor", written::<CampaignDoctor>),
-    ("codec_advice", written::<CodecAdvice>),
-    ("conf", written::<ConfDocument>),
-    ("config_cases", written::<Vec<ConfigCase>>),
-    ("probe", written::<ProbeDocument>),
-    ("probe_watch", written::<WatchDocument>),
-    ("probe_watch_sum", written::<WatchSum>),
-    ("conformance", written::<ConformanceDocument>),
-    ("fleet", written::<FleetReport>),
-    ("accuracy", written::<AccuracyDocument>),
-    ("accuracy_subset", written::<AccuracySubset>),
-    ("scores", written::<ScoresDocument>),
-    ("dataset_verified", written::<DatasetVerified>),
-    ("trace", written::<TrafficTrace>),
-    ("replay", written::<ReplayedReport>),
-    ("official_replay", written::<OfficialReplay>),
-    ("comparison", written::<Comparison>),
-    ("run_list", written::<RunList>),
-    ("inferred", written::<InferredResults>),
-    ("schema_list", written::<SchemaList>),
-    ("submission_plan", written::<SubmissionPlan>),
-    ("submission_check", written::<SubmissionCheck>),
-    ("describe", written::<DescribeDocument>),
-    ("bench", written::<BenchReport>),
+    ("result_summary", schema_of::<ResultSummary>),
+    ("network_report", schema_of::<NetworkReport>),
+    ("system_desc", schema_of::<SystemDesc>),
+    ("find_peak", schema_of::<SearchRecord>),
+    ("qdl_result", schema_of::<QdlResult>),
+    ("submission_step", schema_of::<StepRecord>),
+    ("audit_result", schema_of::<AuditResult>),
+    ("repeats", schema_of::<Repeats>),
+    ("mix_result", schema_of::<MixResult>),
+    ("campaign", schema_of::<CampaignPlan>),
+    ("campaign_run", schema_of::<CampaignRun>),
+    ("campaign_table", schema_of::<CampaignTable>),
+    ("campaign_doctor", schema_of::<CampaignDoctor>),
+    ("codec_advice", schema_of::<CodecAdvice>),
+    ("conf", schema_of::<ConfDocument>),
+    ("config_cases", schema_of::<Vec<ConfigCase>>),
+    ("probe", schema_of::<ProbeDocument>),
+    ("probe_watch", schema_of::<WatchDocument>),
+    ("probe_watch_sum", schema_of::<WatchSum>),
+    ("conformance", schema_of::<ConformanceDocument>),
+    ("fleet", schema_of::<FleetReport>),
+    ("accuracy", schema_of::<AccuracyDocument>),
+    ("accuracy_subset", schema_of::<AccuracySubset>),
+    ("scores", schema_of::<ScoresDocument>),
+    ("dataset_verified", schema_of::<DatasetVerified>),
+    ("trace", schema_of::<TrafficTrace>),
+    ("replay", schema_of::<ReplayedReport>),
+    ("official_replay", schema_of::<OfficialReplay>),
+    ("comparison", schema_of::<Comparison>),
+    ("run_list", schema_of::<RunList>),
+    ("inferred", schema_of::<InferredResults>),
+    ("schema_list", schema_of::<SchemaList>),
+    ("submission_plan", schema_of::<SubmissionPlan>),
+    ("submission_check", schema_of::<SubmissionCheck>),
+    ("describe", schema_of::<DescribeDocument>),
+    ("bench", schema_of::<BenchReport>),
 ];
 
 /// The schema of what is written of this type.
-fn written<T: JsonSchema>() -> Schema {
-    let words = RecursiveTransform(|schema: &mut Schema| {
+fn schema_of<T: JsonSchema>() -> Schema {
+    let transform = RecursiveTransform(|schema: &mut Schema| {
         if let Some(Value::String(text)) = schema.get_mut("description") {
             *text = without_links(text);
         }
     });
-    let settings = SchemaSettings::draft2020_12().for_serialize().with_transform(words);
+    let settings = SchemaSettings::draft2020_12().for_serialize().with_transform(transform);
     settings.into_generator().into_root_schema_for::<T>()
 }
 
 /// The text without the links of Rust's docs, on one line.
 fn without_links(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, link)) = rest.split_once("[`") {
+    let mut remainder = text;
+    while let Some((before, link)) = remainder.split_once("[`") {
         let Some((name, after)) = link.split_once("`]") else { break };
         plain.push_str(before);
         plain.push_str(&format!("`{name}`"));
         let target = after.strip_prefix('(').and_then(|target| target.split_once(')'));
-        rest = target.map_or(after, |(_, after)| after);
+        remainder = target.map_or(after, |(_, after)| after);
     }
-    plain.push_str(rest);
+    plain.push_str(remainder);
     plain.replace('\n', " ")
 }
 
@@ -120,21 +120,21 @@ fn the_schemas_are_what_the_types_say() {
         let mut schema = make();
         schema.insert("title".to_owned(), kind.name.into());
         schema.insert("description".to_owned(), kind.about.into());
-        let made = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
         let path = folder.join(format!("{}.json", kind.name));
         if is_blessing {
-            std::fs::write(&path, &made).unwrap();
+            std::fs::write(&path, &text).unwrap();
         }
         let there = std::fs::read_to_string(&path).unwrap_or_default();
-        let differs = there.lines().zip(made.lines()).find(|(there, said)| there != said);
-        assert!(there == made, "{} is another (LON_BLESS=1 writes it): {differs:?}", path.display());
+        let differs = there.lines().zip(text.lines()).find(|(there, line)| there != line);
+        assert!(there == text, "{} is another (LON_BLESS=1 writes it): {differs:?}", path.display());
         assert_eq!(schema.get("$schema").unwrap(), "https://json-schema.org/draft/2020-12/schema");
     }
 }
 
 #[test]
 fn keys_that_are_always_written_are_required_and_the_version_is_fixed() {
-    let schema = written::<ResultSummary>();
+    let schema = schema_of::<ResultSummary>();
     let schema = schema.as_value();
     let required = schema["required"].as_array().unwrap();
     assert!(required.contains(&"metric".into()), "null is written, too: {required:?}");

@@ -33,7 +33,7 @@ const CONTENT: &str = "content";
 #[derive(Debug)]
 pub(super) struct Answer {
     /// Limits on the number of tokens, as the request has them.
-    asked: Lengths,
+    lengths: Lengths,
     text: Vec<u8>,
     /// Chunks that brought text, so far.
     chunks: u64,
@@ -102,9 +102,9 @@ impl Chunk {
 
 impl Answer {
     /// An answer of which nothing came, and which may have so many tokens.
-    pub(super) fn new(asked: Lengths) -> Answer {
+    pub(super) fn new(lengths: Lengths) -> Answer {
         Answer {
-            asked,
+            lengths,
             text: Vec::new(),
             chunks: 0,
             tokens: None,
@@ -124,8 +124,8 @@ impl Answer {
             return Ok(None);
         }
         if event.is_error {
-            let words = if event.data.is_empty() { &b"error"[..] } else { event.data };
-            return Err(Failure::Told(message_of(words)));
+            let body = if event.data.is_empty() { &b"error"[..] } else { event.data };
+            return Err(Failure::ServerError(message_of(body)));
         }
         if event.data.trim_ascii() == b"[DONE]" {
             self.is_done = true;
@@ -134,7 +134,7 @@ impl Answer {
         let no_chunk = |reason: String| Failure::NotAChunk { text: shorten(event.data), reason };
         let chunk: Chunk = serde_json::from_slice(event.data).map_err(|error| no_chunk(error.to_string()))?;
         if chunk.is_error() || chunk.choices.iter().flatten().any(|choice| says(&choice.error)) {
-            return Err(Failure::Told(message_of(event.data)));
+            return Err(Failure::ServerError(message_of(event.data)));
         }
         let choices = match (chunk.choices, &chunk.usage) {
             (None, None) => return Err(no_chunk("it has no choices".to_owned())),
@@ -206,11 +206,11 @@ impl Answer {
         // Tokens are what is measured: a count that cannot be true is not passed on.
         match self.tokens {
             Some(0) => return Err(Failure::NoTokens),
-            Some(tokens) if tokens > u64::from(self.asked.most) => {
-                return Err(Failure::TooManyTokens { tokens, asked: self.asked.most });
+            Some(tokens) if tokens > u64::from(self.lengths.most) => {
+                return Err(Failure::TooManyTokens { tokens, limit: self.lengths.most });
             }
-            Some(tokens) if tokens < u64::from(self.asked.least) => {
-                return Err(Failure::TooFewTokens { tokens, asked: self.asked.least });
+            Some(tokens) if tokens < u64::from(self.lengths.least) => {
+                return Err(Failure::TooFewTokens { tokens, limit: self.lengths.least });
             }
             _ => {}
         }
@@ -283,8 +283,8 @@ pub(super) fn message_of(body: &[u8]) -> String {
     let json: Value = serde_json::from_slice(body).unwrap_or_default();
     let at = |pointer: &str| json.pointer(pointer).and_then(Value::as_str);
     let places = ["/error/message", "/error", "/errors/0/message", "/message", "/detail", "/choices/0/error/message"];
-    let found = places.into_iter().find_map(at).filter(|text| !text.is_empty());
-    found.map_or_else(|| shorten(body), |text| shorten(text.as_bytes()))
+    let message = places.into_iter().find_map(at).filter(|text| !text.is_empty());
+    message.map_or_else(|| shorten(body), |text| shorten(text.as_bytes()))
 }
 
 /// The beginning of a text from outside, as one line of printable characters.
@@ -308,9 +308,9 @@ mod tests {
     fn read(events: &[&str]) -> Result<(String, String, u64, bool), Failure> {
         let (mut answer, mut first) = (Answer::new(Lengths::up_to(ASKED)), None);
         for data in events {
-            let found = answer.event(Event { data: data.as_bytes(), is_error: false })?;
-            assert!(first.is_none() || found.is_none(), "two firsts");
-            first = first.or(found);
+            let first_bytes = answer.event(Event { data: data.as_bytes(), is_error: false })?;
+            assert!(first.is_none() || first_bytes.is_none(), "two firsts");
+            first = first.or(first_bytes);
         }
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
         let Completion { output, chunks_counted, .. } = answer.finish()?;
@@ -368,7 +368,7 @@ mod tests {
         assert_eq!(outcome(u64::from(ASKED)).unwrap().2, u64::from(ASKED));
         assert_eq!(outcome(0), Err(Failure::NoTokens));
         for tokens in [u64::from(ASKED) + 1, 1_000_000, u64::MAX] {
-            assert_eq!(outcome(tokens), Err(Failure::TooManyTokens { tokens, asked: ASKED }));
+            assert_eq!(outcome(tokens), Err(Failure::TooManyTokens { tokens, limit: ASKED }));
         }
         let error = outcome(1_000_000).unwrap_err().to_string();
         assert!(error.contains("counts 1000000 tokens, 64 were asked for at most"), "{error}");
@@ -385,7 +385,7 @@ mod tests {
             answer.finish().map(|completion| completion.output.n_tokens)
         };
         assert_eq!(of(Some(3)), Ok(3));
-        assert_eq!(of(Some(2)), Err(Failure::TooFewTokens { tokens: 2, asked: 3 }));
+        assert_eq!(of(Some(2)), Err(Failure::TooFewTokens { tokens: 2, limit: 3 }));
         assert_eq!(of(None), Ok(1), "a chunk may have several");
     }
 
@@ -429,9 +429,9 @@ mod tests {
         assert_eq!(read(&[A, B, &usage(3), DONE]), Err(Failure::Unfinished { chunks: 2 }));
         assert_eq!(read(&[A, &usage(1), B, DONE]), Err(Failure::Unfinished { chunks: 2 }), "a count of the first half");
         // As vLLM counts with every chunk, where it is asked to.
-        let beside =
+        let chunk =
             |n: u64| format!(r#"{{"choices":[{{"delta":{{"content":"x"}}}}],"usage":{{"completion_tokens":{n}}}}}"#);
-        assert_eq!(read(&[&beside(1), &beside(2), DONE]), Err(Failure::Unfinished { chunks: 2 }));
+        assert_eq!(read(&[&chunk(1), &chunk(2), DONE]), Err(Failure::Unfinished { chunks: 2 }));
     }
 
     #[test]
@@ -491,9 +491,9 @@ mod tests {
 
     #[test]
     fn errors_are_passed_on() {
-        let told = |text: &str| Err(Failure::Told(text.to_owned()));
-        assert_eq!(read(&[A, r#"{"error":{"code":500,"message":"out of\n slots"}}"#]), told("out of slots"));
-        for words in [
+        let failure_of = |text: &str| Err(Failure::ServerError(text.to_owned()));
+        assert_eq!(read(&[A, r#"{"error":{"code":500,"message":"out of\n slots"}}"#]), failure_of("out of slots"));
+        for error_event in [
             r#"{"error":"no"}"#,
             r#"{"error":"no","error_type":"overloaded"}"#,
             r#"{"choices":[],"error":{"message":"no"}}"#,
@@ -506,8 +506,8 @@ mod tests {
             r#"{"errors":[{"message":"no"}],"success":false}"#,
             r#"{"choices":[{"delta":{},"error":{"message":"no"},"finish_reason":"stop"}]}"#,
         ] {
-            assert_eq!(read(&[A, words, STOP, DONE]), told("no"), "{words}");
-            assert_eq!(read(&[A, STOP, words, DONE]), told("no"), "{words}");
+            assert_eq!(read(&[A, error_event, STOP, DONE]), failure_of("no"), "{error_event}");
+            assert_eq!(read(&[A, STOP, error_event, DONE]), failure_of("no"), "{error_event}");
         }
         let well = r#"{"code":0,"message":"Success","error":null,"choices":[{"delta":{"content":"b"}}]}"#;
         expect(&[A, well, STOP, DONE], "a", "ab", 2, true);
@@ -517,7 +517,7 @@ mod tests {
         }
         let mut answer = Answer::new(Lengths::up_to(ASKED));
         let outcome = answer.event(Event { data: br#"{"message":"bad"}"#, is_error: true });
-        assert_eq!(outcome, Err(Failure::Told("bad".to_owned())));
+        assert_eq!(outcome, Err(Failure::ServerError("bad".to_owned())));
         let error = read(&["<html>"]).unwrap_err().to_string();
         assert!(error.contains("<html>"), "{error}");
     }

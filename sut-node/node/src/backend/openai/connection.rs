@@ -174,11 +174,11 @@ mod tests {
         let reader = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             std::thread::sleep(Duration::from_millis(150));
-            let (mut left, mut buffer) = (32 << 20, vec![0; 1 << 20]);
-            while left > 0 {
+            let (mut remainder, mut buffer) = (32 << 20, vec![0; 1 << 20]);
+            while remainder > 0 {
                 let len = stream.read(&mut buffer).unwrap();
                 assert!(len > 0, "closed");
-                left -= buffer[..len].iter().filter(|byte| **byte == 0).count();
+                remainder -= buffer[..len].iter().filter(|byte| **byte == 0).count();
             }
             stream.write_all(b"done").unwrap();
         });

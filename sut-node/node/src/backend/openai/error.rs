@@ -179,28 +179,28 @@ pub enum Failure {
     TooLong(usize),
     /// The server gave up in the middle, and says why.
     #[error("the server says: {0}")]
-    Told(String),
+    ServerError(String),
     /// The server ended the answer for a reason that is no end of an answer.
     #[error("the server ended its answer with finish_reason '{0}', not with stop or length")]
     Stopped(String),
     /// The server counts more tokens than were asked for.
-    #[error("the server counts {tokens} tokens, {asked} were asked for at most")]
+    #[error("the server counts {tokens} tokens, {limit} were asked for at most")]
     TooManyTokens {
         /// The server's count (`usage.completion_tokens`).
         tokens: u64,
         /// Most tokens that the request asks for (`max_tokens`).
-        asked: u32,
+        limit: u32,
     },
     /// The server counts fewer tokens than were asked for.
     #[error(
-        "the server counts {tokens} tokens, {asked} were asked for at least: it may not know min_tokens, and \
+        "the server counts {tokens} tokens, {limit} were asked for at least: it may not know min_tokens, and \
          --min-tokens 0 asks for none"
     )]
     TooFewTokens {
         /// The server's count (`usage.completion_tokens`).
         tokens: u64,
         /// Least tokens that the request asks for (`min_tokens`).
-        asked: u32,
+        limit: u32,
     },
     /// The server counts no tokens in an answer that has text.
     #[error("the server counts 0 tokens in an answer with text")]

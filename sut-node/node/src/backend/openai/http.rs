@@ -173,10 +173,10 @@ impl Framing {
                 body.extend_from_slice(input);
                 Ok(Some(input.len()))
             }
-            Framing::Length(left) | Framing::Chunks(Chunks::Data(left)) => {
-                let len = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
+            Framing::Length(remainder) | Framing::Chunks(Chunks::Data(remainder)) => {
+                let len = usize::try_from(*remainder).unwrap_or(usize::MAX).min(input.len());
                 body.extend_from_slice(&input[..len]);
-                *left -= len as u64;
+                *remainder -= len as u64;
                 if *self == Framing::Chunks(Chunks::Data(0)) {
                     *self = Framing::Chunks(Chunks::Gap);
                 }
@@ -280,8 +280,8 @@ mod tests {
             (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na", "a", true),
             (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n", "a", false),
         ] {
-            let (_, found, is_over) = read(answer).unwrap();
-            assert_eq!((found.as_str(), is_over), (body, over), "{}", answer.escape_ascii());
+            let (_, content, is_over) = read(answer).unwrap();
+            assert_eq!((content.as_str(), is_over), (body, over), "{}", answer.escape_ascii());
         }
     }
 

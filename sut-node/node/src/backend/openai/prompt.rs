@@ -191,14 +191,14 @@ mod tests {
     /// Source: vLLM's chat completions, which take `min_tokens` beside `max_tokens` and refuse one above the other.
     #[test]
     fn the_body_asks_for_the_least_tokens_where_there_are_some() {
-        let asked = |least, limit| {
+        let limits = |least, limit| {
             let tensors = [text(b"a"), limit];
             let prompt = Prompt::read(&tensors, Lengths { least, most: 128 }).unwrap();
             let body: serde_json::Value = serde_json::from_slice(&prompt.body("m")).unwrap();
             (body.get("min_tokens").cloned(), body["max_tokens"].clone())
         };
-        assert_eq!(asked(30, limit(128)), (Some(30.into()), 128.into()));
-        assert_eq!(asked(30, limit(8)), (Some(8.into()), 8.into()));
-        assert_eq!(asked(0, limit(8)), (None, 8.into()));
+        assert_eq!(limits(30, limit(128)), (Some(30.into()), 128.into()));
+        assert_eq!(limits(30, limit(8)), (Some(8.into()), 8.into()));
+        assert_eq!(limits(0, limit(8)), (None, 8.into()));
     }
 }

@@ -80,8 +80,8 @@ impl Reply {
         }
         let Reply { sse, answer, body, .. } = self;
         sse.feed(body, |event| {
-            let found = answer.event(event)?;
-            *first = first.take().or(found);
+            let first_bytes = answer.event(event)?;
+            *first = first.take().or(first_bytes);
             Ok::<(), Failure>(())
         })?;
         body.clear();
@@ -94,8 +94,8 @@ impl Reply {
     fn end_events(&mut self, first: &mut Option<Bytes>) -> Result<(), Failure> {
         let Reply { sse, answer, .. } = self;
         sse.end(|event| {
-            let found = answer.event(event)?;
-            *first = first.take().or(found);
+            let first_bytes = answer.event(event)?;
+            *first = first.take().or(first_bytes);
             Ok(())
         })
     }

@@ -20,7 +20,7 @@ pub(super) struct SseParser {
     /// A line ended with CR: a LF that follows belongs to it.
     after_cr: bool,
     /// The first line is over; a byte order mark can only stand at its beginning.
-    begun: bool,
+    has_first_line: bool,
 }
 
 /// One event of the stream.
@@ -45,9 +45,9 @@ impl SseParser {
         mut bytes: &[u8],
         mut each: impl FnMut(Event<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        while let [first, rest @ ..] = bytes {
+        while let [first, tail @ ..] = bytes {
             if std::mem::take(&mut self.after_cr) && *first == b'\n' {
-                bytes = rest;
+                bytes = tail;
                 continue;
             }
             let end = bytes.iter().position(|byte| matches!(byte, b'\r' | b'\n'));
@@ -76,8 +76,8 @@ impl SseParser {
     fn end_line<E>(&mut self, each: &mut impl FnMut(Event<'_>) -> Result<(), E>) -> Result<(), E> {
         let mut line = std::mem::take(&mut self.line);
         let text = line.as_slice();
-        let text = if self.begun { text } else { text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text) };
-        self.begun = true;
+        let text = if self.has_first_line { text } else { text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text) };
+        self.has_first_line = true;
         if text.is_empty() {
             let has_data = std::mem::take(&mut self.has_data);
             let event = Event { data: &self.data, is_error: std::mem::take(&mut self.is_error) };
@@ -128,17 +128,17 @@ mod tests {
     /// Events of bytes, the same however the bytes are cut; those of errors begin with "!".
     fn events(bytes: &[u8]) -> Vec<String> {
         let read_in = |step: usize| {
-            let (mut parser, mut found) = (SseParser::default(), Vec::new());
+            let (mut parser, mut events) = (SseParser::default(), Vec::new());
             let mut each = |event: Event<'_>| {
                 let mark = if event.is_error { "!" } else { "" };
-                found.push(format!("{mark}{}", String::from_utf8_lossy(event.data)));
+                events.push(format!("{mark}{}", String::from_utf8_lossy(event.data)));
                 Ok::<(), EventTooLong>(())
             };
             for part in bytes.chunks(step) {
                 parser.feed(part, &mut each).unwrap();
             }
             parser.end(&mut each).unwrap();
-            found
+            events
         };
         let whole = read_in(bytes.len());
         for step in 1..8 {

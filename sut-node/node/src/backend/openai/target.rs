@@ -52,13 +52,13 @@ impl FromStr for Target {
 
     fn from_str(text: &str) -> Result<Target, TargetError> {
         let malformed = |reason| TargetError::Malformed { text: text.to_owned(), reason };
-        let plain = text.strip_prefix("http://").map(|rest| (false, rest));
-        let found = plain.or_else(|| text.strip_prefix("https://").map(|rest| (true, rest)));
-        let (is_tls, rest) = found.ok_or_else(|| malformed("it does not begin with http:// or https://"))?;
+        let plain = text.strip_prefix("http://").map(|location| (false, location));
+        let parts = plain.or_else(|| text.strip_prefix("https://").map(|location| (true, location)));
+        let (is_tls, location) = parts.ok_or_else(|| malformed("it does not begin with http:// or https://"))?;
         if text.chars().any(|c| c.is_control() || c == ' ') {
             return Err(malformed("it has blanks or control characters"));
         }
-        let (authority, model) = rest.split_once('/').unwrap_or((rest, ""));
+        let (authority, model) = location.split_once('/').unwrap_or((location, ""));
         let (host, port) = host_and_port(authority).map_err(malformed)?;
         if model.is_empty() {
             return Err(TargetError::NoModel { text: text.to_owned(), scheme: scheme(is_tls) });
@@ -78,7 +78,7 @@ fn host_and_port(authority: &str) -> Result<(&str, Option<u16>), &'static str> {
         return Err("it has a user name; an API key is given by --api-key-file");
     }
     let (host, port) = match authority.strip_prefix('[') {
-        Some(rest) => rest.split_once(']').ok_or("the bracket of its address is not closed")?,
+        Some(literal) => literal.split_once(']').ok_or("the bracket of its address is not closed")?,
         None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
     };
     if host.is_empty() {

@@ -100,8 +100,8 @@ pub(super) fn is_wait(error: &io::Error) -> bool {
 
 /// The certificates in a PEM file. Those that cannot be used are passed over: long lists have a few.
 fn read_roots(path: &Path) -> Result<RootCertStore, String> {
-    let certificates = CertificateDer::pem_file_iter(path).map_err(|error| words(&error))?;
-    let certificates = certificates.collect::<Result<Vec<_>, _>>().map_err(|error| words(&error))?;
+    let certificates = CertificateDer::pem_file_iter(path).map_err(|error| reason_of(&error))?;
+    let certificates = certificates.collect::<Result<Vec<_>, _>>().map_err(|error| reason_of(&error))?;
     let mut roots = RootCertStore::empty();
     match roots.add_parsable_certificates(certificates) {
         (0, 0) => Err("it has no certificate in it; a PEM file with 'BEGIN CERTIFICATE' is wanted".to_owned()),
@@ -110,7 +110,7 @@ fn read_roots(path: &Path) -> Result<RootCertStore, String> {
     }
 }
 
-fn words(error: &pem::Error) -> String {
+fn reason_of(error: &pem::Error) -> String {
     match error {
         pem::Error::Io(error) => error.to_string(),
         error => format!("it is no valid PEM file: {error}"),

@@ -51,8 +51,8 @@ impl Stall {
 pub(super) fn answer(seed: Option<u64>, bytes: usize) -> Bytes {
     let Some(seed) = seed else { return vec![0; bytes].into() };
     let mut mt = Mt64::new(seed);
-    let words = std::iter::repeat_with(|| mt.next_u64().to_le_bytes());
-    words.flatten().take(bytes).collect::<Vec<u8>>().into()
+    let blocks = std::iter::repeat_with(|| mt.next_u64().to_le_bytes());
+    blocks.flatten().take(bytes).collect::<Vec<u8>>().into()
 }
 
 /// FNV-1a: a number that is the same for the same bytes on any machine.

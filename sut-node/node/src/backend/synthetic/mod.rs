@@ -178,11 +178,11 @@ mod tests {
     fn draws_follow_the_seed_and_the_distribution() {
         let many = vec![1; 20_000];
         let seeded = |seed: &str| times(&backend(&format!("lognormal=2ms,0.5{seed}")), 2, &many);
-        let drawn = seeded("");
-        assert_eq!(drawn, seeded(",seed=0"));
-        assert_ne!(drawn, seeded(",seed=7"));
-        assert_ne!(drawn[..20_000], drawn[20_000..], "each worker has a sequence of its own");
-        let mut sorted = drawn;
+        let draws = seeded("");
+        assert_eq!(draws, seeded(",seed=0"));
+        assert_ne!(draws, seeded(",seed=7"));
+        assert_ne!(draws[..20_000], draws[20_000..], "each worker has a sequence of its own");
+        let mut sorted = draws;
         sorted.sort();
         let at = |share: f64| sorted[(share * sorted.len() as f64) as usize].as_secs_f64() / 2e-3;
         // exp(0.5 * 1.2816) and its reciprocal.

@@ -108,14 +108,14 @@ pub enum SpecError {
         entry: String,
     },
     /// A key that has no meaning, or none beside the others.
-    #[error("synthetic:{spec}: '{key}' is not known{beside}; give {ACCEPTED}")]
+    #[error("synthetic:{spec}: '{key}' is not known{clause}; give {ACCEPTED}")]
     UnknownKey {
         /// The SPEC as it was given.
         spec: String,
         /// The key of the entry.
         key: String,
         /// Clause on the entries beside which the key has no meaning; may be empty.
-        beside: String,
+        clause: String,
     },
     /// A key without the ones that it needs.
     #[error("synthetic:{spec}: {key} is missing; give {ACCEPTED}")]
@@ -134,7 +134,7 @@ pub enum SpecError {
         key: String,
     },
     /// A value that is not a number, or is out of bounds.
-    #[error("synthetic:{spec}: {key}: '{value}' is not {wanted}")]
+    #[error("synthetic:{spec}: {key}: '{value}' is not {description}")]
     Value {
         /// The SPEC as it was given.
         spec: String,
@@ -143,7 +143,7 @@ pub enum SpecError {
         /// The value as it was given.
         value: String,
         /// Description of a valid value, in words.
-        wanted: String,
+        description: String,
     },
     /// A value that is not a duration.
     #[error("synthetic:{spec}: {key}: {cause}")]
@@ -160,23 +160,23 @@ pub enum SpecError {
 /// The entries of a SPEC that have not been read yet.
 struct Entries<'t> {
     text: &'t str,
-    left: Vec<(&'t str, &'t str)>,
+    pairs: Vec<(&'t str, &'t str)>,
 }
 
 impl<'t> Entries<'t> {
     /// Cuts at commas; a piece without `=` belongs to the value before it.
     fn new(text: &'t str) -> Result<Entries<'t>, SpecError> {
-        let mut left: Vec<(&str, &str)> = Vec::new();
+        let mut pairs: Vec<(&str, &str)> = Vec::new();
         let mut at = 0;
         for piece in text.split(',') {
             let end = at + piece.len();
             match piece.split_once('=') {
-                Some((key, _)) if left.iter().any(|(other, _)| *other == key) => {
+                Some((key, _)) if pairs.iter().any(|(other, _)| *other == key) => {
                     return Err(SpecError::Repeated { spec: text.to_owned(), key: key.to_owned() });
                 }
-                Some(entry) => left.push(entry),
+                Some(entry) => pairs.push(entry),
                 None => {
-                    let last = left.last_mut().filter(|_| !piece.is_empty());
+                    let last = pairs.last_mut().filter(|_| !piece.is_empty());
                     let odd = || SpecError::NotAnEntry { spec: text.to_owned(), entry: piece.to_owned() };
                     let (_, value) = last.ok_or_else(odd)?;
                     *value = &text[at - 1 - value.len()..end];
@@ -184,12 +184,12 @@ impl<'t> Entries<'t> {
             }
             at = end + 1;
         }
-        Ok(Entries { text, left })
+        Ok(Entries { text, pairs })
     }
 
     fn take(&mut self, key: &str) -> Option<&'t str> {
-        let at = self.left.iter().position(|(other, _)| *other == key)?;
-        Some(self.left.remove(at).1)
+        let at = self.pairs.iter().position(|(other, _)| *other == key)?;
+        Some(self.pairs.remove(at).1)
     }
 
     fn duration(&mut self, key: &'static str) -> Result<Option<Duration>, SpecError> {
@@ -205,16 +205,16 @@ impl<'t> Entries<'t> {
         key: &'static str,
         value: &str,
         fits: impl Fn(&T) -> bool,
-        wanted: &str,
+        description: &str,
     ) -> Result<T, SpecError> {
-        let (spec, wanted) = (self.text.to_owned(), wanted.to_owned());
+        let (spec, description) = (self.text.to_owned(), description.to_owned());
         let number = value.parse().ok().filter(fits);
-        number.ok_or_else(|| SpecError::Value { spec, key, value: value.to_owned(), wanted })
+        number.ok_or_else(|| SpecError::Value { spec, key, value: value.to_owned(), description })
     }
 
     fn sigma(&self, key: &'static str, value: &str) -> Result<f64, SpecError> {
-        let wanted = format!("a sigma from 0 to {MAX_SIGMA}");
-        self.number(key, value, |sigma| (0.0..=MAX_SIGMA).contains(sigma), &wanted)
+        let description = format!("a sigma from 0 to {MAX_SIGMA}");
+        self.number(key, value, |sigma| (0.0..=MAX_SIGMA).contains(sigma), &description)
     }
 
     fn missing(&self, key: &'static str) -> SpecError {
@@ -248,8 +248,8 @@ impl<'t> Entries<'t> {
 
     fn count(&self, value: &str) -> Result<Count, SpecError> {
         let (count, sigma) = value.split_once(',').map_or((value, None), |(count, sigma)| (count, Some(sigma)));
-        let wanted = format!("a number of tokens from 1 to {}", Count::MOST);
-        let count = self.number("tokens", count, |count| (1..=Count::MOST).contains(count), &wanted)?;
+        let description = format!("a number of tokens from 1 to {}", Count::MOST);
+        let count = self.number("tokens", count, |count| (1..=Count::MOST).contains(count), &description)?;
         let Some(sigma) = sigma else { return Ok(Count::Fixed(count)) };
         Ok(Count::LogNormal { median: count, sigma: self.sigma("tokens", sigma)? })
     }
@@ -277,12 +277,12 @@ impl FromStr for Spec {
         }
         let mut entries = Entries::new(text)?;
         // Before anything is missed: a slip in a key should be told as such.
-        let known = |(key, _): &&(&str, &str)| !KEYS.contains(key);
-        if let Some((key, _)) = entries.left.iter().find(known) {
+        let is_unknown = |(key, _): &&(&str, &str)| !KEYS.contains(key);
+        if let Some((key, _)) = entries.pairs.iter().find(is_unknown) {
             return Err(unknown(text, key, ""));
         }
         // Before what the tokens lack: it would be refused beside them all the same.
-        let has = |name: &str| entries.left.iter().any(|(key, _)| *key == name);
+        let has = |name: &str| entries.pairs.iter().any(|(key, _)| *key == name);
         if has("output") && ["ttft", "tpot", "tokens"].into_iter().any(has) {
             return Err(unknown(text, "output", " beside tokens: they are the answer"));
         }
@@ -292,10 +292,10 @@ impl FromStr for Spec {
         let seed = seed.map(|seed| entries.number("seed", seed, |_| true, "a number of 64 bits")).transpose()?;
         let mut output_bytes = OUTPUT_BYTES;
         if let Some(bytes) = entries.take("output") {
-            let wanted = format!("a number of bytes up to {MAX_OUTPUT_BYTES}");
-            output_bytes = entries.number("output", bytes, |bytes| *bytes <= MAX_OUTPUT_BYTES, &wanted)?;
+            let description = format!("a number of bytes up to {MAX_OUTPUT_BYTES}");
+            output_bytes = entries.number("output", bytes, |bytes| *bytes <= MAX_OUTPUT_BYTES, &description)?;
         }
-        match entries.left.first() {
+        match entries.pairs.first() {
             None => Ok(Spec { service_time, stall, seed, output_bytes, text: text.to_owned() }),
             Some((key, _)) => Err(unknown(text, key, " beside the rest: there is one shape of service time")),
         }
@@ -305,8 +305,8 @@ impl FromStr for Spec {
 const KEYS: [&str; 11] =
     ["constant", "lognormal", "base", "per_sample", "ttft", "tpot", "tokens", "stall", "stall_share", "seed", "output"];
 
-fn unknown(spec: &str, key: &str, beside: &str) -> SpecError {
-    SpecError::UnknownKey { spec: spec.to_owned(), key: key.to_owned(), beside: beside.to_owned() }
+fn unknown(spec: &str, key: &str, clause: &str) -> SpecError {
+    SpecError::UnknownKey { spec: spec.to_owned(), key: key.to_owned(), clause: clause.to_owned() }
 }
 
 impl fmt::Display for Spec {

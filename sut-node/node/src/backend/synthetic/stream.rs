@@ -22,17 +22,17 @@ pub(super) struct SyntheticStreamer {
     tokens: Count,
     stall: Option<Stall>,
     seed: u64,
-    slots: Vec<Option<Held>>,
+    slots: Vec<Option<SlotSample>>,
 }
 
-struct Held {
+struct SlotSample {
     /// When its first token is due; `None` once it was told.
     first_at: Option<Instant>,
     done_at: Instant,
     answer: Bytes,
 }
 
-impl Held {
+impl SlotSample {
     fn due(&self) -> Instant {
         self.first_at.unwrap_or(self.done_at)
     }
@@ -73,12 +73,12 @@ impl Streamer for SyntheticStreamer {
         let further = u32::try_from(answer.len() / TOKEN_BYTES - 1).unwrap_or(u32::MAX);
         let first_at = Instant::now() + ttft;
         let done_at = first_at + self.tpot.saturating_mul(further);
-        self.slots[slot] = Some(Held { first_at: Some(first_at), done_at, answer });
+        self.slots[slot] = Some(SlotSample { first_at: Some(first_at), done_at, answer });
         Ok(())
     }
 
     fn idle_until(&self) -> Option<Instant> {
-        self.slots.iter().flatten().map(Held::due).min()
+        self.slots.iter().flatten().map(SlotSample::due).min()
     }
 
     fn step(&mut self, events: &mut Vec<Event>) {
@@ -86,13 +86,15 @@ impl Streamer for SyntheticStreamer {
             std::thread::sleep(due.saturating_duration_since(Instant::now()).min(LONGEST_STEP));
         }
         let now = Instant::now();
-        for (slot, held) in self.slots.iter_mut().enumerate() {
-            if let Some(Held { first_at, answer, .. }) = held
+        for (slot, sample) in self.slots.iter_mut().enumerate() {
+            if let Some(SlotSample { first_at, answer, .. }) = sample
                 && first_at.take_if(|at| *at <= now).is_some()
             {
                 events.push(Event { slot, what: What::First(answer.slice(..TOKEN_BYTES)) });
             }
-            if let Some(Held { answer, .. }) = held.take_if(|held| held.first_at.is_none() && held.done_at <= now) {
+            if let Some(SlotSample { answer, .. }) =
+                sample.take_if(|sample| sample.first_at.is_none() && sample.done_at <= now)
+            {
                 let n_tokens = (answer.len() / TOKEN_BYTES) as u64;
                 events.push(Event { slot, what: What::Done(Output { bytes: answer, n_tokens }) });
             }

@@ -96,13 +96,13 @@ fn the_signature_says_what_comes_out() {
     assert_eq!(out("top-k=5", &logits).unwrap(), "logits i64[N,5]");
     assert_eq!(out("softmax", &logits).unwrap(), "logits f32[N,1000]");
     assert_eq!(out("threshold=1", &logits).unwrap(), "logits u8[N,1000]");
-    let found = signature(&[
+    let outputs = signature(&[
         spec("boxes", DType::F32, &[-1, 9, 4]),
         spec("scores", DType::F32, &[-1, 9]),
         spec("labels", DType::I64, &[-1, 9]),
     ]);
-    assert_eq!(out("threshold=0.5", &found).unwrap(), "boxes f32[N,?,4], scores f32[N,?], labels i64[N,?]");
-    let error = out("argmax", &found).unwrap_err();
+    assert_eq!(out("threshold=0.5", &outputs).unwrap(), "boxes f32[N,?,4], scores f32[N,?], labels i64[N,?]");
+    let error = out("argmax", &outputs).unwrap_err();
     assert!(error.contains("--postprocess argmax") && error.contains("'labels i64[N,9]' does not hold"), "{error}");
     assert!(out("top-k=1001", &logits).unwrap_err().contains("fewer than 1001"));
     assert!(out("argmax", &signature(&[spec("y", DType::F32, &[-1])])).unwrap_err().contains("besides the batch"));
@@ -155,9 +155,9 @@ fn a_threshold_marks_values_or_keeps_rows() {
         spec("scores", DType::F32, &[-1, 3]),
         spec("labels", DType::U8, &[-1, 3]),
     ]);
-    let kept = Postprocess::Threshold(0.5).answers(outputs(), &names, 2).unwrap();
-    assert_eq!(kept[0], [&b"aAcC"[..], &0.9f32.to_le_bytes(), &0.5f32.to_le_bytes(), b"13"].concat());
-    assert!(kept[1].is_empty());
+    let answers = Postprocess::Threshold(0.5).answers(outputs(), &names, 2).unwrap();
+    assert_eq!(answers[0], [&b"aAcC"[..], &0.9f32.to_le_bytes(), &0.5f32.to_le_bytes(), b"13"].concat());
+    assert!(answers[1].is_empty());
     let mut odd = outputs();
     odd[2].dims = vec![3, 2];
     assert!(Postprocess::Threshold(0.5).answers(odd, &names, 2).unwrap_err().contains("[3, 2] has not 3 rows"));
@@ -177,20 +177,20 @@ fn outputs_are_cut_and_joined_per_sample() {
 
 #[test]
 fn a_nan_is_found_in_the_sample_that_has_it() {
-    let found = |output: Output| {
+    let flags_of = |output: Output| {
         let mut nan = [false; 2];
         mark_nan(&output, &mut nan);
         nan
     };
     let nan = f32::NAN;
-    assert_eq!(found(f32s(&[2, 2], &[1., 2., 3., nan])), [false, true]);
-    assert_eq!(found(f32s(&[2, 2], &[-nan, f32::INFINITY, 0., 1.])), [true, false]);
+    assert_eq!(flags_of(f32s(&[2, 2], &[1., 2., 3., nan])), [false, true]);
+    assert_eq!(flags_of(f32s(&[2, 2], &[-nan, f32::INFINITY, 0., 1.])), [true, false]);
     let halves: Vec<u8> = [f16::NAN, f16::INFINITY].iter().flat_map(|value| value.to_le_bytes()).collect();
-    assert_eq!(found(output(DType::F16, &[2], halves)), [true, false]);
+    assert_eq!(flags_of(output(DType::F16, &[2], halves)), [true, false]);
     assert_eq!(
-        found(output(DType::F64, &[2], [0u64, f64::NAN.to_bits()].map(u64::to_le_bytes).concat())),
+        flags_of(output(DType::F64, &[2], [0u64, f64::NAN.to_bits()].map(u64::to_le_bytes).concat())),
         [false, true]
     );
-    assert_eq!(found(output(DType::I32, &[2], [255; 8])), [false, false]);
-    assert_eq!(found(f32s(&[2, 0], &[])), [false, false]);
+    assert_eq!(flags_of(output(DType::I32, &[2], [255; 8])), [false, false]);
+    assert_eq!(flags_of(f32s(&[2, 0], &[])), [false, false]);
 }

@@ -73,7 +73,7 @@ impl Decoding {
         if codec.declared_bytes(bytes) > self.max_raw_bytes(run) {
             return 0;
         }
-        let made = match &self.preprocess {
+        let input_bytes = match &self.preprocess {
             None => 0,
             Some(Preprocessing::Images(spec)) => images::working_bytes(spec, bytes, Decoding::form(run, bytes)),
             // An input each, and all of them as numbers of 64 bits on their way.
@@ -81,7 +81,7 @@ impl Decoding {
                 codec.declared_bytes(bytes).saturating_mul(2 * (self.inputs.len() as u64 + 1))
             }
         };
-        codec.inflating_bytes(bytes).saturating_add(made)
+        codec.inflating_bytes(bytes).saturating_add(input_bytes)
     }
 }
 
@@ -167,8 +167,8 @@ impl Decoder {
         match unwrapped {
             Ok(sample) => {
                 job.sample = sample;
-                let left = job.decoded_bytes();
-                job.place.iter_mut().for_each(|place| place.shrink(left));
+                let bytes = job.decoded_bytes();
+                job.place.iter_mut().for_each(|place| place.shrink(bytes));
                 Some(job)
             }
             Err(failure) => {

@@ -107,8 +107,8 @@ impl<T> Place<T> {
         self.bytes -= less;
         let mut state = self.pool.lock();
         state.bytes -= less;
-        let wanted = usize::from(!state.waiting.is_empty());
-        self.pool.wake(state, wanted);
+        let thread_count = usize::from(!state.waiting.is_empty());
+        self.pool.wake(state, thread_count);
     }
 }
 
@@ -117,8 +117,8 @@ impl<T> Drop for Place<T> {
         let mut state = self.pool.lock();
         state.samples -= 1;
         state.bytes -= self.bytes;
-        let wanted = usize::from(!state.waiting.is_empty());
-        self.pool.wake(state, wanted);
+        let thread_count = usize::from(!state.waiting.is_empty());
+        self.pool.wake(state, thread_count);
     }
 }
 
@@ -150,9 +150,9 @@ impl<T> DecodePool<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes threads that sleep, `wanted` at most. Waking nobody would be a system call all the same.
-    fn wake(&self, state: MutexGuard<'_, State<T>>, wanted: usize) {
-        let count = wanted.min(state.idle);
+    /// Wakes threads that sleep, `thread_count` at most. Waking nobody would be a system call all the same.
+    fn wake(&self, state: MutexGuard<'_, State<T>>, thread_count: usize) {
+        let count = thread_count.min(state.idle);
         drop(state);
         for _ in 0..count {
             self.changed.notify_one();
@@ -185,8 +185,8 @@ impl<T: Decodable> DecodePool<T> {
         let mut state = self.lock();
         state.ends += 1;
         self.changed.notify_all();
-        let (ended, left): (Vec<T>, Vec<T>) = state.waiting.drain(..).partition(T::is_over);
-        state.waiting = left.into();
+        let (ended, others): (Vec<T>, Vec<T>) = state.waiting.drain(..).partition(T::is_over);
+        state.waiting = others.into();
         self.wake_to_end(&state);
         ended
     }
@@ -229,8 +229,8 @@ impl<T: Decodable> DecodePool<T> {
             batch.push(next);
         }
         self.wake_to_end(&state);
-        let wanted = usize::from(self.fitting(&state).is_some());
-        self.wake(state, wanted);
+        let thread_count = usize::from(self.fitting(&state).is_some());
+        self.wake(state, thread_count);
         Turn::Work
     }
 }

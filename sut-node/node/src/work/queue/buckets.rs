@@ -101,8 +101,8 @@ impl<T> Buckets<T> {
             items.extend(bucket.into_iter().map(|(place, item)| (place, shape, item)));
         }
         items.sort_unstable_by_key(|(place, ..)| *place);
-        let (gone, left): (Vec<_>, Vec<_>) = items.into_iter().partition(|(.., item)| unwanted(item));
-        left.into_iter().for_each(|(_, shape, item)| {
+        let (gone, others): (Vec<_>, Vec<_>) = items.into_iter().partition(|(.., item)| unwanted(item));
+        others.into_iter().for_each(|(_, shape, item)| {
             self.push(shape, item);
         });
         gone.into_iter().map(|(.., item)| item).collect()
@@ -173,8 +173,8 @@ mod tests {
     fn what_is_left_keeps_its_order() {
         let mut buckets = filled(2, &[101, 201, 102, 202, 103]);
         assert_eq!(buckets.take_if(|item| *item == 101 || *item == 202), [101, 202]);
-        let mut left = Vec::new();
-        buckets.take_oldest(9, &mut left);
-        assert_eq!(left, [201, 102, 103]);
+        let mut items = Vec::new();
+        buckets.take_oldest(9, &mut items);
+        assert_eq!(items, [201, 102, 103]);
     }
 }

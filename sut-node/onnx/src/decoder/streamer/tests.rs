@@ -8,7 +8,7 @@ use crate::Onnx;
 use crate::engine::{BatchOutput, Sizes};
 use lon_sut::backend::{Backend as _, BackendOptions, OnnxEngine};
 
-use super::super::beams::tests::{by_definition, made_up};
+use super::super::beams::tests::{by_definition, logits_after};
 use super::*;
 
 /// A model whose cache has what each token was. Its logits are what a function says of all tokens so far.
@@ -28,7 +28,7 @@ fn adds(all: &[i64]) -> Vec<f32> {
 
 /// Any of them may be likely.
 fn wavers(all: &[i64]) -> Vec<f32> {
-    made_up(4, all, 10)
+    logits_after(4, all, 10)
 }
 
 /// Samples and tokens of each run.
@@ -59,15 +59,15 @@ impl Session for Knowing {
         for row in 0..n {
             let mask = &mask[row * (before + new)..][..before + new];
             let (ids, positions) = (&ids[row * new..][..new], &positions[row * new..][..new]);
-            let seen = mask[..before].iter().sum::<i64>();
-            assert_eq!(positions, (seen..seen + new as i64).collect::<Vec<_>>());
+            let context = mask[..before].iter().sum::<i64>();
+            assert_eq!(positions, (context..context + new as i64).collect::<Vec<_>>());
             let heads: Vec<&[f32]> = (0..2).map(|head| &past[(row * 2 + head) * before..][..before]).collect();
             for (at, &mask) in mask[..before].iter().enumerate() {
-                let padded = before as i64 - seen > at as i64;
+                let padded = before as i64 - context > at as i64;
                 assert!(mask == i64::from(!padded) && (!padded || heads[0][at] == 0.0), "padding is in front");
                 assert_eq!(heads[0][at], -heads[1][at], "heads are not mixed up");
             }
-            let mut all: Vec<i64> = heads[0][before - seen as usize..].iter().map(|&id| id as i64).collect();
+            let mut all: Vec<i64> = heads[0][before - context as usize..].iter().map(|&id| id as i64).collect();
             for &id in ids {
                 all.push(id);
                 logits.extend((self.says)(&all));
@@ -185,7 +185,7 @@ impl Heard {
 /// Steps until all slots are free.
 fn answers(decoder: &mut Decoder) -> Vec<Result<Vec<i64>, String>> {
     let mut heard = Heard::nothing(decoder.slots());
-    while decoder.held.iter().any(Option::is_some) {
+    while decoder.sequences.iter().any(Option::is_some) {
         heard.step(decoder);
     }
     heard.answers
@@ -194,12 +194,12 @@ fn answers(decoder: &mut Decoder) -> Vec<Result<Vec<i64>, String>> {
 /// Source: `min_new_tokens` of the reference of GPT-J, with which the token that ends an answer has no chance before.
 #[test]
 fn answers_do_not_end_before_they_have_the_least_tokens() {
-    for (min_tokens, wanted) in [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (9, 6)] {
+    for (min_tokens, expected) in [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (9, 6)] {
         let (mut decoder, _) = adding(true, TokenOptions { min_tokens, ..options(2, 6, Some(6)) });
         // Its sum is 6, which is refused, and then the first of the others.
         decoder.begin(0, &sample(&[1, 2, 3])).unwrap();
         let answer = answers(&mut decoder)[0].clone().unwrap();
-        assert_eq!(answer.len(), wanted, "{min_tokens}: {answer:?}");
+        assert_eq!(answer.len(), expected, "{min_tokens}: {answer:?}");
         let early = answer.iter().take(min_tokens).any(|token| *token == 6);
         assert!(!early, "{min_tokens}: {answer:?}");
     }
@@ -274,7 +274,7 @@ fn slots_of_several_lengths_go_on_together() {
                 // The others get ahead.
                 heard.step(&mut decoder);
             }
-            while decoder.held.iter().any(Option::is_some) {
+            while decoder.sequences.iter().any(Option::is_some) {
                 heard.step(&mut decoder);
             }
             assert_eq!(heard.answers, expected, "padded: {can_pad}");
@@ -367,9 +367,9 @@ fn without_cache(session: &mut dyn Session, layout: &Layout, prompt: &[i64], cou
             .collect();
         let outputs = session.run(&inputs).unwrap();
         let logits = floats(&outputs[layout.logits].data);
-        let words = layout.vocabulary.unwrap() as usize;
-        let last = &logits[logits.len() - words..];
-        all.push((0..words).max_by(|&a, &b| last[a].total_cmp(&last[b])).unwrap() as i64);
+        let vocabulary = layout.vocabulary.unwrap() as usize;
+        let last = &logits[logits.len() - vocabulary..];
+        all.push((0..vocabulary).max_by(|&a, &b| last[a].total_cmp(&last[b])).unwrap() as i64);
     }
     all.split_off(prompt.len())
 }
@@ -390,19 +390,19 @@ fn greedy_is_as_without_cache(engine: OnnxEngine) {
     for (slot, prompt) in prompts.iter().enumerate() {
         streamer.begin(slot, &sample(prompt)).unwrap();
     }
-    let mut got = vec![Vec::new(); 4];
-    while got.iter().any(Vec::is_empty) {
+    let mut answers = vec![Vec::new(); 4];
+    while answers.iter().any(Vec::is_empty) {
         let mut events = Vec::new();
         streamer.step(&mut events);
         for Event { slot, what } in events {
             match what {
                 What::First(token) => assert_eq!(numbers(&token), expected[slot][..1]),
-                What::Done(output) => got[slot] = numbers(&output.bytes),
+                What::Done(output) => answers[slot] = numbers(&output.bytes),
                 What::Failed(error) => panic!("{error}"),
             }
         }
     }
-    assert_eq!(got, expected);
+    assert_eq!(answers, expected);
 }
 
 #[test]

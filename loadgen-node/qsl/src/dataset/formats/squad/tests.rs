@@ -43,9 +43,9 @@ fn a_question_becomes_ids_mask_and_segments() {
     for benchmark in ["bert", "synthetic"] {
         let dataset = opened(benchmark, &path).unwrap();
         assert_eq!((dataset.total_count(), dataset.name()), (3, path.to_str().unwrap()));
-        let shown: Vec<Vec<i64>> = rows(&dataset, 0).into_iter().map(|row| row[..10].to_vec()).collect();
+        let starts: Vec<Vec<i64>> = rows(&dataset, 0).into_iter().map(|row| row[..10].to_vec()).collect();
         assert_eq!(
-            shown,
+            starts,
             [[2, 7, 1, 3, 5, 6, 1, 5, 3, 0], [1, 1, 1, 1, 1, 1, 1, 1, 1, 0], [0, 0, 0, 0, 1, 1, 1, 1, 1, 0]]
         );
         assert_eq!(rows(&dataset, 2)[0][..5], [2, 3, 6, 3, 0]);
@@ -72,7 +72,7 @@ fn files_are_what_their_sums_say() {
 fn what_is_wrong_with_a_file_is_said() {
     let v2 = DEV.replace(r#"[{"answer_start": 0, "text": "A"}]"#, "[]");
     let cut = &DEV[..200];
-    for (dev, vocabulary, said) in [
+    for (dev, vocabulary, parts) in [
         (cut, VOCABULARY_OF_THREE, ["dev-v1.1.json", "EOF", "line 3 column"]),
         ("{\"data\": 3}", VOCABULARY_OF_THREE, ["dev-v1.1.json", "not SQuAD", "line 1 column 10"]),
         ("{\"data\": []}", VOCABULARY_OF_THREE, ["dev-v1.1.json", "no question", ""]),
@@ -83,8 +83,8 @@ fn what_is_wrong_with_a_file_is_said() {
         (DEV, "", ["vocab.txt", "[UNK]", ""]),
     ] {
         let (_guard, path) = folder(dev, vocabulary);
-        let told = opened("bert", &path).unwrap_err();
-        assert!(said.iter().all(|part| told.contains(part)), "{told}");
+        let message = opened("bert", &path).unwrap_err();
+        assert!(parts.iter().all(|part| message.contains(part)), "{message}");
     }
     let (_guard, path) = folder(DEV, VOCABULARY_OF_THREE);
     fs::write(path.join(QUESTIONS), b"{\"data\xff").unwrap();
@@ -99,11 +99,11 @@ fn what_is_wrong_with_a_file_is_said() {
 fn benchmarks_that_read_nothing_do_not_take_it() {
     let (_guard, path) = folder(DEV, VOCABULARY_OF_THREE);
     for benchmark in ["llama2-70b", "resnet50", "3d-unet", "qwen3-vl-235b-a22b"] {
-        let told = opened(benchmark, &path).unwrap_err();
-        assert!(told.contains(benchmark) && told.contains("no input for types (segment_ids"), "{told}");
+        let message = opened(benchmark, &path).unwrap_err();
+        assert!(message.contains(benchmark) && message.contains("no input for types (segment_ids"), "{message}");
     }
-    let told = Benchmark::find("bert").unwrap().open(None).unwrap_err().to_string();
-    assert!(told.contains("a folder with dev-v1.1.json and its vocabulary (SQuAD), JSON lines"), "{told}");
+    let message = Benchmark::find("bert").unwrap().open(None).unwrap_err().to_string();
+    assert!(message.contains("a folder with dev-v1.1.json and its vocabulary (SQuAD), JSON lines"), "{message}");
 }
 
 /// Compares features and scores with the files that `tests/models/squad.py` wrote. That script uses transformers'
@@ -130,8 +130,8 @@ fn features_and_scores_are_those_of_another_implementation() {
             let answers = answers.iter().enumerate().map(|(index, answer)| (index, answer.as_slice()));
             let target = Target { at_least: Some(0.0), ..Target::from(metric) };
             let score = target.score(answers, dataset.truths().unwrap(), rows).unwrap();
-            let wanted = expected[name][key].as_f64().unwrap();
-            assert!((score.value - wanted).abs() < 1e-9, "{name} {key}: {} is not {wanted}", score.value);
+            let reference = expected[name][key].as_f64().unwrap();
+            assert!((score.value - reference).abs() < 1e-9, "{name} {key}: {} is not {reference}", score.value);
             assert_eq!(score.questions.map(|questions| questions as u64), expected["questions"].as_u64());
         }
     }

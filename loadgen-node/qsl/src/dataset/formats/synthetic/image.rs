@@ -184,9 +184,9 @@ mod tests {
     #[test]
     fn noise_is_about_normal() {
         let (mut random, mut noise) = (Random::new(1), Noise::default());
-        let drawn: Vec<f32> = (0..100_000).map(|_| noise.next(&mut random)).collect();
-        let mean = drawn.iter().sum::<f32>() / drawn.len() as f32;
-        let variance = drawn.iter().map(|value| value * value).sum::<f32>() / drawn.len() as f32;
+        let values: Vec<f32> = (0..100_000).map(|_| noise.next(&mut random)).collect();
+        let mean = values.iter().sum::<f32>() / values.len() as f32;
+        let variance = values.iter().map(|value| value * value).sum::<f32>() / values.len() as f32;
         assert!(mean.abs() < 0.02 && (variance - 1.0).abs() < 0.03, "{mean} {variance}");
     }
 

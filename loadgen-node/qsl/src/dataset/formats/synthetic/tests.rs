@@ -80,8 +80,8 @@ fn ratios_are_those_of_natural_data() {
 fn samples_may_have_several_tensors() {
     let text = "synthetic:tokens-i64[24]+ones-i32[2,2]+zeros-u8[3]+ones-f32[]x9";
     let tensors = parse(text).unwrap().tensors(3).unwrap();
-    let shown: Vec<String> = tensors.iter().map(ToString::to_string).collect();
-    assert_eq!(shown, ["i64[24]", "i32[2,2]", "u8[3]", "f32[]"]);
+    let shapes: Vec<String> = tensors.iter().map(ToString::to_string).collect();
+    assert_eq!(shapes, ["i64[24]", "i32[2,2]", "u8[3]", "f32[]"]);
     assert_eq!(tensors[0], parse("synthetic:tokens-i64[24]x9").unwrap().tensors(3).unwrap()[0]);
     let data: Vec<&[u8]> = tensors[1..].iter().map(|tensor| &tensor.data()[..]).collect();
     assert_eq!(data, [&[1, 0, 0, 0].repeat(4)[..], &[0; 3], &1f32.to_le_bytes()]);

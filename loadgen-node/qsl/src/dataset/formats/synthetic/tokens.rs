@@ -63,8 +63,8 @@ impl Tokens {
     /// Draws the id of one word.
     fn id(&self, random: &mut Random) -> u32 {
         let total = self.weights.last().copied().unwrap_or(1);
-        let drawn = random.below(total);
-        FIRST_WORD + self.weights.partition_point(|&sum| sum <= drawn) as u32
+        let weight = random.below(total);
+        FIRST_WORD + self.weights.partition_point(|&sum| sum <= weight) as u32
     }
 }
 
@@ -85,8 +85,8 @@ mod tests {
         for (row, &len) in ids.chunks(384).zip(&lens) {
             assert!(row[len..].iter().all(|&id| id == 0) && row[..len].iter().all(|id| (999..30_522).contains(id)));
         }
-        let words: usize = lens.iter().sum();
-        let often = |rank: i64| ids.iter().filter(|&&id| id == 998 + rank).count() as f64 / words as f64;
+        let word_count: usize = lens.iter().sum();
+        let often = |rank: i64| ids.iter().filter(|&&id| id == 998 + rank).count() as f64 / word_count as f64;
         // 1 / rank, over the sum of that for all words: 10.87.
         for rank in [1, 2, 5] {
             let expected = 1.0 / 10.87 / rank as f64;

@@ -10,14 +10,14 @@ fn a_folder_of_images_becomes_tensors_and_labels() {
     let labels: Vec<_> = [3, 7, 0, 999].map(|label| Some(Truth::Class(label))).to_vec();
     assert_eq!(dataset.truths().unwrap().samples(), labels);
     for index in 0..4 {
-        assert_eq!(shown(&mut dataset, index), "f32[3,224,224]", "{index}");
+        assert_eq!(shapes(&mut dataset, index), "f32[3,224,224]", "{index}");
     }
     let red = tensors(&mut dataset, 1)[0].data()[..4].try_into().unwrap();
     assert!((f32::from_le_bytes(red) - (90.0 - 123.68)).abs() < 2.0);
     let spec = "resize=32,crop=16,dtype=u8,layout=nhwc".parse().unwrap();
     let options = OpenOptions { preprocess: Some(spec), ..OpenOptions::default() };
     let mut small = Benchmark::find("synthetic").unwrap().open_with(path.to_str(), &options).unwrap();
-    assert_eq!(shown(&mut small, 3), "u8[16,16,3]");
+    assert_eq!(shapes(&mut small, 3), "u8[16,16,3]");
     // White: no ink at all.
     assert!(tensors(&mut small, 2)[0].data().iter().all(|&value| value > 250));
     assert!(fault("synthetic", &path).contains("--preprocess"));
@@ -53,13 +53,13 @@ fn map_of(benchmark: &str, dataset: &Dataset, sample: usize, category: f32) -> f
 fn coco_s_own_folder_is_a_dataset() {
     let (_guard, path) = coco_folder();
     let mut dataset = opened("ssd-mobilenet", &path).unwrap();
-    assert_eq!((dataset.total_count(), shown(&mut dataset, 1)), (2, "u8[300,300,3]".to_owned()));
+    assert_eq!((dataset.total_count(), shapes(&mut dataset, 1)), (2, "u8[300,300,3]".to_owned()));
     // Samples are in the order of the file: the box is in the second.
     let scores = [(1, 90.0), (0, 90.0), (1, 2.0)].map(|(sample, name)| map_of("ssd-mobilenet", &dataset, sample, name));
     assert!((scores[0] - 100.0).abs() < 1e-9 && scores[1..] == [0.0, 0.0], "{scores:?}");
     // Another benchmark names the second category by its place.
     assert!((map_of("ssd-resnet34", &dataset, 1, 2.0) - 100.0).abs() < 1e-9);
-    assert_eq!(shown(&mut opened("ssd-resnet34", &path).unwrap(), 0), "f32[3,1200,1200]");
+    assert_eq!(shapes(&mut opened("ssd-resnet34", &path).unwrap(), 0), "f32[3,1200,1200]");
     fs::remove_file(path.join("val2017/000000000139.jpg")).unwrap();
     let reason = fault("ssd-mobilenet", &path);
     assert!(reason.contains("instances_val2017.json") && reason.contains("000000000139.jpg"), "{reason}");
@@ -91,8 +91,8 @@ fn images_may_be_sent_as_they_are() {
     dataset.fits_codec(Codec::Original).unwrap();
     dataset.set_codec(Codec::Original);
     let file = fs::read(path.join("val/rgb.jpg")).unwrap();
-    let sent = tensors(&mut dataset, 0);
-    assert_eq!((sent[0].to_string(), &sent[0].data()[..]), (format!("u8[{}]", file.len()), &file[..]));
+    let original = tensors(&mut dataset, 0);
+    assert_eq!((original[0].to_string(), &original[0].data()[..]), (format!("u8[{}]", file.len()), &file[..]));
     assert_eq!(dataset.tensor_bytes(0), dataset.payload(0).len() as u64);
     let plain = Dataset::open("synthetic:u8[3]x2", &OpenOptions::default()).unwrap();
     assert!(plain.fits_codec(Codec::Original).unwrap_err().to_string().contains("--compression original"));

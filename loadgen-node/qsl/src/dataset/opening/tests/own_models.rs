@@ -39,15 +39,18 @@ fn a_folder_of_npz_files_has_samples_of_several_inputs_and_any_size() {
     fs::write(path.join("labels.txt"), "4\n7\n").unwrap();
     let mut dataset = opened("synthetic", &path).unwrap();
     assert_eq!(dataset.total_count(), 2);
-    assert_eq!([0, 1].map(|index| shown(&mut dataset, index)), ["i64[2] i64[]", "i64[3] i64[]"]);
+    assert_eq!([0, 1].map(|index| shapes(&mut dataset, index)), ["i64[2] i64[]", "i64[3] i64[]"]);
     assert_eq!(tensors(&mut dataset, 1).iter().map(i64s).collect::<Vec<_>>(), [vec![3, 4, 5], vec![8]]);
     let labels = [4, 7].map(|label| Some(Truth::Class(label)));
     assert_eq!(dataset.truths().unwrap().samples(), labels);
     put("3.npz", &[("x", ids("(1,)", &[1]))]);
     fs::remove_file(path.join("labels.txt")).unwrap();
     let mut dataset = opened("synthetic", &path).unwrap();
-    let told = dataset.load([2].into_iter()).unwrap_err().to_string();
-    assert!(told.contains("3.npz") && told.contains("its arrays are x; those of other samples are x, limit"), "{told}");
+    let message = dataset.load([2].into_iter()).unwrap_err().to_string();
+    assert!(
+        message.contains("3.npz") && message.contains("its arrays are x; those of other samples are x, limit"),
+        "{message}"
+    );
     fs::write(path.join("0.npz"), b"PK").unwrap();
     assert!(fault("synthetic", &path).contains("not a .npz file"));
 }
@@ -58,7 +61,7 @@ fn token_ids_become_the_inputs_of_the_model() {
     let file = path.join("texts.jsonl");
     fs::write(&file, "{\"input_ids\":[101,7,102]}\n{\"input_ids\":[5],\"attention_mask\":[0]}").unwrap();
     let mut dataset = opened("synthetic", &file).unwrap();
-    assert_eq!(shown(&mut dataset, 0), "i64[3]");
+    assert_eq!(shapes(&mut dataset, 0), "i64[3]");
     let bert = model(&["input_ids", "token_type_ids", "attention_mask"]);
     assert!(dataset.fit_to(&bert).unwrap());
     dataset.fits_model(&bert).unwrap();
@@ -67,11 +70,11 @@ fn token_ids_become_the_inputs_of_the_model() {
     assert_eq!(values(&mut dataset, 1), [[5], [0], [0]]);
     // A mask that no input takes must not get lost.
     let mut dataset = opened("synthetic", &file).unwrap();
-    let told = dataset.fit_to(&model(&["input_ids"])).unwrap_err().to_string();
-    assert!(told.contains("line 2") && told.contains("without attention_mask"), "{told}");
+    let message = dataset.fit_to(&model(&["input_ids"])).unwrap_err().to_string();
+    assert!(message.contains("line 2") && message.contains("without attention_mask"), "{message}");
     let image = Signature::new(vec![TensorSpec::new("image", DType::F32, vec![None, Some(3)])]);
-    let told = opened("synthetic", &file).unwrap().fit_to(&image).unwrap_err().to_string();
-    assert!(told.contains("token ids do not make an input like image f32[N,3]"), "{told}");
+    let message = opened("synthetic", &file).unwrap().fit_to(&image).unwrap_err().to_string();
+    assert!(message.contains("token ids do not make an input like image f32[N,3]"), "{message}");
 }
 
 #[test]
@@ -80,11 +83,11 @@ fn a_sample_of_another_type_or_shape_comes_with_the_remedy() {
     let file = path.join("x.npy");
     fs::write(&file, npy("<f8", "False", "(2, 3)", &[0; 48])).unwrap();
     let dataset = opened("synthetic", &file).unwrap();
-    let told = |dtype, size| {
+    let remedy = |dtype, size| {
         let model = Signature::new(vec![TensorSpec::new("x", dtype, vec![None, Some(size)])]);
         dataset.fits_model(&model).unwrap_err().to_string()
     };
     let convert = "the sample is f64[3], the model takes x f32[N,3]: convert x from f64 to f32";
-    assert_eq!(told(DType::F32, 3), convert);
-    assert_eq!(told(DType::F64, 4), "the sample is f64[3], the model takes x f64[N,4]: each sample must be f64[4]");
+    assert_eq!(remedy(DType::F32, 3), convert);
+    assert_eq!(remedy(DType::F64, 4), "the sample is f64[3], the model takes x f64[N,4]: each sample must be f64[4]");
 }
