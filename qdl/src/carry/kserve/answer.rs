@@ -207,8 +207,8 @@ mod tests {
             datatype: datatype.into(),
             shape: shape.into(),
         };
-        let outputs = [metadata("logits", "FP32", &[-1, 2]), metadata("extra", "INT32", &[-1, 1])];
-        let promise = Promise::new(&[], &outputs).unwrap();
+        let promised = [metadata("logits", "FP32", &[-1, 2]), metadata("extra", "INT32", &[-1, 1])];
+        let promise = Promise::new(&[], &promised).unwrap();
         let named = |name: &str, output| InferOutputTensor { name: name.into(), ..output };
         let tensors = || vec![named("extra", output("INT32", &[1, 1])), named("logits", output("FP32", &[1, 2]))];
         let raw_output_contents = vec![Bytes::from_static(b"xxxx"), Bytes::from_static(b"abcdefgh")];
