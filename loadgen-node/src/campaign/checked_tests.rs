@@ -78,9 +78,9 @@ fn facts_of_a_case_or_a_zip_are_laid_over_those_of_all() {
 #[test]
 fn combinations_that_are_excluded_are_left_out() {
     let axes = "[axes]\ntransport = [\"grpc\", \"tcp\", \"quic\"]\nnode.max-batch = [1, 8]\n";
-    let names = names(&format!("{axes}[[exclude]]\ntransport = [\"tcp\", \"quic\"]\nnode.max-batch = 8\n"));
+    let of_axes = names(&format!("{axes}[[exclude]]\ntransport = [\"tcp\", \"quic\"]\nnode.max-batch = 8\n"));
     assert_eq!(
-        names,
+        of_axes,
         [
             "transport=grpc+max-batch=1",
             "transport=grpc+max-batch=8",

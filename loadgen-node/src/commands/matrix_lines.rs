@@ -161,7 +161,7 @@ mod tests {
         let mut two = matrix(&[vec![0.0, 1.0], vec![0.5, 0.0]]);
         let uneven = text(&judged(&two));
         assert!(uneven.contains("Not judged: ") && !uneven.contains("SLOW"), "{uneven}");
-        for direction in two.ways.values_mut() {
+        for direction in two.routes.values_mut() {
             direction.repeats_bits_per_s.clear();
             direction.error = Some("no route".to_owned());
         }

@@ -10,7 +10,7 @@ use super::checked::{Fleet, Node};
 use super::copied::CopiedFile;
 use super::node_access::NodeAccess;
 use super::shell::Shell;
-use super::{all, copy, look, script, start};
+use super::{copy, node_state, node_threads, script, start};
 use crate::outputs::documents::fleet::FleetNode;
 
 /// Action at each node.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::answers::{self, Facts, Started, Stopped};
 use super::node_access::NodeAccess;
 use super::shell::ShellError;
-use super::{look, script};
+use super::{node_state, script};
 use crate::outputs::documents::fleet::FleetNode;
 
 /// First wait for an answer before the host is asked whether the node still runs. Each further wait is twice as long.

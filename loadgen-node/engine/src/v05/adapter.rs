@@ -219,12 +219,12 @@ mod tests {
         let script = r#"{"latency_by_n": {"n_limit": 13, "ok_ns": 1000000, "slow_ns": 90000000}}"#;
         let search = |s: &mut Settings| s.mode = Mode::FindPeakPerformance;
         let (outcome, test) = ran(Scenario::MultiStream, script, search);
-        let search = outcome.find_peak.as_ref().unwrap();
-        assert_eq!((&search.end, search.bracket.low, search.bracket.high), (&SearchEnd::Found, Some(13.0), Some(14.0)));
-        assert_eq!(search.reported.as_ref().unwrap().effective().samples_per_query, 13);
+        let record = outcome.find_peak.as_ref().unwrap();
+        assert_eq!((&record.end, record.bracket.low, record.bracket.high), (&SearchEnd::Found, Some(13.0), Some(14.0)));
+        assert_eq!(record.reported.as_ref().unwrap().effective().samples_per_query, 13);
         assert_eq!(outcome.summary.as_ref().unwrap().metric.value, Some(13.0));
         assert_eq!(outcome.phases.iter().filter(|phase| phase.timeline.is_some()).count(), 1);
-        assert_eq!(search.trials.len(), test.search.unwrap().trials.len());
+        assert_eq!(record.trials.len(), test.search.unwrap().trials.len());
         assert!(outcome.verdict.is_valid(), "{:?}", outcome.verdict);
         let (failed, _) = ran(Scenario::MultiStream, r#"{"latency_ns": 90000000}"#, search);
         assert_eq!(failed.find_peak.unwrap().end, SearchEnd::BaseFails);

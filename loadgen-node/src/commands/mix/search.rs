@@ -60,7 +60,7 @@ impl Running<'_> {
             }
             mix_search.search.answer(passed);
         }
-        searched.bracket = mix_search.search.shown();
+        searched.bracket = mix_search.search.verified_bracket();
         let Ended { result, exit, failure } = best.context("a search has a run").or_exit(Exit::Bug)?;
         let result = result.of_search(searched);
         let exit = if result.result == Validity::Valid { exit } else { exit.worse(Exit::Invalid) };
@@ -87,7 +87,7 @@ impl MixSearch<'_> {
             setting: self.setting.clone(),
             unit: self.unit.clone(),
             end: SearchEnd::Stopped,
-            bracket: self.search.shown(),
+            bracket: self.search.verified_bracket(),
             trials: Vec::new(),
         }
     }

@@ -66,6 +66,6 @@ mod tests {
         for key in NETWORK_KEYS.into_iter().chain(SYSTEM_KEYS) {
             assert_eq!(key_help(key) == "this run could not tell", key == "is_network", "{key}");
         }
-        assert!(WANTED.iter().all(|(key, _)| NETWORK_KEYS.contains(key) || SYSTEM_KEYS.contains(key)));
+        assert!(KEY_HELP.iter().all(|(key, _)| NETWORK_KEYS.contains(key) || SYSTEM_KEYS.contains(key)));
     }
 }
