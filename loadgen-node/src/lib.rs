@@ -67,10 +67,10 @@ use lon_shell::{bugs, packaging, short_help, variables};
 pub use lon_world::pace::{PacingSpec, Spin};
 pub use nodes::target::Target;
 pub use outputs::documents;
-pub use outputs::folder::{FolderError, Place, RunFolder};
-pub use outputs::qdl_files;
-pub use outputs::record::{Recorded, record};
-pub use outputs::write_order::{NotWritten, Saved};
+pub use outputs::run_folder::folder::{FolderError, Place, RunFolder};
+pub use outputs::run_folder::qdl_files;
+pub use outputs::run_folder::record::{Recorded, record};
+pub use outputs::run_folder::write_order::{NotWritten, Saved};
 pub use signals::StopRequests;
 pub use test_run::{
     Call, Claimed, Codecs, Connected, DataSpec, FindPeakSpec, Finished, Guided, Label, LabelError, Labels, Limits,

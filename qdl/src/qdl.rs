@@ -4,9 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use lon_machine::host::{Host, HostNonce, Machine};
 use lon_net::address::NodeAddress;
 use lon_net::clock;
-use lon_net::host::{Host, HostNonce, Machine};
 use lon_net::random;
 use lon_proto::codec::Codec;
 use lon_proto::limits;

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lon_net::nic::Interface;
-use lon_shell::documents::InterfaceDocument;
+use lon_machine::nic::Interface;
 
 use super::compare::{compare, same_flags, same_nodes};
 use super::steady::{saved, starved, unsteady};
@@ -157,7 +156,7 @@ fn end(cpu_s_per_gb: f64) -> EndDocument {
         mtu_bytes: None,
         segment_bytes: None,
         congestion_control: None,
-        interface: Some(InterfaceDocument::from(&Interface::default())),
+        interface: Some(Interface::default()),
         counters_moved: BTreeMap::new(),
     }
 }

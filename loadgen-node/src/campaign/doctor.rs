@@ -66,7 +66,7 @@ fn finding(what: &str, state: DoctorState, text: String) -> DoctorFinding {
 
 /// The machine of the LoadGen node.
 fn here(condition: &Condition) -> DoctorMachine {
-    let findings = of_condition(condition, lon_net::host::memory_bytes());
+    let findings = of_condition(condition, lon_machine::host::memory_bytes());
     DoctorMachine { name: "LoadGen node".to_owned(), address: None, findings }
 }
 

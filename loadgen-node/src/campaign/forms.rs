@@ -6,9 +6,9 @@ use std::path::Path;
 use crate::comparison::Unit;
 use crate::outputs::documents::campaign_table::{CampaignTable, TableColumn, TableRow, TableScore};
 use crate::outputs::documents::repeats::RepeatSpread;
-use crate::outputs::parquet::{Cell, Column, Kind, Parquet};
 use crate::outputs::report;
-use crate::outputs::table::{Table, in_markdown};
+use crate::outputs::tables::parquet::{Cell, Column, Kind, Parquet};
+use crate::outputs::tables::table::{Table, in_markdown};
 
 /// Head of the column with the names of cells.
 const CELL: &str = "cell";

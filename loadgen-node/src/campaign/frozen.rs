@@ -9,7 +9,7 @@ use super::checked::{Campaign, Cell};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents;
 use crate::outputs::documents::campaign::{CampaignPlan, FILE, PlannedCell, PlannedNodes, SCHEMA};
-use crate::outputs::folder;
+use crate::outputs::run_folder::folder;
 
 impl Campaign {
     /// The plan, with the time of each run. Every run is checked.

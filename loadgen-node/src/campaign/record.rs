@@ -7,13 +7,14 @@ use anyhow::{Context as _, Result};
 use lon_proto::files::{self, Limit};
 
 use super::jobs::Job;
-use crate::outputs::audit_folder::sum_of;
 use crate::outputs::documents;
 use crate::outputs::documents::campaign::{PlannedRun, RunKind};
 use crate::outputs::documents::campaign_run::{CampaignRun, RunOutcome, SCHEMA};
 use crate::outputs::documents::mix_result;
 use crate::outputs::documents::result_summary::{self, Validity};
-use crate::outputs::{folder, own_result};
+use crate::outputs::logs::audit_folder::sum_of;
+use crate::outputs::logs::own_result;
+use crate::outputs::run_folder::folder;
 
 /// The end of the name of an outcome's file.
 const END: &str = "json";

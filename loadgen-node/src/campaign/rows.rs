@@ -12,7 +12,7 @@ use crate::outputs::documents::campaign_run::{CampaignRun, RunOutcome};
 use crate::outputs::documents::campaign_table::{CampaignTable, SCHEMA, TableColumn, TableRow, TableScore};
 use crate::outputs::documents::repeats::RepeatSpread;
 use crate::outputs::documents::result_summary::Validity;
-use crate::outputs::own_result;
+use crate::outputs::logs::own_result;
 use crate::outputs::report::Source;
 
 /// Quantities of a table unless others are asked for; those that no run has are left out.

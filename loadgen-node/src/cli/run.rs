@@ -16,7 +16,7 @@ use super::shared::{CodecArgs, FindPeakArgs, TestArgs};
 use crate::display::ui::Ui;
 use crate::division::Division;
 use crate::outputs::documents::repeats::Take;
-use crate::outputs::folder::RESULTS;
+use crate::outputs::run_folder::folder::RESULTS;
 use crate::test_run::Label;
 use crate::verdict::within::WithinLimits;
 use loadgen::settings::Scenario;

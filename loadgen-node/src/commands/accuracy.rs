@@ -14,12 +14,13 @@ use super::{io, scorer};
 use crate::audit::Detail;
 use crate::cli::AccuracyArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::accuracy_log::{self, Entry, Log};
 use crate::outputs::documents::accuracy::{self, AccuracyDocument};
 use crate::outputs::documents::accuracy_subset::AccuracySubset;
 use crate::outputs::documents::qdl_result::{self, QdlResult};
 use crate::outputs::documents::result_summary::{self, ResultSummary};
-use crate::outputs::stored_timeline;
+use crate::outputs::logs::accuracy_log;
+use crate::outputs::logs::accuracy_log::{Entry, Log};
+use crate::outputs::timeline::stored_timeline;
 use loadgen::official::DETAIL_FILE;
 use loadgen::settings::Mode;
 

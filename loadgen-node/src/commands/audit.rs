@@ -16,8 +16,8 @@ use crate::audit::{
 };
 use crate::cli::AuditArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::audit_folder;
 use crate::outputs::documents::audit_result::{AuditResult, Folders};
+use crate::outputs::logs::audit_folder;
 
 /// Judges a compliance test, or prints what belongs to it.
 pub(crate) fn audit(args: &AuditArgs) -> Outcome {

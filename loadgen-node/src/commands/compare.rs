@@ -10,7 +10,7 @@ use crate::cli::{CompareArgs, Format};
 use crate::comparison::{self, Side};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::probe::ProbeDocument;
-use crate::outputs::folder;
+use crate::outputs::run_folder::folder;
 
 /// Prints the comparison, and writes it as a page where that is asked for. INVALID: a condition of `--fail-if` holds.
 pub(crate) fn compare(args: &CompareArgs) -> Outcome {

@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use super::io::path_text;
 use crate::cli::{ExportArgs, ExportForm};
 use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::folder;
+use crate::outputs::run_folder::folder;
 use crate::outputs::samples::{Recording, csv, parquet};
 
 /// Writes the rows to a file or to standard output, one after the other.

@@ -13,7 +13,7 @@ use crate::exit::{Exit, Failure, OrExit as _, Outcome};
 use crate::fleet::checked::Fleet;
 use crate::fleet::{Action, TEMPLATE, plan};
 use crate::outputs::documents::fleet::{FleetClock, FleetNode, FleetReport};
-use crate::outputs::table::Table;
+use crate::outputs::tables::table::Table;
 use crate::signals::{Leaves, Signals, StopRequests as _};
 
 /// With more nodes than this, those that are well are counted and not listed.

@@ -15,7 +15,7 @@ use crate::cli::InferArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::inferred::{InferredResult, InferredResults, SCHEMA};
 use crate::outputs::documents::result_summary::{FILE as RESULT, Validity};
-use crate::outputs::own_result;
+use crate::outputs::logs::own_result;
 use crate::submission::inferred::{self, Inferred};
 
 /// Prints the results that follow from a run, or why none does.

@@ -11,8 +11,9 @@ use serde::Serialize;
 
 use crate::cli::Format;
 use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::table::Table;
-use crate::outputs::{documents, paint};
+use crate::outputs::documents;
+use crate::outputs::screen::paint;
+use crate::outputs::tables::table::Table;
 
 /// The text of a file in a run folder, with lines of what can be seen.
 pub(crate) fn read(path: &Path) -> Outcome<String> {

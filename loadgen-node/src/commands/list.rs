@@ -19,10 +19,11 @@ use crate::outputs::documents::mix_result::MixResult;
 use crate::outputs::documents::result_read::of_official;
 use crate::outputs::documents::result_summary::{FILE as RESULT, MetricDocument, Validity};
 use crate::outputs::documents::run_list::{ListedRun, RunList};
-use crate::outputs::labels::labels_text;
-use crate::outputs::recover::goes_on;
-use crate::outputs::table::Table;
-use crate::outputs::{own_result, report};
+use crate::outputs::logs::own_result;
+use crate::outputs::report;
+use crate::outputs::run_folder::recover::goes_on;
+use crate::outputs::screen::labels::labels_text;
+use crate::outputs::tables::table::Table;
 use crate::test_run::Label;
 
 const HEADS: [&str; 8] = ["started (UTC)", "benchmark", "scenario", "mode", "result", "metric", "SUT", "folder"];

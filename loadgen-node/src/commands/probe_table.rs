@@ -4,7 +4,7 @@ use crate::outputs::documents::matrix::MatrixDocument;
 use crate::outputs::documents::needs::NeedsDocument;
 use crate::outputs::documents::probe::{CarriedDocument, FabricDocument, GoodputDocument, ProbeDocument};
 use crate::outputs::documents::probe_changes::AgainstDocument;
-use crate::outputs::table::Table;
+use crate::outputs::tables::table::Table;
 
 /// Columns of the table: the transport, the node or nodes, the quantity, what the quantity is of, the number, its unit.
 const HEADS: [&str; 6] = ["transport", "node", "quantity", "of", "value", "unit"];

@@ -14,8 +14,8 @@ use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents;
 use crate::outputs::documents::repeats::{FILE_END, Repeats};
 use crate::outputs::documents::result_summary::ResultSummary;
-use crate::outputs::folder::{FolderError, Place, behind, write_file};
-use crate::outputs::record::Recorded;
+use crate::outputs::run_folder::folder::{FolderError, Place, behind, write_file};
+use crate::outputs::run_folder::record::Recorded;
 use crate::test_run::TestSpec;
 
 /// Makes the test as often as is asked for, each in a folder of its own, and prints how far the results differ. A run

@@ -14,9 +14,10 @@ use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::mix::CheckedMix;
 use crate::outputs::documents::repeats::{Repeats, Take};
 use crate::outputs::documents::result_summary::{self, ResultSummary};
-use crate::outputs::folder::Place;
-use crate::outputs::record::Recorded;
-use crate::outputs::{own_result, screen};
+use crate::outputs::logs::own_result;
+use crate::outputs::run_folder::folder::Place;
+use crate::outputs::run_folder::record::Recorded;
+use crate::outputs::screen;
 use crate::test_run::TestSpec;
 use loadgen::settings::Mode;
 

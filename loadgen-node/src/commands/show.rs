@@ -10,7 +10,9 @@ use super::io::{path_text, print_json_pretty, print_text, print_verdict};
 use crate::cli::ShowArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::result_summary::{FILE as RESULT, FileDocument, ResultSummary};
-use crate::outputs::{conf_text, own_result, screen};
+use crate::outputs::logs::own_result;
+use crate::outputs::screen;
+use crate::outputs::screen::conf_text;
 
 /// Prints the result that a run folder has. Whether it is VALID stands in the text; the exit code says that it could be
 /// shown.

@@ -11,7 +11,7 @@ use super::trace_picture::{SimulatedSut, picture};
 use crate::cli::TraceArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::conf::View;
-use crate::outputs::folder::write_file;
+use crate::outputs::run_folder::folder::write_file;
 use crate::test_run::settings::profile;
 use loadgen::conf::rules::Rules;
 use loadgen::v05::vectors::{Difference, check};

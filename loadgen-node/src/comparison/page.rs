@@ -9,7 +9,7 @@ use crate::outputs::documents::comparison::Comparison;
 use crate::outputs::report::{
     Axis, Chart, Curve, MOST_CURVES, Series, Step, framed, latency_axis, of_percentiles, rate_axis, seconds_axis,
 };
-use crate::outputs::table::Table;
+use crate::outputs::tables::table::Table;
 
 /// Places of curves over time.
 const PLACES: usize = 120;

@@ -9,8 +9,8 @@ use crate::outputs::documents::comparison::{
     Comparison, DifferenceDocument, DifferentDocument, Finding, MetricComparison, SideDocument,
 };
 use crate::outputs::documents::result_summary::Validity;
-use crate::outputs::labels::labels_text;
-use crate::outputs::table::{Table, in_markdown};
+use crate::outputs::screen::labels::labels_text;
+use crate::outputs::tables::table::{Table, in_markdown};
 
 /// Differences of settings and hosts that the screen shows; the documents have all.
 const SHOWN: usize = 20;

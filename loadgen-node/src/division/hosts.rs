@@ -1,6 +1,6 @@
 //! The systems that the run is between: machines, what is between them, and what answers.
 
-use lon_net::nic::Interface;
+use lon_machine::nic::Interface;
 use lon_proto::text::few;
 use qdl::{Host, NodeDescription};
 

@@ -9,7 +9,7 @@ use crate::outputs::documents::mix_result::{MixResult, TenantResult};
 use crate::outputs::documents::mix_search::MixSearched;
 use crate::outputs::documents::result_summary::Validity;
 use crate::outputs::report::{FILE, Series, Source, framed};
-use crate::outputs::table::Table;
+use crate::outputs::tables::table::Table;
 use lon_shell::figures::{bytes, length_ns, number};
 
 /// Caption of the charts.

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use lon_net::nic::Interface;
+use lon_machine::nic::Interface;
 use lon_net::path::Path;
 use lon_net::trouble::Troubles;
 use lon_qsl::bandwidth::rate;

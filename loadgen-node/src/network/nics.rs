@@ -5,7 +5,7 @@
 
 use std::net::IpAddr;
 
-use lon_net::nic::{self, Interface, Traffic};
+use lon_machine::nic::{self, Interface, Traffic};
 use qdl::NicTraffic;
 
 use super::traffic::Bytes;

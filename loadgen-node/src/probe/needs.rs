@@ -283,7 +283,7 @@ fn connections(fabric: &Fabric, up: f64, down: f64) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use lon_net::nic::Interface;
+    use lon_machine::nic::Interface;
     use lon_net::path::Path;
 
     use super::*;

@@ -16,10 +16,10 @@ use super::kind::Kind;
 use super::run_result::SCORE_FILE;
 use super::score;
 use super::step::Step;
-use crate::outputs::audit_folder::sum_of;
 use crate::outputs::documents;
 use crate::outputs::documents::audit_result::{self, AuditResult};
 use crate::outputs::documents::submission_step::{FILE, SCHEMA, StepRecord};
+use crate::outputs::logs::audit_folder::sum_of;
 use loadgen::official::{ACCURACY_FILE, DETAIL_FILE, SUMMARY_FILE};
 
 /// The state of a step.

@@ -12,11 +12,11 @@ use super::checked::Engine;
 use super::kind::Kind;
 use super::step::Step;
 use crate::audit::{Detail, LabelType};
-use crate::outputs::audit_folder::sum_of;
 use crate::outputs::documents::accuracy::AccuracyDocument;
 use crate::outputs::documents::other_score::OtherScore;
 use crate::outputs::documents::qdl_result::{self, QdlResult, QdlState};
 use crate::outputs::documents::result_summary::{self, FileDocument, ResultSummary, Validity};
+use crate::outputs::logs::audit_folder::sum_of;
 use loadgen::official::DETAIL_FILE;
 
 /// Name in the folder of an accuracy run that the official LoadGen led: what `accuracy --json` printed.

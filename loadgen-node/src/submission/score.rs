@@ -123,7 +123,7 @@ fn scored_officially(step: &Step<'_>) -> Result<Option<String>> {
         return Ok(None);
     }
     let text = files::text(&path, Limit::DOCUMENT).with_context(|| format!("cannot read {}", path.display()))?;
-    let log = crate::outputs::audit_folder::sum_of(&step.folder().join(ACCURACY_FILE))?;
+    let log = crate::outputs::logs::audit_folder::sum_of(&step.folder().join(ACCURACY_FILE))?;
     let named = official_scores(&text).log_sha256;
     ensure!(
         named.as_deref() == Some(log.as_str()),

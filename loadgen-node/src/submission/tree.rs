@@ -17,11 +17,12 @@ use super::record::{self, State};
 use super::step::Step;
 use super::{inferred, score, system, truncated};
 use crate::audit::AuditTest;
-use crate::outputs::audit_folder::{self, ACCURACY, PERFORMANCE};
-use crate::outputs::diagram;
 use crate::outputs::documents;
 use crate::outputs::documents::audit_result;
 use crate::outputs::documents::system_desc::{self, SystemDesc};
+use crate::outputs::logs::audit_folder;
+use crate::outputs::logs::audit_folder::{ACCURACY, PERFORMANCE};
+use crate::outputs::report::diagram;
 use loadgen::official::{ACCURACY_FILE, DETAIL_FILE, SUMMARY_FILE};
 use loadgen::settings::Scenario;
 

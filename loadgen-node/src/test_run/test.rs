@@ -313,7 +313,7 @@ pub(super) fn worth_running(plan: &Plan, extended: bool, anyway: bool) -> Outcom
     }
     let records = predict::predict(plan, predict::SampleSize { memory_bytes: 0, wire_bytes: 0 }).memory_bytes;
     if !anyway {
-        fits_memory(records, lon_net::host::memory_bytes()).or_exit(Exit::Usage)?;
+        fits_memory(records, lon_machine::host::memory_bytes()).or_exit(Exit::Usage)?;
     }
     let obstacles = predict::obstacles(plan, extended);
     let seconds = predict::duration_s(plan);

@@ -8,10 +8,10 @@ use lon_proto::text::printable;
 use lon_proto::v1;
 use nix::time::{ClockId, clock_gettime};
 
-use crate::nic::{self, Interface};
 use crate::path::Path;
 use crate::thread_time::ThreadTime;
 use crate::trouble::Troubles;
+use lon_machine::nic::{self, Interface};
 
 /// The counters of one end since it began. The difference of two readings is what happened in between.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -17,8 +17,7 @@
 //!   the kernel knows of it; `room`: whether it had room to write; `path`: how a connection sends;
 //! - `tls`: certificates and who is trusted; `throwaway`: certificates for tests and for `demo`;
 //! - `token`: what clients of a node must know; `key_file`: reads files with secrets;
-//! - `address`: host and port of a node; `host`: what a machine is, with its `nic`s, `processor`s, `storage` and
-//!   `accelerator`s;
+//! - `address`: host and port of a node;
 //! - `end_counters`: what an end of a probe has spent and counted; `trouble`: what the kernel and an interface have
 //!   counted as lost, late or refused;
 //! - `clock`: the time that both ends read; `random`: random bytes;
@@ -26,7 +25,6 @@
 //!   `thread_time`: how long threads ran, and waited for a core; `descriptors`: asks the system for more open files and
 //!   sockets.
 
-pub mod accelerator;
 pub mod accept;
 pub mod address;
 pub mod clock;
@@ -36,20 +34,16 @@ pub mod end_counters;
 pub mod flow;
 pub mod framing;
 pub mod grpc;
-pub mod host;
 pub mod io;
 pub mod key_file;
 pub mod lookup;
 pub mod meter;
-pub mod nic;
 pub mod path;
-pub mod processor;
 pub mod quic;
 pub mod random;
 pub mod room;
 pub mod slice;
 pub mod socket;
-pub mod storage;
 pub mod tcp;
 mod tcp_info;
 pub mod thread_time;

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use lon_net::nic::Interface;
+use lon_machine::nic::Interface;
 use lon_net::thread_time::ThreadTime;
 use lon_proto::v1::{self, EndRunResponse};
 

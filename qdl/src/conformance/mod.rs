@@ -15,7 +15,7 @@ mod rules;
 mod samples;
 mod tenants;
 
-use lon_net::host::HostNonce;
+use lon_machine::host::HostNonce;
 use lon_net::random;
 use lon_proto::limits::HOST_NONCE_BYTES;
 use tonic::Code;

@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lon_machine::host::HostNonce;
 use lon_net::address::NodeAddress;
 use lon_net::clock;
-use lon_net::host::HostNonce;
 use lon_net::lookup::{Lookup, LookupError};
 use lon_net::socket::Network;
 use lon_net::tls::ClientTls;

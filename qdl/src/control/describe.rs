@@ -1,7 +1,7 @@
 //! Description that a node gives of itself, in types that do not depend on the protocol.
 
+use lon_machine::host::Host;
 use lon_net::address::NodeAddress;
-use lon_net::host::Host;
 use lon_proto::sample::{Signature, TensorSpec};
 use lon_proto::setup::{Build, Setting};
 use lon_proto::text::printable;

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use bytes::Bytes;
+use lon_machine::host::{Host, HostNonce, Machine};
 use lon_net::address::NodeAddress;
-use lon_net::host::{Host, HostNonce, Machine};
 use lon_proto::kserve;
 use lon_proto::kserve::v2::grpc_inference_service_client::GrpcInferenceServiceClient;
 use lon_proto::kserve::v2::model_metadata_response::TensorMetadata;

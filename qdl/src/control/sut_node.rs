@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use lon_machine::host::HostNonce;
 use lon_net::address::NodeAddress;
 use lon_net::end_counters::EndCounters;
-use lon_net::host::HostNonce;
 use lon_net::random;
 use lon_net::token::Token;
 use lon_proto::run_pass::RunPass;

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use anyhow::{Context as _, anyhow};
-use lon_net::nic;
+use lon_machine::nic;
 use lon_proto::node_name::{NodeName, NodeNameError};
 
 use super::ptr;

@@ -28,9 +28,10 @@ mod sources;
 const PACKAGES: &[(&str, &[&str])] = &[
     ("proto", &[]),
     ("proto/image", &["lon-proto"]),
-    ("proto/net", &["lon-proto"]),
-    ("proto/shell", &["lon-net", "lon-proto"]),
-    ("qdl", &["lon-proto", "lon-net"]),
+    ("proto/machine", &["lon-proto"]),
+    ("proto/net", &["lon-machine", "lon-proto"]),
+    ("proto/shell", &["lon-machine", "lon-net", "lon-proto"]),
+    ("qdl", &["lon-machine", "lon-proto", "lon-net"]),
     ("qdl/probe", &["qdl"]),
     ("loadgen-node/capi", &["loadgen-node", "lon-net", "lon-qsl", "lon-shell", "qdl"]),
     ("loadgen-node/engine", &[]),
@@ -38,10 +39,21 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("loadgen-node/world", &["loadgen", "lon-qsl", "lon-shell", "qdl"]),
     (
         "loadgen-node",
-        &["loadgen", "lon-net", "lon-probe", "lon-proto", "lon-qsl", "lon-shell", "lon-sut", "lon-world", "qdl"],
+        &[
+            "loadgen",
+            "lon-machine",
+            "lon-net",
+            "lon-probe",
+            "lon-proto",
+            "lon-qsl",
+            "lon-shell",
+            "lon-sut",
+            "lon-world",
+            "qdl",
+        ],
     ),
-    ("sut-node", &["lon-net", "lon-onnx", "lon-proto", "lon-qsl", "lon-shell", "lon-sut", "qdl"]),
-    ("sut-node/node", &["lon-image", "lon-net", "lon-probe", "lon-proto", "lon-shell", "qdl"]),
+    ("sut-node", &["lon-machine", "lon-net", "lon-onnx", "lon-proto", "lon-qsl", "lon-shell", "lon-sut", "qdl"]),
+    ("sut-node/node", &["lon-image", "lon-machine", "lon-net", "lon-probe", "lon-proto", "lon-shell", "qdl"]),
     ("sut-node/onnx", &["lon-shell", "lon-sut"]),
     (
         "tests",
@@ -74,12 +86,13 @@ const ROOMS: &[Floors] = &[
         ],
     },
     Floors { folder: "proto/image", floors: &["apply jpeg spec", "linear orientation", "pixels preprocess"] },
+    Floors { folder: "proto/machine", floors: &["host", "accelerator nic processor storage"] },
     Floors {
         folder: "proto/net",
         floors: &[
-            "accept address descriptors dial end_counters grpc host meter quic random slice throwaway token",
+            "accept address descriptors dial end_counters grpc meter quic random slice throwaway token",
             "lookup",
-            "accelerator io nic processor storage tcp tls trouble",
+            "io tcp tls trouble",
             "flow key_file room socket thread_time",
             "clock path tcp_info",
             "framing",
@@ -376,11 +389,11 @@ fn files_are_read_in_one_place() {
     let allowed = [
         "proto/src/files.rs",
         // These files read the kernel's figures.
-        "proto/net/src/accelerator.rs",
-        "proto/net/src/host.rs",
-        "proto/net/src/nic.rs",
-        "proto/net/src/processor.rs",
-        "proto/net/src/storage.rs",
+        "proto/machine/src/accelerator.rs",
+        "proto/machine/src/host.rs",
+        "proto/machine/src/nic.rs",
+        "proto/machine/src/processor.rs",
+        "proto/machine/src/storage.rs",
         "proto/net/src/thread_time.rs",
         "proto/net/src/trouble.rs",
         "sut-node/src/cli/host_load.rs",
@@ -394,7 +407,7 @@ fn files_are_read_in_one_place() {
         // It looks at the mode of what it has opened, and reads on with the one reader.
         "proto/net/src/key_file.rs",
         // A folder, to bring its names to the disk.
-        "loadgen-node/src/outputs/folder.rs",
+        "loadgen-node/src/outputs/run_folder/folder.rs",
         // They only start programs, and read what those wrote.
         "tests/perf/",
     ];

@@ -11,7 +11,7 @@ use crate::outputs::documents::accuracy::AccuracyDocument;
 use crate::outputs::documents::campaign_run::{CampaignRun, RunOutcome};
 use crate::outputs::documents::result_summary::ResultSummary;
 use crate::outputs::documents::sut_setup::SutNode;
-use crate::outputs::own_result;
+use crate::outputs::logs::own_result;
 use lon_shell::dli::facts::Facts;
 
 /// The heads of the columns, as DLI has them.

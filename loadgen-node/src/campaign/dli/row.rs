@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::outputs::documents::campaign_run::{CampaignRun, RunOutcome};
 use crate::outputs::documents::result_summary::{MetricDocument, ResultSummary};
 use crate::outputs::documents::sut_setup::{SutNode, SutSetup};
-use crate::outputs::own_result;
+use crate::outputs::logs::own_result;
 use lon_shell::dli::facts::Facts;
 
 /// A row with the name of its cell of the campaign.

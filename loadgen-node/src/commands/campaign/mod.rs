@@ -27,7 +27,7 @@ use crate::campaign::{dli, forms, frozen, page, rows};
 use crate::cli::{CampaignArgs, CampaignCommand, Format, Scheduler, TableArgs};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::campaign::CampaignPlan;
-use crate::outputs::folder;
+use crate::outputs::run_folder::folder;
 
 /// Does what the command asks for.
 pub(crate) fn campaign(args: &CampaignArgs) -> Outcome {

@@ -22,7 +22,7 @@ use super::test_series::LiveOutput;
 use crate::cli::{DemoArgs, this_call};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::nodes::target::Target;
-use crate::outputs::folder::{Place, RESULTS};
+use crate::outputs::run_folder::folder::{Place, RESULTS};
 use crate::test_run::TestSpec;
 use loadgen::settings::{Mode, Scenario};
 

@@ -23,8 +23,8 @@ use crate::live::board::Board;
 use crate::mix::{self, CheckedMix, CheckedTenant, MixSearch};
 use crate::outputs::documents;
 use crate::outputs::documents::mix_result::FILE;
-use crate::outputs::folder::{Place, write_file};
 use crate::outputs::report;
+use crate::outputs::run_folder::folder::{Place, write_file};
 use crate::signals::{Leaves, Signals, StopRequests as _};
 use crate::test_run::{Connected, Test};
 

@@ -11,7 +11,7 @@ use crate::outputs::documents;
 use crate::outputs::documents::mix_result::{FILE, MixResult};
 use crate::outputs::documents::mix_search::{MixSearched, MixTrial};
 use crate::outputs::documents::result_summary::Validity;
-use crate::outputs::folder::write_file;
+use crate::outputs::run_folder::folder::write_file;
 
 impl Running<'_> {
     /// Runs the mix at one load after the other. Reported is the run at the load that was found, else the last one that

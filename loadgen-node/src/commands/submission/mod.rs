@@ -19,7 +19,7 @@ use crate::cli::{DialArgs, InitArgs, KserveArgs, SubmissionArgs, SubmissionComma
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::result_summary::ResultSummary;
 use crate::outputs::documents::system_desc::{self, SystemDesc};
-use crate::outputs::own_result;
+use crate::outputs::logs::own_result;
 use crate::submission::checked::{Engine, Submission};
 use crate::submission::{template, tree};
 

@@ -6,7 +6,7 @@ use lon_qsl::benchmark::Target;
 use serde::{Deserialize, Serialize};
 
 use super::other_score::{self, OtherScore};
-use crate::outputs::table::Table;
+use crate::outputs::tables::table::Table;
 
 /// A score and the benchmark's target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

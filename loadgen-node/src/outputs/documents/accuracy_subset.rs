@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::accuracy::number;
 use super::other_score::OtherScore;
-use crate::outputs::table::Table;
+use crate::outputs::tables::table::Table;
 
 /// The score of the samples that a performance run has logged. It has no verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use lon_proto::text::on_one_line;
 use serde::{Deserialize, Serialize};
 
 use crate::audit::{AuditCheck, CheckOutcome, CheckRule, Findings};
-use crate::outputs::table::Table;
+use crate::outputs::tables::table::Table;
 
 /// Name beside the files of a submission.
 pub const FILE: &str = "audit_result.json";

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ordered_map;
 pub(crate) use super::submission_plan::minutes;
-use crate::outputs::table::Table;
+use crate::outputs::tables::table::Table;
 
 /// Name in the folder of the campaign.
 pub const FILE: &str = "campaign.json";

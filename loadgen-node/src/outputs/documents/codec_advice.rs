@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::outputs::table::Table;
+use crate::outputs::tables::table::Table;
 
 /// The version of [`CodecAdvice`].
 const SCHEMA: u32 = 1;

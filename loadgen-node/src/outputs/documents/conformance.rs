@@ -3,7 +3,7 @@
 use qdl::conformance::{Conformance, Finding, Verdict};
 use serde::{Deserialize, Serialize};
 
-use crate::outputs::table::Table;
+use crate::outputs::tables::table::Table;
 
 /// The version of [`ConformanceDocument`].
 const SCHEMA: u32 = 1;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use lon_qsl::benchmark::{Fault, Verified};
 use serde::{Deserialize, Serialize};
 
-use crate::outputs::table::Table;
+use crate::outputs::tables::table::Table;
 
 /// The version of [`DatasetVerified`].
 const SCHEMA: u32 = 1;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::result_summary::Validity;
-use crate::outputs::table::Table;
+use crate::outputs::tables::table::Table;
 
 /// The version of [`InferredResults`].
 pub(crate) const SCHEMA: u32 = 1;

@@ -11,7 +11,7 @@ use super::lag::LagDocument;
 use super::mix_search::MixSearched;
 use super::parts::{LatencySplit, LatencySpread};
 use super::result_summary::{MetricDocument, PerformanceMetric, ResultSummary, Validity};
-use crate::outputs::table::Table;
+use crate::outputs::tables::table::Table;
 
 /// The file of it.
 pub(crate) const FILE: &str = "mix_result.json";

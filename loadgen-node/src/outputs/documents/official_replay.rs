@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use loadgen::official::{Agreement, Comparison, Part, Quantity, TAKEN, TraceSeen, UNKNOWN};
 use serde::{Deserialize, Serialize};
 
-use crate::outputs::table::Table;
+use crate::outputs::tables::table::Table;
 
 /// The version of [`OfficialReplay`].
 const SCHEMA: u32 = 1;

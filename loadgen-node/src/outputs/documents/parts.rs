@@ -1,6 +1,6 @@
 //! Parts that several documents have.
 
-use lon_shell::documents::InterfaceDocument;
+use lon_machine::nic::Interface;
 use lon_shell::figures::length_ns;
 use qdl::{NameTrip, NodeDescription, NodeReport};
 use serde::{Deserialize, Serialize};
@@ -178,7 +178,7 @@ pub struct LinkDocument {
 pub struct NicDocument {
     /// Description of the interface.
     #[serde(flatten)]
-    pub interface: InterfaceDocument,
+    pub interface: Interface,
     /// Bytes that crossed it during the run, those of other programs included.
     pub bytes: ByDirection<u64>,
     /// The share of these bytes that the run's sockets do not account for, to a thousandth; null when there are none.
@@ -299,7 +299,7 @@ impl From<&NetworkFacts> for BandwidthDocument {
 impl From<&NicUse> for NicDocument {
     fn from(nic: &NicUse) -> NicDocument {
         NicDocument {
-            interface: InterfaceDocument::from(&nic.interface),
+            interface: nic.interface.clone(),
             bytes: nic.carried.into(),
             unexplained_share: ByDirection {
                 ingress: unexplained(nic.carried.ingress, nic.explained.ingress),

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use lon_machine::nic::Interface;
 use lon_net::path::Path;
-use lon_shell::documents::InterfaceDocument;
 use serde::{Deserialize, Serialize};
 
 use super::matrix::MatrixDocument;
@@ -162,7 +162,7 @@ pub struct EndDocument {
     /// is not known.
     pub congestion_control: Option<String>,
     /// The interface that the connections leave by; null on loopback.
-    pub interface: Option<InterfaceDocument>,
+    pub interface: Option<Interface>,
     /// Counters of the kernel and of the interface that grew meanwhile, by name: what was lost, late or refused.
     pub counters_moved: BTreeMap<String, u64>,
 }
@@ -345,7 +345,7 @@ impl From<&End> for EndDocument {
             mtu_bytes: size(|path| path.mtu_bytes),
             segment_bytes: size(|path| path.segment_bytes),
             congestion_control: control.filter(|name| !name.is_empty()),
-            interface: end.interface.as_ref().map(InterfaceDocument::from),
+            interface: end.interface.clone(),
             counters_moved: end.troubles.iter().map(|(name, count)| (name.to_owned(), count)).collect(),
         }
     }

@@ -11,7 +11,7 @@ use super::network_summary::NetworkSummary;
 use super::provenance::MadeDocument;
 use super::result_summary::{self, FileDocument, ResultSummary};
 use super::sut_setup::SutNode;
-use crate::outputs::folder::FileEntry;
+use crate::outputs::run_folder::folder::FileEntry;
 use crate::test_run::finished::Finished;
 
 /// Name in the folder.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::result_summary::{MetricDocument, PerformanceMetric, ResultSummary, Validity};
 use crate::exit::Exit;
 use crate::network::spread;
-use crate::outputs::table::Table;
+use crate::outputs::tables::table::Table;
 
 /// The end of the file's name, behind what the names of the folders begin with.
 pub(crate) const FILE_END: &str = "-repeats.json";

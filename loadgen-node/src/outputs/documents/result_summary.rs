@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use lon_shell::documents::HostDocument;
+use lon_machine::host::Host;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -32,7 +32,7 @@ pub use super::token_figures::TokensDocument;
 pub use super::validity::Validity;
 use super::within::WithinDocument;
 use crate::division::{self, AccuracyRun, Findings, identity};
-use crate::outputs::folder::FileEntry;
+use crate::outputs::run_folder::folder::FileEntry;
 use crate::test_run::finished::{Finished, Setup};
 use loadgen::conf::rules::Rules;
 use loadgen::judge::{Reason, Summary, Verdict};
@@ -410,9 +410,9 @@ fn unmeasured(setup: &Setup) -> Option<WithinDocument> {
 }
 
 /// Returns the identity of a node's machine. `None` in results of earlier versions, which do not have it.
-fn machine(host: &HostDocument) -> Option<String> {
+fn machine(host: &Host) -> Option<String> {
     let devices = host.accelerators.iter().map(|accelerator| accelerator.device.as_str());
-    (*host != HostDocument::default()).then(|| identity::machine(&host.cpu, devices))
+    (*host != Host::default()).then(|| identity::machine(&host.cpu, devices))
 }
 
 /// The metric of a performance run, else the score of an accuracy run.

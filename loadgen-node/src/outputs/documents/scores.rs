@@ -8,7 +8,7 @@ use lon_qsl::benchmark::Bound;
 use serde::{Deserialize, Serialize};
 
 use super::accuracy::{number, yes};
-use crate::outputs::table::Table;
+use crate::outputs::tables::table::Table;
 
 /// The scores of an accuracy log by a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
-use crate::outputs::table::Table;
+use crate::outputs::tables::table::Table;
 
 /// The version of [`SubmissionCheck`].
 pub(crate) const SCHEMA: u32 = 1;

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 use crate::division::place;
-use crate::outputs::table::Table;
+use crate::outputs::tables::table::Table;
 
 /// The version of [`SubmissionPlan`].
 pub(crate) const SCHEMA: u32 = 1;

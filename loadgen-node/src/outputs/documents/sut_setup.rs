@@ -1,6 +1,6 @@
 //! Set-up of a SUT node: part of `result_summary.json` and of `system_desc.json`.
 
-use lon_shell::documents::HostDocument;
+use lon_machine::host::Host;
 use qdl::NodeDescription;
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,7 @@ pub struct SutNode {
     pub setup: SutSetup,
     /// The machine that it runs on.
     #[serde(default)]
-    pub host: HostDocument,
+    pub host: Host,
 }
 
 /// Build of a program. A null field is one that the node does not report.
@@ -85,7 +85,7 @@ impl From<&NodeDescription> for SutSetup {
 
 impl From<&NodeDescription> for SutNode {
     fn from(node: &NodeDescription) -> SutNode {
-        SutNode { setup: SutSetup::from(node), host: HostDocument::from(&node.host) }
+        SutNode { setup: SutSetup::from(node), host: node.host.clone() }
     }
 }
 

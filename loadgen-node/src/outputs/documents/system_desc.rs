@@ -10,8 +10,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use lon_shell::documents::HostDocument;
-use qdl::{Host, Interface, NodeDescription, NodeReport};
+use lon_machine::host::Host;
+use qdl::{Interface, NodeDescription, NodeReport};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -60,7 +60,7 @@ pub struct SystemDesc {
 pub struct LoadgenSystem {
     /// The machine that it runs on.
     #[serde(flatten)]
-    pub host: HostDocument,
+    pub host: Host,
     /// The program and its version.
     pub software: String,
     /// Names of the interfaces that the run used; empty on loopback.
@@ -77,7 +77,7 @@ pub struct SutSystem {
     pub address: String,
     /// The machine that it runs on.
     #[serde(flatten)]
-    pub host: HostDocument,
+    pub host: Host,
     /// The program and its version.
     pub software: String,
     /// Engine that runs the node's model, with its version.
@@ -111,7 +111,7 @@ impl SutSystem {
         SutSystem {
             name: node.name.clone(),
             address: node.address.to_string(),
-            host: HostDocument::from(&node.host),
+            host: node.host.clone(),
             software: node.software.clone(),
             engine: node.engine.clone(),
             nics_used: used.iter().map(|nic| nic.interface.name.clone()).collect(),
@@ -162,7 +162,7 @@ impl<'a> Facts<'a> {
             unofficial: "written by lon; not an official MLPerf system description".to_owned(),
             data_path: self.data_path(),
             loadgen: LoadgenSystem {
-                host: HostDocument::from(self.here),
+                host: self.here.clone(),
                 software: SOFTWARE.to_owned(),
                 nics_used: self.ours.iter().map(|nic| nic.interface.name.clone()).collect(),
             },

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::parts::LatencySpread;
-use crate::outputs::tokens;
+use crate::outputs::screen::tokens;
 use loadgen::judge::Summary;
 
 /// Measurements of token runs besides latencies.

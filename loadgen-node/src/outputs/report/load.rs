@@ -10,8 +10,8 @@ use super::tables::table;
 use crate::outputs::documents::bursts::{BurstsDocument, UsersDocument};
 use crate::outputs::documents::find_peak::FindPeakDocument;
 use crate::outputs::documents::result_summary::ResultSummary;
-use crate::outputs::latencies::latency_text;
-use crate::outputs::search_lines;
+use crate::outputs::screen::latencies::latency_text;
+use crate::outputs::screen::search_lines;
 use loadgen::run::Trial;
 
 /// The answers about the load, where the run has something to say of it.

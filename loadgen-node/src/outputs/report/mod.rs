@@ -12,12 +12,14 @@
 //! | `load` | arrivals, bursts, users, and the trials of a search for the peak |
 //! | `page` | the whole page |
 //! | `picture` | the first screen as one SVG |
+//! | `diagram` | the system as a picture, drawn from `system_desc.json` |
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 mod chart;
 mod charts;
+pub(crate) mod diagram;
 mod load;
 mod page;
 mod picture;

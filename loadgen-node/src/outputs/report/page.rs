@@ -12,7 +12,7 @@ use crate::outputs::documents::parts::ByDirection;
 use crate::outputs::documents::qdl_result::QdlState;
 use crate::outputs::documents::result_summary::{MetricDocument, ResultSummary, Validity};
 use crate::outputs::documents::within::WithinDocument;
-use crate::outputs::latencies::latency_text;
+use crate::outputs::screen::latencies::latency_text;
 
 /// Reasons that are shown; of many nodes each may have its own.
 const REASONS: usize = 16;

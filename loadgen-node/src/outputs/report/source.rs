@@ -9,12 +9,15 @@ use lon_proto::files::{self, Limit};
 use lon_shell::documents::of_text;
 use serde::de::DeserializeOwned;
 
+use super::diagram;
 use super::series::Series;
 use crate::outputs::documents::network_report::{self, NetworkReport};
 use crate::outputs::documents::qdl_result::{self, QdlResult, QdlState};
 use crate::outputs::documents::result_summary::{self, ResultSummary};
 use crate::outputs::documents::system_desc::{self, SystemDesc};
-use crate::outputs::{diagram, logs, own_result, stored_timeline};
+use crate::outputs::logs;
+use crate::outputs::logs::own_result;
+use crate::outputs::timeline::stored_timeline;
 use crate::test_run::Finished;
 
 /// Data of a run for its page.

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use loadgen::traffic::Expected;
+use lon_machine::host::Host;
 use lon_proto::node_name::short_sut_name;
-use lon_shell::documents::HostDocument;
 use lon_shell::figures::{bytes, length_ns};
 use maud::{Markup, html};
 
@@ -15,8 +15,8 @@ use crate::outputs::documents::parts::{
     BandwidthDocument, ByDirection, LatencySplit, LatencySpread, LinkDocument, Percentiles,
 };
 use crate::outputs::documents::result_summary::TokensDocument;
-use crate::outputs::labels::labels_text;
-use crate::outputs::latencies::latency_text;
+use crate::outputs::screen::labels::labels_text;
+use crate::outputs::screen::latencies::latency_text;
 
 /// Nodes that are shown one by one; the documents have all.
 const NODES: usize = 16;
@@ -339,7 +339,7 @@ pub(super) fn origin(source: &Source) -> Markup {
 /// The machines at both ends.
 pub(super) fn systems(source: &Source) -> Markup {
     let Some(system) = &source.system else { return html! {} };
-    let row = |name: &str, host: &HostDocument, software: &str| {
+    let row = |name: &str, host: &Host, software: &str| {
         let memory = format!("{} GiB", host.memory_bytes >> 30);
         let cells = [&host.hostname, &host.cpu, &host.cores.to_string(), &memory, &host.os, &host.kernel, software]
             .map(text)

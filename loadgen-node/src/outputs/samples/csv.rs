@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::recording::{PARTS, Recording, Sample};
-use crate::outputs::table::quoted;
+use crate::outputs::tables::table::quoted;
 
 /// Writes all samples.
 ///

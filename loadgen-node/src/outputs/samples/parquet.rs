@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::recording::{PARTS, Recording, Sample};
-use crate::outputs::parquet::{Cell, Column, Kind, Parquet};
+use crate::outputs::tables::parquet::{Cell, Column, Kind, Parquet};
 
 /// Writes all samples.
 ///

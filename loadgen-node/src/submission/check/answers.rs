@@ -8,7 +8,7 @@ use lon_proto::files;
 
 use super::tree::{LARGEST, Tree};
 use crate::audit::{self, AnswerLog, AuditedRun, Detail};
-use crate::outputs::accuracy_log::GAP;
+use crate::outputs::logs::accuracy_log::GAP;
 
 /// The largest log of an accuracy run that the official checker takes.
 const LARGEST_BYTES: usize = 10_240;

@@ -13,8 +13,8 @@ use super::tree::{LARGEST, Tree};
 use super::{answers, logs, texts};
 use crate::audit::second_chance::{BASELINE_FILE, COMPLIANCE_FILE, SecondChance};
 use crate::audit::{self, AnswerLog, AuditTest, AuditedRun, Findings};
-use crate::outputs::accuracy_log::GAP;
-use crate::outputs::audit_folder::ACCURACY;
+use crate::outputs::logs::accuracy_log::GAP;
+use crate::outputs::logs::audit_folder::ACCURACY;
 
 /// The first round whose official file for TEST07 asks every sample once.
 const ASKS_ONCE: &str = "v6.1";

@@ -12,7 +12,7 @@ use super::super::kind::Kind;
 use super::super::layout::Layout;
 use super::tree_division::TreeDivision;
 use crate::audit::Detail;
-use crate::outputs::audit_folder::{ACCURACY, PERFORMANCE};
+use crate::outputs::logs::audit_folder::{ACCURACY, PERFORMANCE};
 
 /// A benchmark and a scenario of a system.
 pub(super) struct Place {

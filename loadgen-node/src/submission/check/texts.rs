@@ -17,7 +17,7 @@ use super::system::is_empty;
 use super::tree::Tree;
 use crate::audit::AuditedRun;
 use crate::division::fields;
-use crate::outputs::audit_folder::ACCURACY;
+use crate::outputs::logs::audit_folder::ACCURACY;
 
 /// The beginning of the line of the script for classifiers.
 const COUNTED: &str = "accuracy=";

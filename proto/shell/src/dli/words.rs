@@ -1,6 +1,6 @@
 //! A setup in the words of DLI: mode, device, infrastructure, sizes of the inputs.
 
-use crate::documents::HostDocument;
+use lon_machine::host::Host;
 
 /// Stands where there is no value.
 pub const NONE: &str = "N/A";
@@ -67,7 +67,7 @@ pub fn blobs(inputs: &[String], batch: u64) -> String {
 }
 
 /// The processor, the accelerators, the memory and the operating system of a host.
-pub fn infrastructure(host: &HostDocument) -> String {
+pub fn infrastructure(host: &Host) -> String {
     let gpus: Vec<&str> = host.accelerators.iter().map(|gpu| gpu.device.as_str()).collect();
     let ram = if host.memory_bytes == 0 { NONE.to_owned() } else { format!("{} kB", host.memory_bytes / 1024) };
     format!(
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!((blobs(&[], 1).as_str(), device(&[]).as_str()), (NONE, CPU));
         let settings = [("execution_provider".to_owned(), "CUDA".to_owned())];
         assert_eq!((device(&settings).as_str(), setting(&settings, "threads")), ("CUDA", None));
-        let host = HostDocument { memory_bytes: 2048, cpu: "Intel, fast".to_owned(), ..HostDocument::default() };
+        let host = Host { memory_bytes: 2048, cpu: "Intel, fast".to_owned(), ..Host::default() };
         let right = "CPU: Intel, fast, CPU family: N/A, GPU: N/A, RAM size: 2 kB, OS family: Linux, OS version: N/A, \
                      Python version: N/A";
         assert_eq!(infrastructure(&host), right);

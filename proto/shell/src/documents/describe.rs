@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::host::HostDocument;
+use lon_machine::host::Host;
 
 /// The version of [`DescribeDocument`].
 pub const DESCRIBE_SCHEMA: u32 = 1;
@@ -27,7 +27,7 @@ pub struct DescribeDocument {
     /// The codecs that the node knows, by name.
     pub codecs: Vec<String>,
     /// The machine that it runs on.
-    pub host: HostDocument,
+    pub host: Host,
     /// With `--try`: each engine, and whether it can run the model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tried: Vec<TriedEngine>,

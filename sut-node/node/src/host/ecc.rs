@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use lon_net::host::Host;
+use lon_machine::host::Host;
 
 use crate::setting::Setting;
 

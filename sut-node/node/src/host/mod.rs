@@ -5,19 +5,8 @@ pub(crate) mod ecc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use lon_net::nic::Interface;
-use lon_net::{clock, host};
-use lon_proto::v1::{Host, Nic};
-
-/// This machine as a message of `lon.v1`.
-pub(crate) fn message(host: host::Host) -> Host {
-    host.into()
-}
-
-/// A network interface as a message of `lon.v1`. A speed that the driver does not claim is 0.
-pub(crate) fn nic(interface: Interface) -> Nic {
-    interface.into()
-}
+use lon_machine::host;
+use lon_net::clock;
 
 /// Time for which the node reports one reading of the machine before it reads again. A reading takes as long as
 /// answering many samples, on a thread that answers samples.

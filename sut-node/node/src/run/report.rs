@@ -2,21 +2,20 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use lon_machine::nic::{self, Traffic};
 use lon_net::end_counters::EndCounters;
-use lon_net::nic::{self, Traffic};
 use lon_proto::codec::Codec;
 use lon_proto::node_name::NodeName;
 use lon_proto::v1;
 
 use super::state::Run;
-use crate::host;
 
 /// The node's own account of a run that ends. From here on its sockets are not counted any more.
 pub(crate) fn report(run: &Run) -> v1::EndRunResponse {
     run.close_traffic();
     let nic = run.nic().and_then(|(interface, before)| {
         let Traffic { bytes_in, bytes_out } = nic::traffic(&interface.name)?.since(*before);
-        Some(v1::NicTraffic { nic: Some(host::nic(interface.clone())), bytes_in, bytes_out })
+        Some(v1::NicTraffic { nic: Some(interface.clone().into()), bytes_in, bytes_out })
     });
     let processor_time = run.processor_time().map(v1::ProcessorTime::from);
     v1::EndRunResponse { nic, processor_time, ..counted(run) }

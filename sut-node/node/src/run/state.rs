@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use lon_net::nic::{self, Interface, Traffic};
+use lon_machine::nic::{self, Interface, Traffic};
 use lon_net::path::Path;
 use lon_net::thread_time::ThreadTime;
 use lon_proto::run_pass::RunPass;

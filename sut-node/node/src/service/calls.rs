@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
+use lon_machine::host::HostNonce;
 use lon_net::flow::Source;
 use lon_net::framing::Inbound;
-use lon_net::host::HostNonce;
 use lon_net::io::Peer;
 use lon_net::random;
 use lon_net::token::Token;

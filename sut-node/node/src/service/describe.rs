@@ -1,19 +1,18 @@
 //! Description of a node: for its clients (`Describe`), and for people and scripts (`sut-node describe`).
 
-use lon_net::host::{Host, Machine};
+use lon_machine::host::{Host, Machine};
 use lon_net::slice::Priority;
 use lon_proto::WIRE_VERSION;
 use lon_proto::node_name::NodeName;
 use lon_proto::setup::{Build, Setting};
 use lon_proto::v1::{self, DescribeResponse};
-use lon_shell::documents::{BackendDocument, DESCRIBE_SCHEMA, DescribeDocument, HostDocument, TriedEngine};
+use lon_shell::documents::{BackendDocument, DESCRIBE_SCHEMA, DescribeDocument, TriedEngine};
 use lon_shell::figures::bytes;
 use lon_shell::version::REVISION;
 
 use super::models::{ServedModel, ServedModels};
 use crate::backend::{Backend, BackendInfo};
 use crate::config::{ModelConfig, ServeConfig};
-use crate::host;
 use crate::pipeline::Preprocessing;
 use crate::run::codecs;
 use crate::tensor::{Signature, TensorSpec};
@@ -105,7 +104,7 @@ pub(crate) fn describe(
         wire_version: WIRE_VERSION,
         name: config.node.to_string(),
         software: SOFTWARE.to_owned(),
-        host: Some(host::message(host)),
+        host: Some(host.into()),
         backend: Some(backend(info, preprocess)),
         codecs: known_codecs(preprocess).map(str::to_owned).collect(),
         settings: settings.into_iter().chain(of_host.iter().cloned()).map(Into::into).collect(),
@@ -117,7 +116,7 @@ pub(crate) fn describe(
 /// Returns the description of a node that does not serve.
 pub fn document(node: &NodeName, backend: &dyn Backend, preprocess: Option<&Preprocessing>) -> DescribeDocument {
     let info = backend.info();
-    let mut host = HostDocument::from(&Machine::here().without_ids());
+    let mut host = Machine::here().without_ids();
     // A speed that the driver does not claim is 0 here, as it is in `Describe`.
     host.nics.iter_mut().for_each(|nic| nic.speed_mbit_s = nic.speed_mbit_s.or(Some(0)));
     DescribeDocument {

@@ -10,8 +10,8 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use super::documents::result_summary::FILE as RESULT;
 use super::folder::{FileEntry, FolderError, RunFolder, Staged};
+use crate::outputs::documents::result_summary::FILE as RESULT;
 
 /// Files that a run leaves behind, by their names.
 pub(crate) trait Contents {

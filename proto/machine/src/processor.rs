@@ -6,20 +6,22 @@ use std::path::Path;
 
 use lon_proto::text::printable;
 use lon_proto::v1;
+use serde::{Deserialize, Serialize};
 
 /// Where Linux shows the processors.
 const SYS_CPU: &str = "/sys/devices/system/cpu";
 
-/// The processors of a machine. What the system does not say is 0 or empty.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The processors of a machine. What its system does not tell is an empty text or 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Processors {
-    /// The number of processors: one for each socket that is in use.
+    /// Sockets that are in use.
     pub sockets: u32,
-    /// Cores of one of them.
+    /// Cores of the processor in one socket.
     pub cores_each: u32,
     /// The highest clock rate, MHz.
     pub max_mhz: u32,
-    /// The caches that one core reaches: `L1d 48 KiB, L1i 64 KiB, L2 2048 KiB, L3 32768 KiB`.
+    /// The caches that one core reaches, for example `L1d 48 KiB, L1i 64 KiB, L2 2048 KiB`.
     pub caches: String,
 }
 

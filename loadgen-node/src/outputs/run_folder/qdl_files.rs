@@ -7,12 +7,16 @@ use std::path::{Path, PathBuf};
 
 use lon_proto::files::{self, Limit, MAX_LINE_BYTES};
 
-use super::documents;
-use super::documents::network_report::{self, NetworkReport};
-use super::documents::qdl_result::{self, QdlResult};
-use super::documents::system_desc::{self, SystemDesc};
 use super::folder::{FolderError, RunFolder};
-use super::report::{self, Source};
+use crate::outputs::documents;
+use crate::outputs::documents::network_report;
+use crate::outputs::documents::network_report::NetworkReport;
+use crate::outputs::documents::qdl_result;
+use crate::outputs::documents::qdl_result::QdlResult;
+use crate::outputs::documents::system_desc;
+use crate::outputs::documents::system_desc::SystemDesc;
+use crate::outputs::report;
+use crate::outputs::report::Source;
 use crate::test_run::Finished;
 
 /// The files that [`write()`] makes; the last one says whether the run can be used.

@@ -1,11 +1,17 @@
 //! The official log files of a run, from what the engine left behind.
+//!
+//! - `accuracy_log`: the accuracy log of a run folder, read, whole or from its backup;
+//! - `own_result`: the result of a run folder, held against the logs beside it;
+//! - `official_logs`: the files of an official LoadGen, read;
+//! - `audit_folder`: folders that are audited, and what submissions have of an audit.
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::outputs::folder::{self, FolderError, RunFolder, Spool};
-use crate::outputs::write_order::LogFile;
+use super::run_folder::folder;
+use super::run_folder::folder::{FolderError, RunFolder, Spool};
+use super::run_folder::write_order::LogFile;
 use crate::test_run::finished::{Finished, Setup};
 use loadgen::official::MARK;
 use loadgen::recorder::About;
@@ -15,6 +21,11 @@ use loadgen::run::AccuracyEntry;
 use loadgen::v05;
 use loadgen::world::TimeNs;
 use lon_proto::text::on_one_line;
+
+pub(crate) mod accuracy_log;
+pub(crate) mod audit_folder;
+pub(crate) mod official_logs;
+pub(crate) mod own_result;
 
 /// Bytes of text that are gathered before they are written to the file.
 const GATHER_BYTES: usize = 256 << 10;
@@ -208,8 +219,8 @@ mod tests {
     use loadgen::world::{SampleIndex, SampleSeq};
 
     use super::*;
-    use crate::outputs::faults::Faults;
-    use crate::outputs::folder::Place;
+    use crate::outputs::run_folder::faults::Faults;
+    use crate::outputs::run_folder::folder::Place;
 
     #[test]
     fn a_log_that_its_folder_does_not_take_any_more_goes_on_in_another() {

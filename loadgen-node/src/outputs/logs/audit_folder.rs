@@ -11,9 +11,11 @@ use lon_proto::sums;
 use lon_proto::text::on_lines;
 use lon_qsl::accuracy::Rows;
 
-use super::documents::audit_result::{self, AuditResult};
-use super::documents::result_summary::{self, ResultSummary};
 use crate::audit::{AccuracyRunFacts, AnswerLog, AuditTest, AuditedRun, Detail, Findings, OwnFacts, RunScore};
+use crate::outputs::documents::audit_result;
+use crate::outputs::documents::audit_result::AuditResult;
+use crate::outputs::documents::result_summary;
+use crate::outputs::documents::result_summary::ResultSummary;
 
 /// Where submissions have the logs of a performance run, in the folder of a result or of a compliance test.
 pub(crate) const PERFORMANCE: &str = "performance/run_1";
@@ -127,7 +129,7 @@ fn write_into(folder: &Path, findings: &Findings, result: &AuditResult, audited_
         copy(answers, &inner.join(ACCURACY_FILE))?;
     }
     let mut document = Vec::new();
-    super::documents::write(&mut document, result)?;
+    crate::outputs::documents::write(&mut document, result)?;
     save(&folder.join(audit_result::FILE), &document)
 }
 

@@ -2,7 +2,7 @@
 
 use lon_shell::figures::{duration_ns, length_ns};
 
-use super::documents::parts::LatencySpread;
+use crate::outputs::documents::parts::LatencySpread;
 
 /// A latency in words. That of what was never answered is no time.
 pub(crate) fn latency_text(ns: Option<i64>) -> String {

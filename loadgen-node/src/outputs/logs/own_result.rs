@@ -8,9 +8,10 @@ use lon_proto::files::{self, Limit};
 use lon_proto::sums;
 use lon_proto::text::on_one_line;
 
-use super::documents::mix_result::{self, MixResult, TenantResult};
-use super::documents::result_summary::{FILE, FileDocument, ResultSummary, Validity};
-use super::logs::{DETAIL, SUMMARY};
+use super::{DETAIL, SUMMARY};
+use crate::outputs::documents::mix_result;
+use crate::outputs::documents::mix_result::{MixResult, TenantResult};
+use crate::outputs::documents::result_summary::{FILE, FileDocument, ResultSummary, Validity};
 
 /// The longest file that is summed; of longer ones the length is looked at.
 const MAX_SUMMED_BYTES: u64 = 64 << 20;

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use lon_proto::text::printable;
 use lon_proto::v1;
+use serde::{Deserialize, Serialize};
 
 /// Where Linux shows the devices.
 const SYS_BUS_PCI: &str = "/sys/bus/pci/devices";
@@ -19,14 +20,15 @@ const CLASSES: [&str; 2] = ["0x03", "0x12"];
 const DISPLAYS: [&str; 8] =
     ["ast", "mgag200", "bochs-drm", "cirrus", "virtio-pci", "vmwgfx", "hyperv_drm", "simple-framebuffer"];
 
-/// A device that computes, as the system shows it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// A device that may compute beside the CPU.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Accelerator {
-    /// Bus and ids (vendor, device): `pci 10de:2330`.
+    /// Bus and ids (vendor, device), for example `pci 10de:2330`.
     pub device: String,
     /// The driver that has it; empty: none.
     pub driver: String,
-    /// The version of the driver; empty where the driver does not say.
+    /// The version of the driver; empty where it does not say.
     pub driver_version: String,
 }
 

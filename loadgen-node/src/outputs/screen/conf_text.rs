@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use lon_shell::figures::{bytes, length_ns};
 use serde_json::{Map, Value};
 
-use super::documents::conf::{ConfDocument, PredictedDocument, QueryCountDocument, SettingDocument};
-use super::documents::division::RuleDocument;
-use super::table::Table;
+use crate::outputs::documents::conf::{ConfDocument, PredictedDocument, QueryCountDocument, SettingDocument};
+use crate::outputs::documents::division::RuleDocument;
+use crate::outputs::tables::table::Table;
 use loadgen::settings::IntegerRule;
 
 /// The column of the counts that follow from the confidence interval alone.

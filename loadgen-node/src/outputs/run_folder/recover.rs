@@ -16,13 +16,16 @@ use lon_proto::files::{self, Limit, MAX_LINE_BYTES};
 use lon_proto::sums;
 use lon_shell::documents::of_text;
 
-use super::documents::result_read::not_a_run;
-use super::documents::result_summary::{FILE as RESULT, ResultSummary};
-use super::documents::{self, find_peak};
 use super::folder::{FileEntry, FolderError, RunFolder};
-use super::logs::{ACCURACY, SUMMARY, TIMELINE};
-use super::report::{self, Source};
-use super::{screen, stages, stored_timeline};
+use crate::outputs::documents;
+use crate::outputs::documents::find_peak;
+use crate::outputs::documents::result_read::not_a_run;
+use crate::outputs::documents::result_summary::{FILE as RESULT, ResultSummary};
+use crate::outputs::logs::{ACCURACY, SUMMARY, TIMELINE};
+use crate::outputs::report;
+use crate::outputs::report::Source;
+use crate::outputs::screen;
+use crate::outputs::timeline::{stages, stored_timeline};
 
 /// The reason against every result that is made of what was left.
 const WHY: &str = "the program was killed before the run had ended: this is what its folder had, as of a second \

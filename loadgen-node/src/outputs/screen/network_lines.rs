@@ -6,11 +6,11 @@ use std::time::Duration;
 use lon_shell::figures::bytes;
 use qdl::{Comparable, NodeReport, comparable};
 
-use super::documents::network_report::ratio;
-use super::documents::parts::LatencySplit;
 use crate::division::notes;
 use crate::network::bandwidth::PerDirection;
 use crate::network::fabric::rate;
+use crate::outputs::documents::network_report::ratio;
+use crate::outputs::documents::parts::LatencySplit;
 use crate::test_run::finished::Finished;
 use loadgen::run::End;
 

@@ -19,11 +19,12 @@ use loadgen::world::TimeNs;
 use lon_net::slice;
 use tempfile::TempPath;
 
-use super::documents::find_peak;
 use super::folder::{FolderError, RunFolder};
-use super::logs::{self, AccuracyLog};
-use super::stages::writer::{StageKeeper, StagePart};
 use super::write_order::LogFile;
+use crate::outputs::documents::find_peak;
+use crate::outputs::logs;
+use crate::outputs::logs::AccuracyLog;
+use crate::outputs::timeline::stages::writer::{StageKeeper, StagePart};
 
 /// Interval at which the files are brought up to date.
 const LOOK: Duration = Duration::from_millis(500);

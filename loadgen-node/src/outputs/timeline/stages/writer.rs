@@ -13,7 +13,7 @@ use tempfile::TempPath;
 
 use super::FILE;
 use super::part::Part;
-use crate::outputs::folder::{FolderError, RunFolder};
+use crate::outputs::run_folder::folder::{FolderError, RunFolder};
 use lon_world::stage_rows::{StageReader, StageSwitch};
 
 /// Interval at which the thread looks for rows.

@@ -10,28 +10,31 @@ use std::path::Path;
 
 use lon_proto::text::printable;
 use lon_proto::v1;
+use serde::{Deserialize, Serialize};
 
 /// Where Linux shows its interfaces.
 const SYS_CLASS_NET: &str = "/sys/class/net";
 
-/// One network interface.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// A network interface.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interface {
     /// The system's name for it.
     pub name: String,
-    /// The driver of its device; empty for interfaces without a device (bridges, virtual pairs).
+    /// Driver of its device; empty for interfaces without a device (bridges, virtual pairs).
     pub driver: String,
-    /// The speed that the driver claims, in Mbit/s; none when it does not say.
+    /// Rate that the driver claims, Mbit/s; null where it does not say.
     pub speed_mbit_s: Option<u64>,
-    /// The size of the largest packet, in bytes.
+    /// Largest packet, bytes.
     pub mtu_bytes: u32,
-    /// The kind of network in the words of the rules: `Ethernet`, `InfiniBand`, `IEEE 802.11`, `3GPP`; else empty.
+    /// Type of its links, where the rules have a word for it: `Ethernet`, `InfiniBand`, `IEEE 802.11`, `3GPP`; else
+    /// empty.
     pub link: String,
-    /// Bus and ids (vendor, device) of its device, by which its maker and model can be looked up: `pci 15b3:101d`;
-    /// empty for interfaces without one.
+    /// Bus and ids (vendor, device) of its device, for example `pci 15b3:101d`; empty for interfaces without one.
     pub device: String,
-    /// The version of its firmware, where the system shows it (adapters that know RDMA); else empty.
-    pub firmware: String,
+    /// The version of its firmware; null where the system does not show it.
+    #[serde(default)]
+    pub firmware: Option<String>,
 }
 
 /// The bytes that an interface has carried since it came up, frames of the link layer included.
@@ -57,6 +60,7 @@ impl Traffic {
 impl From<Interface> for v1::Nic {
     fn from(interface: Interface) -> v1::Nic {
         let Interface { name, driver, speed_mbit_s, mtu_bytes, link, device, firmware } = interface;
+        let firmware = firmware.unwrap_or_default();
         v1::Nic { name, driver, speed_mbit_s: speed_mbit_s.unwrap_or(0), mtu_bytes, link, device, firmware }
     }
 }
@@ -71,7 +75,7 @@ impl From<v1::Nic> for Interface {
             mtu_bytes: message.mtu_bytes,
             link: printable(&message.link),
             device: printable(&message.device),
-            firmware: printable(&message.firmware),
+            firmware: Some(printable(&message.firmware)).filter(|firmware| !firmware.is_empty()),
         }
     }
 }
@@ -131,7 +135,7 @@ fn interface(path: &Path) -> Option<Interface> {
         mtu_bytes,
         link: link(path).to_owned(),
         device: device(&path.join("device")).unwrap_or_default(),
-        firmware: firmware(&path.join("device/infiniband")).unwrap_or_default(),
+        firmware: firmware(&path.join("device/infiniband")),
     })
 }
 
@@ -217,7 +221,7 @@ mod tests {
             mtu_bytes: 9000,
             link: "InfiniBand".to_owned(),
             device: "pci 15b3:101d".to_owned(),
-            firmware: "28.39.1002".to_owned(),
+            firmware: Some("28.39.1002".to_owned()),
         };
         let radio = |name: &str, link: &str| {
             let (name, link) = (name.to_owned(), link.to_owned());

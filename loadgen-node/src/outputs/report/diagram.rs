@@ -5,10 +5,10 @@
 
 use std::fmt::Write as _;
 
+use lon_machine::host::Host;
 use lon_proto::text::printable_within;
-use lon_shell::documents::HostDocument;
 
-use super::documents::system_desc::{SutSystem, SystemDesc};
+use crate::outputs::documents::system_desc::{SutSystem, SystemDesc};
 
 /// Name in the run folder.
 pub(crate) const FILE: &str = "system_diagram.svg";
@@ -56,7 +56,7 @@ fn node(node: &SutSystem) -> Panel {
 }
 
 /// Returns the facts of a machine, one line each. Facts that the machine does not report are left out.
-fn machine(host: &HostDocument, used: &[String]) -> Vec<String> {
+fn machine(host: &Host, used: &[String]) -> Vec<String> {
     let mut lines = Vec::new();
     if !host.hostname.is_empty() {
         lines.push(format!("host: {}", host.hostname));
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_machine_that_tells_nothing_has_no_empty_lines() {
-        let lines = machine(&HostDocument::default(), &[]);
+        let lines = machine(&Host::default(), &[]);
         assert_eq!(lines, ["no NIC: not seen, or loopback"]);
     }
 }

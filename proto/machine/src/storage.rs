@@ -5,16 +5,18 @@ use std::path::Path;
 
 use lon_proto::text::printable;
 use lon_proto::v1;
+use serde::{Deserialize, Serialize};
 
 /// Where Linux shows disks.
 const SYS_BLOCK: &str = "/sys/block";
 /// The size of a disk is counted in these, whatever its own sectors are.
 const SECTOR_BYTES: u64 = 512;
 
-/// The disks of a machine together: those with a device behind them that cannot be taken out.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The disks of a machine together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Storage {
-    /// The bytes that all disks hold together; 0 where the system shows none.
+    /// Total size of the disks, bytes; 0 where the system shows none.
     pub bytes: u64,
     /// Of which kinds they are, each once: `NVMe SSD`, `SSD`, `HDD`, `virtual disk`.
     pub kinds: String,

@@ -11,7 +11,7 @@ use lon_proto::files::{self, Limit};
 use lon_proto::sums;
 use serde::Deserialize;
 
-use super::logs::ACCURACY;
+use super::ACCURACY;
 
 /// The file of the score beside the log, with the hash of the log as it was before it was truncated.
 const SCORE: &str = "accuracy.txt";

@@ -1,4 +1,9 @@
 //! Text for people at the end of a run: on standard output, and in the run folder as `result.txt`.
+//!
+//! - `tokens`, `network_lines`, `search_lines`, `settings_line`: lines of it;
+//! - `latencies`: how latencies and their limits read; `labels`: how labels of a run read;
+//! - `paint`: colours of verdicts;
+//! - `conf_text`: the settings for people.
 
 use lon_proto::node_name::short_sut_name;
 use lon_proto::text::on_one_line;
@@ -8,6 +13,8 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use self::labels::labels_text;
+use self::network_lines as lines;
 use super::documents::arrivals::ArrivalsDocument;
 use super::documents::bursts::BurstsDocument;
 use super::documents::intervals::IntervalsDocument;
@@ -16,9 +23,8 @@ use super::documents::parts::LatencySpread;
 use super::documents::result_summary::{MetricDocument, ResultSummary, scheduled_rate};
 use super::documents::within::WithinDocument;
 use super::documents::{accuracy, find_peak};
-use super::labels::labels_text;
-use super::write_order::{NotWritten, Saved};
-use super::{latencies, network_lines as lines, paint, report, search_lines, settings_line, tokens};
+use super::report;
+use super::run_folder::write_order::{NotWritten, Saved};
 use crate::division::Division;
 use crate::test_run::finished::{Finished, Judgement};
 use crate::verdict::limits::{LatencyLimit, Limited};
@@ -27,6 +33,15 @@ use loadgen::judge::early_stopping::{Rule, percent};
 use loadgen::judge::{Counts, Reason, Summary, UsersSummary, Verdict};
 use loadgen::run::{Bracket, End, PhaseOutcome, SearchEnd};
 use loadgen::trace::PhaseMode;
+
+pub(crate) mod conf_text;
+pub(crate) mod labels;
+pub(crate) mod latencies;
+pub(crate) mod network_lines;
+pub(crate) mod paint;
+pub(crate) mod search_lines;
+mod settings_line;
+pub(crate) mod tokens;
 
 /// Name in the run folder of what the screen shows.
 pub(crate) const FILE: &str = "result.txt";

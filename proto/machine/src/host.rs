@@ -9,6 +9,7 @@ use lon_proto::limits::HOST_NONCE_BYTES;
 use lon_proto::text::printable;
 use lon_proto::v1;
 use ring::hmac;
+use serde::{Deserialize, Serialize};
 
 use crate::accelerator::{self, Accelerator};
 use crate::nic::{self, Interface};
@@ -19,34 +20,39 @@ use crate::storage::{self, Storage};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostNonce(pub [u8; HOST_NONCE_BYTES]);
 
-/// A machine that takes part in a run, as it is told to others.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// A machine. What its system does not tell is an empty text or 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Host {
     /// The name of the host.
     pub hostname: String,
-    /// Equal at two ends of a run: one installed operating system. Empty when it is not known.
+    /// Identifies an installation of the operating system.
     pub machine_id: String,
-    /// Equal at two ends of a run: one running kernel. Empty when it is not known.
+    /// Changes at every boot: where it is equal at two ends, both run on one kernel.
     pub boot_id: String,
-    /// The operating system, as it calls itself.
+    /// Operating system, as it names itself.
     pub os: String,
     /// The release of the kernel.
     pub kernel: String,
     /// The model of the CPU.
     pub cpu: String,
-    /// Number of cores that this program may use.
+    /// Cores that the program may use.
     pub cores: u32,
-    /// Memory of the machine, in bytes.
+    /// Memory of the machine, bytes.
     pub memory_bytes: u64,
-    /// The network interfaces, sorted by name.
+    /// Network interfaces, ordered by name.
     pub nics: Vec<Interface>,
-    /// Devices that may compute beside the CPU.
+    /// Devices that may compute beside the CPU, ordered by their places on the bus.
+    #[serde(default)]
     pub accelerators: Vec<Accelerator>,
-    /// Number of NUMA nodes; 0 when the system does not say.
+    /// Number of NUMA nodes; 0 where the system does not say.
+    #[serde(default)]
     pub numa_nodes: u32,
     /// Its processors: how many, and of which kind.
+    #[serde(default)]
     pub processors: Processors,
-    /// Its disks: how large, and of which kinds.
+    /// Its disks together, without those that can be taken out.
+    #[serde(default)]
     pub storage: Storage,
 }
 
