@@ -1,10 +1,9 @@
 //! A histogram of latencies that is cheap to fill: one addition a value, in fixed memory.
 
-/// Buckets are as wide as the value's power of two over this: values are known to 0.8 %.
-const PARTS_BITS: u32 = 7;
-/// Longer values count as this long: more than an hour.
-const MAX_BITS: u32 = 42;
-const BUCKETS: usize = (MAX_BITS as usize - PARTS_BITS as usize + 1) << PARTS_BITS;
+use loadgen::recorder::Buckets;
+
+/// Values are known to 0.8 %.
+const BUCKETS: Buckets = Buckets::new(7);
 
 /// Number of values in each bucket; values are in ns.
 #[derive(Clone, Debug)]
@@ -40,7 +39,7 @@ pub(crate) struct Spread {
 
 impl Default for Latencies {
     fn default() -> Latencies {
-        Latencies { counts: vec![0; BUCKETS].into(), sum_ns: 0, max_ns: 0 }
+        Latencies { counts: vec![0; BUCKETS.count()].into(), sum_ns: 0, max_ns: 0 }
     }
 }
 
@@ -48,8 +47,7 @@ impl Latencies {
     /// Adds a value.
     #[inline]
     pub(crate) fn record(&mut self, ns: u64) {
-        let limited = ns.min((1 << MAX_BITS) - 1);
-        if let Some(count) = self.counts.get_mut(bucket(limited)) {
+        if let Some(count) = self.counts.get_mut(BUCKETS.of(ns)) {
             *count += 1;
         }
         self.sum_ns = self.sum_ns.saturating_add(ns);
@@ -72,7 +70,7 @@ impl Latencies {
     /// right to within 0.8 %.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (u64, u64)> {
         let counts = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
-        counts.map(|(bucket, count)| (largest_of(bucket), *count))
+        counts.map(|(bucket, count)| (BUCKETS.largest_ns(bucket), *count))
     }
 
     /// All values together, ns.
@@ -84,7 +82,7 @@ impl Latencies {
     pub(crate) fn within<const N: usize>(&self, limits_ns: [u64; N]) -> [u64; N] {
         let (mut sum, mut next) = (0, 0);
         limits_ns.map(|limit_ns| {
-            while let Some(count) = self.counts.get(next).filter(|_| largest_of(next) <= limit_ns) {
+            while let Some(count) = self.counts.get(next).filter(|_| BUCKETS.largest_ns(next) <= limit_ns) {
                 sum += count;
                 next += 1;
             }
@@ -95,7 +93,8 @@ impl Latencies {
     /// The percentiles, `judged` among them as a fraction; none when there are no values.
     pub(crate) fn percentiles(&self, judged: f64) -> Option<Percentiles> {
         let count = self.count();
-        let at = |fraction: f64| self.at(fraction, count);
+        let counts = self.counts.iter().copied();
+        let at = |share: f64| BUCKETS.share_ns(share, counts.clone()).unwrap_or(self.max_ns).min(self.max_ns);
         (count > 0).then(|| Percentiles {
             count,
             p50_ns: at(0.5),
@@ -106,46 +105,11 @@ impl Latencies {
             max_ns: self.max_ns,
         })
     }
-
-    fn at(&self, fraction: f64, count: u64) -> u64 {
-        let rank = ((fraction * count as f64).ceil() as u64).max(1);
-        let mut sum = 0;
-        let bucket = self.counts.iter().position(|count| {
-            sum += count;
-            sum >= rank
-        });
-        bucket.map_or(self.max_ns, largest_of).min(self.max_ns)
-    }
-}
-
-/// The bucket of a value. Below 256 ns each has one of its own.
-#[inline]
-fn bucket(ns: u64) -> usize {
-    let parts = 1 << PARTS_BITS;
-    let shift = u64::BITS - (ns | (2 * parts - 1)).leading_zeros() - (PARTS_BITS + 1);
-    ((u64::from(shift) << PARTS_BITS) + (ns >> shift)) as usize
-}
-
-/// The largest value of a bucket, ns.
-fn largest_of(bucket: usize) -> u64 {
-    let shift = (bucket >> PARTS_BITS).saturating_sub(1);
-    let first = (bucket - (shift << PARTS_BITS)) as u64;
-    ((first + 1) << shift) - 1
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn buckets_hold_the_values_that_lead_to_them() {
-        for ns in (0..3_000).chain([1 << 20, (1 << 41) + 12_345, (1 << MAX_BITS) - 1]) {
-            let largest = largest_of(bucket(ns));
-            assert!(bucket(largest) == bucket(ns) && bucket(largest + 1) == bucket(ns) + 1, "{ns}");
-            assert!(largest >= ns && (largest - ns) as f64 <= ns as f64 * 0.008, "{ns} {largest}");
-        }
-        assert_eq!(bucket((1 << MAX_BITS) - 1), BUCKETS - 1);
-    }
 
     #[test]
     fn percentiles_are_close_and_the_largest_is_exact() {

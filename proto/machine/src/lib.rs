@@ -1,4 +1,4 @@
-//! What a machine is, read in the same way at both ends.
+//! The description of a machine, read in the same way at both ends.
 //!
 //! Each part is one struct: it is read from Linux, sent as a message of `lon.v1`, and written in documents.
 //!

@@ -69,10 +69,10 @@ impl Backlog {
                 return Moved { some: false, has_room: false };
             }
         }
-        let count = samples.len();
+        let waiting = samples.len();
         drop(samples);
         // Half a backlog of room before the caller is told: it then issues many at a time.
-        let has_room = count < before && count <= BACKLOG_SAMPLES / 2 && self.starved.swap(false, SeqCst);
+        let has_room = waiting < before && waiting <= BACKLOG_SAMPLES / 2 && self.starved.swap(false, SeqCst);
         Moved { some: count > 0, has_room }
     }
 

@@ -5,6 +5,9 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
+use simple_dns::rdata::RData;
+use simple_dns::{CLASS, Name, Packet, PacketFlag, Question, TYPE};
+
 /// Where the servers of DNS are listed.
 const RESOLVERS: &str = "/etc/resolv.conf";
 
@@ -18,14 +21,8 @@ const ATTEMPTS: usize = 3;
 /// The longest message over UDP.
 const MAX_MESSAGE_BYTES: usize = 512;
 
-/// The most labels of a name, which bounds what a name that points at itself can cost.
-const MAX_LABELS: usize = 128;
-
-const HEADER_BYTES: usize = 12;
-/// Type and class behind the name in a question: a pointer to a name, on the Internet.
-const QUESTION_END: [u8; 4] = [0, 12, 0, 1];
-/// A question of ours, which the server may pass on; one of them.
-const HEADER: [u8; HEADER_BYTES] = [0x10, 0x4e, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+/// Number of the question, which its answer repeats.
+const QUESTION_ID: u16 = 0x104e;
 
 /// The name of this address, as the first server in `/etc/resolv.conf` has it.
 ///
@@ -44,10 +41,11 @@ fn ask(server: SocketAddr, address: Ipv4Addr) -> io::Result<String> {
     let socket = UdpSocket::bind((any, 0))?;
     socket.connect(server)?;
     socket.set_read_timeout(Some(PATIENCE))?;
+    let question = question(address).map_err(io::Error::other)?;
     let mut message = [0; MAX_MESSAGE_BYTES];
     let mut last = io::Error::from(io::ErrorKind::TimedOut);
     for _ in 0..ATTEMPTS {
-        socket.send(&question(address))?;
+        socket.send(&question)?;
         match socket.recv(&mut message) {
             Ok(length) => {
                 let answer = message.get(..length).unwrap_or_default();
@@ -65,63 +63,23 @@ fn resolver(listed: &str) -> Option<IpAddr> {
 }
 
 /// The message that asks for the name of an address.
-fn question(address: Ipv4Addr) -> Vec<u8> {
-    let mut message = HEADER.to_vec();
-    let [a, b, c, d] = address.octets().map(|octet| octet.to_string());
-    for label in [&d, &c, &b, &a, "in-addr", "arpa"] {
-        message.push(label.len() as u8);
-        message.extend_from_slice(label.as_bytes());
-    }
-    message.push(0);
-    message.extend_from_slice(&QUESTION_END);
-    message
+fn question(address: Ipv4Addr) -> Result<Vec<u8>, simple_dns::SimpleDnsError> {
+    let [a, b, c, d] = address.octets();
+    let name = format!("{d}.{c}.{b}.{a}.in-addr.arpa");
+    let mut packet = Packet::new_query(QUESTION_ID);
+    packet.set_flags(PacketFlag::RECURSION_DESIRED);
+    packet.questions.push(Question::new(Name::new(&name)?, TYPE::PTR.into(), CLASS::IN.into(), false));
+    packet.build_bytes_vec()
 }
 
 /// The name that a message answers with; none in one that has none or that cannot be read.
 fn name_in(message: &[u8]) -> Option<String> {
-    let count = |at: usize| Some(u16::from_be_bytes([*message.get(at)?, *message.get(at + 1)?]));
-    if message.get(..2) != Some(&HEADER[..2]) {
-        return None;
-    }
-    let (questions, answers) = (count(4)?, count(6)?);
-    let mut at = HEADER_BYTES;
-    for _ in 0..questions {
-        at = name_at(message, at)?.1 + QUESTION_END.len();
-    }
-    for _ in 0..answers {
-        // Behind a name: type, class, how long it holds (4 bytes), length, content.
-        let fields = name_at(message, at)?.1;
-        let (kind, length) = (count(fields)?, usize::from(count(fields + 8)?));
-        let content = fields + 10;
-        if kind == u16::from(QUESTION_END[1]) {
-            return name_at(message, content).map(|(name, _)| name).filter(|name| !name.is_empty());
-        }
-        at = content + length;
-    }
-    None
-}
-
-/// The name that begins at `at`, and where what follows it begins. Names may go on elsewhere in the message.
-fn name_at(message: &[u8], at: usize) -> Option<(String, usize)> {
-    let (mut at, mut end, mut labels) = (at, None, Vec::new());
-    while labels.len() < MAX_LABELS {
-        match *message.get(at)? {
-            0 => return Some((labels.join("."), end.unwrap_or(at + 1))),
-            length @ 1..=63 => {
-                let label = message.get(at + 1..at + 1 + usize::from(length))?;
-                labels.push(String::from_utf8_lossy(label).into_owned());
-                at += 1 + usize::from(length);
-            }
-            high @ 192.. => {
-                let to = usize::from(u16::from_be_bytes([high & 63, *message.get(at + 1)?]));
-                end.get_or_insert(at + 2);
-                // Always backwards, so that there is an end.
-                at = Some(to).filter(|&to| to < at)?;
-            }
-            _ => return None,
-        }
-    }
-    None
+    let packet = Packet::parse(message).ok().filter(|packet| packet.id() == QUESTION_ID)?;
+    let name = packet.answers.into_iter().find_map(|record| match record.rdata {
+        RData::PTR(name) => Some(name.0.to_string()),
+        _ => None,
+    });
+    name.filter(|name| !name.is_empty())
 }
 
 #[cfg(test)]
@@ -153,12 +111,13 @@ mod tests {
         let name = ask(at, [172, 18, 0, 3].into()).unwrap();
         let query = serving.join().unwrap();
         assert!(name.starts_with("lab_sut_3."), "{name}");
-        assert_eq!(name_at(&query, HEADER_BYTES).unwrap().0, "3.0.18.172.in-addr.arpa");
+        let query = Packet::parse(&query).unwrap();
+        assert_eq!(query.questions[0].qname.to_string(), "3.0.18.172.in-addr.arpa");
     }
 
     #[test]
     fn what_is_no_answer_names_nobody() {
-        let question = question([172, 18, 0, 3].into());
+        let question = question([172, 18, 0, 3].into()).unwrap();
         assert_eq!(name_in(&question), None, "no answer in it");
         let whole = answer(&question);
         assert!(name_in(&whole).is_some());

@@ -188,7 +188,7 @@ const ROOMS: &[Floors] = &[
             "decoder",
             "proof",
             "batch",
-            "made_up ort tract",
+            "trial_samples ort tract",
             "engine ep faults library log_limit weights",
             "form model",
             "external footprint port values",

@@ -102,7 +102,7 @@ impl<T: Entry> Column<T> {
         }
     }
 
-    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = T> + '_ {
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = T> + Clone + '_ {
         self.entries().iter().map(T::load)
     }
 

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use serde::Serialize;
 
+use super::buckets::Buckets;
 use super::column::Column;
 
-/// Longer lags count as this long: more than an hour.
-const MAX_NS: u64 = (1 << MAX_BITS) - 1;
-const MAX_BITS: u32 = 42;
+/// A lag is known to 0.1 %.
+const BUCKETS: Buckets = Buckets::new(10);
 
 /// Percentiles of the lag, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -86,43 +86,23 @@ pub(crate) struct Lag {
 /// Counts of the lags that other threads can read while lags are recorded.
 #[derive(Debug)]
 pub(crate) struct SharedLag {
-    /// Number of lags in each bucket: see [`bucket`].
+    /// Number of lags in each bucket.
     counts: Column<u64>,
     max_ns: AtomicU64,
     /// The largest since a reader last took it.
     recent_ns: AtomicU64,
 }
 
-/// Buckets are as wide as the lag's power of two over this, so that a lag is known to 0.1 %.
-const PARTS_BITS: u32 = 10;
-/// Buckets in all.
-const BUCKETS: usize = (MAX_BITS as usize - PARTS_BITS as usize + 1) << PARTS_BITS;
-
-/// The bucket of a lag. Below 2048 ns each has one of its own.
-#[inline]
-fn bucket(lag_ns: u64) -> usize {
-    let parts = 1 << PARTS_BITS;
-    let shift = u64::BITS - (lag_ns | (2 * parts - 1)).leading_zeros() - (PARTS_BITS + 1);
-    ((u64::from(shift) << PARTS_BITS) + (lag_ns >> shift)) as usize
-}
-
-/// The largest lag of a bucket, ns.
-fn largest_of(bucket: usize) -> u64 {
-    let shift = (bucket >> PARTS_BITS).saturating_sub(1);
-    let first = (bucket - (shift << PARTS_BITS)) as u64;
-    ((first + 1) << shift) - 1
-}
-
 impl Default for SharedLag {
     fn default() -> Self {
-        Self { counts: Column::new(BUCKETS), max_ns: AtomicU64::new(0), recent_ns: AtomicU64::new(0) }
+        Self { counts: Column::new(BUCKETS.count()), max_ns: AtomicU64::new(0), recent_ns: AtomicU64::new(0) }
     }
 }
 
 impl SharedLag {
     #[inline]
     fn record(&self, lag_ns: u64) {
-        self.counts.change(bucket(lag_ns.min(MAX_NS)), |count| count + 1);
+        self.counts.change(BUCKETS.of(lag_ns), |count| count + 1);
         // Hardly ever the largest, so that it is rarely written.
         if lag_ns > self.recent_ns.load(Relaxed) {
             self.recent_ns.fetch_max(lag_ns, Relaxed);
@@ -133,7 +113,7 @@ impl SharedLag {
     pub(crate) fn stats(&self) -> LagStats {
         let count: u64 = self.counts.iter().sum();
         let max_ns = self.max_ns.load(Relaxed);
-        let at = |fraction: f64| self.value_at(((fraction * count as f64).ceil() as u64).max(1)).min(max_ns);
+        let at = |share: f64| BUCKETS.share_ns(share, self.counts.iter()).unwrap_or(max_ns).min(max_ns);
         if count == 0 {
             return LagStats::default();
         }
@@ -143,16 +123,6 @@ impl SharedLag {
     /// The largest lag since this was last called.
     pub(crate) fn take_recent_ns(&self) -> u64 {
         self.recent_ns.swap(0, Relaxed)
-    }
-
-    /// The lag of this rank, counted from 1.
-    fn value_at(&self, rank: u64) -> u64 {
-        let mut count_so_far = 0;
-        let bucket = self.counts.iter().position(|count| {
-            count_so_far += count;
-            count_so_far >= rank
-        });
-        bucket.map_or(MAX_NS, largest_of)
     }
 }
 
@@ -219,9 +189,9 @@ mod tests {
         for i in 0..=1_000 {
             lag.record(i, i * 1_000);
         }
-        lag.record(0, MAX_NS * 3);
+        lag.record(0, Buckets::LONGEST_NS * 3);
         let stats = lag.stats();
-        assert_eq!((stats.count, stats.max_ns), (1_002, MAX_NS * 3));
+        assert_eq!((stats.count, stats.max_ns), (1_002, Buckets::LONGEST_NS * 3));
         assert!(stats.p50_ns.abs_diff(500_000) < 2_000 && stats.p99_ns.abs_diff(991_000) < 2_000, "{stats:?}");
     }
 }

@@ -8,6 +8,7 @@
 //! | `tokens` | first-token latency and token count of every sample, in token runs |
 //! | `header` | how both stored forms of a phase begin |
 //! | `lag` | how late samples were handed to the network |
+//! | `buckets` | [`Buckets`]: histograms of times in fixed memory |
 //! | `split` | the part of the lag that is behind others of the same due time |
 //! | `live` | the records of a phase that goes on, for other threads to read |
 //! | `starts` | when the latencies of a timeline started |
@@ -18,6 +19,7 @@
 //! | `rows` | that form read sample by sample |
 //! | `journal` | what is on the disk of a phase while it runs |
 
+mod buckets;
 mod bursts;
 mod cell;
 mod column;
@@ -34,6 +36,7 @@ mod timeline_file;
 mod timeline_parts;
 mod tokens;
 
+pub use buckets::Buckets;
 pub use cell::SampleEnd;
 pub use journal::{Journal, JournalError, interrupt, recover};
 pub use lag::{LagCourse, LagStats};
