@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `commands` | the commands, one file each |
 //! | `cli` | the command line: flags as typed, and what they come to once checked |
-//! | `acceptance` | a probe held against an earlier one: what differs, and where the cause likely is |
+//! | `probe_baseline` | a probe held against an earlier one: what differs, and where the cause likely is |
 //! | `comparison` | runs side by side, and whether a difference is noise |
 //! | `keys` | keys of TOML files that stand for flags |
 //! | `mix` | from one file to tests that run together |
@@ -28,7 +28,6 @@
 //! A room may use those below it, and no other. Only `commands` and `cli` know the command line: a program can make a
 //! [`TestSpec`], turn it into a [`Test`], run it, and [`record`] its files; as many as it wants, one after the other.
 
-mod acceptance;
 mod audit;
 mod campaign;
 mod cli;
@@ -46,6 +45,7 @@ mod network;
 mod nodes;
 mod outputs;
 mod probe;
+mod probe_baseline;
 mod signals;
 mod submission;
 mod test_run;
@@ -73,8 +73,8 @@ pub use outputs::run_folder::record::{Recorded, record};
 pub use outputs::run_folder::write_order::{NotWritten, Saved};
 pub use signals::StopRequests;
 pub use test_run::{
-    Call, Claimed, Codecs, Connected, DataSpec, FindPeakSpec, Finished, Guided, Label, LabelError, Labels, Limits,
-    Measured, SettingsSpec, Taker, Test, TestSpec, open_samples,
+    Call, Claimed, Codecs, Connected, DataSpec, ExternalTest, FindPeakSpec, Finished, Label, LabelError, Labels,
+    Limits, Measured, SettingsSpec, Taker, Test, TestSpec, open_samples,
 };
 pub use verdict::within::{WithinError, WithinLimits};
 

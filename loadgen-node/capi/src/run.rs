@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use loadgen_node::{Exit, Finished, Guided, Taker, Test, TestSpec, object, qdl_files};
+use loadgen_node::{Exit, ExternalTest, Finished, Taker, Test, TestSpec, object, qdl_files};
 use qdl::{Sample, SampleId, SutName};
 
 use crate::callbacks::Caller;
@@ -21,7 +21,7 @@ const STEP: Duration = Duration::from_secs(1);
 
 /// Nodes that are claimed, and samples for them.
 pub(crate) struct Run {
-    guided: Guided,
+    external: ExternalTest,
     samples: Arc<Samples>,
     caller: Arc<Caller>,
     /// The folder that was named when the run was opened; absolute.
@@ -62,10 +62,10 @@ impl Run {
         let test = Test::new(spec)?;
         test.verify(&|_, _| {})?;
         let caller = Arc::new(caller);
-        let (guided, dataset) = test.connect()?.guide(Arc::clone(&caller) as Arc<dyn Taker>)?;
+        let (external, dataset) = test.connect()?.guide(Arc::clone(&caller) as Arc<dyn Taker>)?;
         let samples = Arc::new(Samples::new(dataset, benchmark));
         let (ended, is_closed, watcher) = (Mutex::default(), AtomicBool::new(false), Mutex::default());
-        let run = Arc::new(Run { guided, samples, caller, out, ended, is_closed, watcher });
+        let run = Arc::new(Run { external, samples, caller, out, ended, is_closed, watcher });
         let watched = Arc::downgrade(&run);
         let watch = std::thread::Builder::new().name("lost".to_owned()).spawn(move || watch(&watched));
         let watch = watch.map_err(|error| Error::new(Code::Bug, format!("no thread can be started: {error}")))?;
@@ -83,7 +83,7 @@ impl Run {
 
     /// The SUT's name, from round trips made by this very call.
     pub(crate) fn name(&self) -> Result<String, Error> {
-        match self.guided.name() {
+        match self.external.name() {
             Some(SutName { doubt: Some(doubt), .. }) => Err(Error::new(Code::Network, doubt)),
             Some(name) => Ok(name.text),
             None => Err(self.is_over()),
@@ -93,8 +93,8 @@ impl Run {
     /// Returns the description of the samples and of the nodes.
     pub(crate) fn description(&self) -> Description {
         Description {
-            title: Some(self.guided.title().to_owned()),
-            nodes: self.guided.nodes().iter().map(NodeDescription::from).collect(),
+            title: Some(self.external.title().to_owned()),
+            nodes: self.external.nodes().iter().map(NodeDescription::from).collect(),
             ..self.samples.description()
         }
     }
@@ -105,7 +105,7 @@ impl Run {
         for (_, index) in pairs.clone() {
             samples::payload(&dataset, index)?;
         }
-        let issued = self.guided.issue(pairs.map(|(id, index)| Sample {
+        let issued = self.external.issue(pairs.map(|(id, index)| Sample {
             id: SampleId(id),
             payload: dataset.payload(index),
             tensor_bytes: dataset.tensor_bytes(index),
@@ -119,12 +119,12 @@ impl Run {
         samples::payload(&dataset, index)?;
         let sample =
             Sample { id: SampleId(id), payload: dataset.payload(index), tensor_bytes: dataset.tensor_bytes(index) };
-        if self.guided.try_issue(sample) { Ok(()) } else { Err(busy()) }
+        if self.external.try_issue(sample) { Ok(()) } else { Err(busy()) }
     }
 
     /// Sends samples of the caller's own.
     pub(crate) fn issue(&self, pairs: impl Iterator<Item = (u64, Bytes)>) -> Result<(), Error> {
-        let issued = self.guided.issue(pairs.map(|(id, payload)| {
+        let issued = self.external.issue(pairs.map(|(id, payload)| {
             let tensor_bytes = payload.len() as u64;
             Sample { id: SampleId(id), payload, tensor_bytes }
         }));
@@ -132,13 +132,13 @@ impl Run {
     }
 
     pub(crate) fn flush(&self) {
-        self.guided.flush();
+        self.external.flush();
     }
 
     /// Why the run is unusable, or that it was closed.
     pub(crate) fn is_over(&self) -> Error {
         let verdict = self.ended().as_ref().and_then(|ended| verdict(&ended.finished).err());
-        match verdict.map(|error| error.to_string()).or_else(|| self.guided.broken()) {
+        match verdict.map(|error| error.to_string()).or_else(|| self.external.broken()) {
             Some(why) => Error::new(Code::Network, why),
             None => closed(),
         }
@@ -200,7 +200,7 @@ impl Run {
     /// Ends the run, if it is not over, and returns its result.
     fn end<'a>(&self, ended: &'a mut Option<Ended>) -> Option<&'a mut Ended> {
         if ended.is_none() {
-            *ended = self.guided.finish().map(|finished| Ended { finished, is_written: false });
+            *ended = self.external.finish().map(|finished| Ended { finished, is_written: false });
         }
         ended.as_mut()
     }
@@ -219,7 +219,7 @@ fn watch(watched: &Weak<Run>) {
     let open = || watched.upgrade().filter(|run| !run.is_closed.load(SeqCst));
     loop {
         let Some(run) = open() else { return };
-        if run.guided.wait_broken(STEP) {
+        if run.external.wait_broken(STEP) {
             break;
         }
     }
@@ -240,7 +240,7 @@ fn watch(watched: &Weak<Run>) {
     let mut due = Vec::new();
     let mut next = Instant::now() + STEP;
     while let Some(run) = open() {
-        let lost = std::mem::replace(&mut due, run.guided.take_lost());
+        let lost = std::mem::replace(&mut due, run.external.take_lost());
         run.caller.complete_empty(lost.into_iter().map(|id| id.0));
         drop(run);
         std::thread::park_timeout(next.saturating_duration_since(Instant::now()));

@@ -10,7 +10,6 @@ use lon_shell::documents::of_text;
 
 use super::io::{input_text, path_text, print, print_in, print_json};
 use super::{matrix_lines, need_lines, probe_table, transport_lines, watch_lines};
-use crate::acceptance;
 use crate::cli::{Format, ProbeArgs, ProbeRequest, ProbeTransportArg};
 use crate::exit::{Exit, Failure, OrExit as _, Outcome};
 use crate::network::fabric::Fabric;
@@ -23,6 +22,7 @@ use crate::outputs::run_folder::folder;
 use crate::probe::capacity::Selection;
 use crate::probe::needs::{Need, Rate};
 use crate::probe::{ProbeError, capacity, failed, matrix, measure, needs, watch};
+use crate::probe_baseline;
 use crate::signals::{Leaves, Signals};
 use crate::test_run::kserve;
 
@@ -44,8 +44,12 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
     if let Some((file, before)) = &baseline {
         let transports: Vec<&str> = request.targets.iter().map(|target| target.peers.transport().name()).collect();
         let has_matrix = args.plan.matrix.matrix;
-        compared(acceptance::comparable(before, &transports, has_matrix, &path_text(file)))?;
-        compared(acceptance::same_flags(before.asked.as_ref(), &AskedDocument::from(&request.plan), &path_text(file)))?;
+        compared(probe_baseline::comparable(before, &transports, has_matrix, &path_text(file)))?;
+        compared(probe_baseline::same_flags(
+            before.asked.as_ref(),
+            &AskedDocument::from(&request.plan),
+            &path_text(file),
+        ))?;
     }
     if let Some(interval) = args.plan.watch {
         return watched(args, &request, interval, &signals);
@@ -84,7 +88,7 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
     };
     // A probe that ended early is no baseline, and is not compared with one.
     if let (Some((file, before)), Ok(())) = (&baseline, &outcome) {
-        let against = acceptance::compare(before, &document, args.accept.tolerance, &path_text(file));
+        let against = probe_baseline::compare(before, &document, args.accept.tolerance, &path_text(file));
         document.against = Some(compared(against)?);
     }
     if let (Some(path), Ok(())) = (&args.accept.save, &outcome) {
@@ -106,9 +110,9 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
         text.push_str(&capacity::text(&carried, &of, decoders, &request.selection));
         text.extend(document.needs.as_ref().map(|needs| need_lines::text(needs, best.transport)));
         text.extend(document.matrix.iter().map(matrix_lines::text));
-        text.extend(document.against.as_ref().map(acceptance::text));
+        text.extend(document.against.as_ref().map(probe_baseline::text));
         if let (Some(path), Ok(())) = (&args.accept.save, &outcome) {
-            text.push_str(&acceptance::saved(&document, args.accept.tolerance, &path_text(path)));
+            text.push_str(&probe_baseline::saved(&document, args.accept.tolerance, &path_text(path)));
         }
         print(text.trim_end())
     };
@@ -162,12 +166,12 @@ fn warn_of_missing(fabrics: &[Fabric]) {
 
 /// A baseline that scatters, or is that of a busy host, decides nothing later.
 fn warn_of_scatter(document: &ProbeDocument, tolerance: f64) {
-    let starved = acceptance::starved(document);
+    let starved = probe_baseline::starved(document);
     if !starved.is_empty() {
         let advice = "stop other programs on that host, then save it again under another name";
         tracing::warn!(ends = starved.join("; "), advice, "the baseline is that of a busy host");
     }
-    let unsteady = acceptance::unsteady(document, tolerance);
+    let unsteady = probe_baseline::unsteady(document, tolerance);
     if !unsteady.is_empty() {
         let advice = "longer --duration or more --repeats";
         let percent = tolerance * 100.0;
@@ -227,7 +231,7 @@ fn measured(request: &ProbeRequest, baseline: Option<(&Path, &ProbeDocument)>, s
         let qdl = target.connect()?;
         if let Some((file, before)) = baseline.and_then(|(file, before)| Some((file, before.fabrics().nth(at)?))) {
             let names: Vec<&str> = qdl.nodes().iter().map(|node| node.name.as_str()).collect();
-            compared(acceptance::same_nodes(before, &names, &path_text(file)))?;
+            compared(probe_baseline::same_nodes(before, &names, &path_text(file)))?;
         }
         let (fabric, outcome) = measure(&qdl, target.peers.transport().name(), &request.plan, signals)?;
         fabrics.push(fabric);

@@ -10,7 +10,7 @@
 //! | `connected` | a test -> a [`Connected`] one, whose nodes take its samples -> a [`Claimed`] one |
 //! | `claimed` | a claimed test -> a [`Measured`] one -> a [`Finished`] one |
 //! | `tenants` | tests that run together -> claimed ones, whose nodes are claimed once |
-//! | `guided` | a test whose samples another engine issues -> a [`Finished`] one |
+//! | `external_engine` | a test whose samples another engine issues -> a [`Finished`] one |
 //! | `gather` | the end of a run, whoever issued its samples |
 //! | `auto_tune` | a setting that is `auto` -> its value, by a short look at the nodes |
 //! | `warm_up` | a short run before the test, which nothing judges |
@@ -22,11 +22,11 @@ pub(crate) mod arrivals;
 mod auto_tune;
 mod claimed;
 mod connected;
+mod external_engine;
 pub(crate) mod find_peak;
 pub(crate) mod finished;
 mod follow;
 mod gather;
-mod guided;
 pub(crate) mod kserve;
 pub(crate) mod labels;
 mod run;
@@ -42,10 +42,10 @@ mod warm_up;
 pub use self::claimed::{Claimed, Measured};
 pub use self::connected::Connected;
 pub use self::finished::Finished;
-pub use self::guided::{Guided, Taker};
 pub use self::labels::{Label, LabelError, Labels};
 pub use self::samples::open_for_run as open_samples;
 pub(crate) use self::spec::WarmUp;
 pub use self::spec::{Call, Codecs, DataSpec, FindPeakSpec, Limits, SettingsSpec, TestSpec};
 pub use self::test::Test;
 pub(crate) use self::test::{findings_without_samples, predicted_without_samples};
+pub use crate::test_run::external_engine::{ExternalTest, Taker};

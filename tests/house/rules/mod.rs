@@ -157,7 +157,7 @@ const ROOMS: &[Floors] = &[
             "fleet mix",
             "keys",
             "cli",
-            "acceptance comparison",
+            "probe_baseline comparison",
             "outputs",
             "display test_run",
             "live probe verdict",

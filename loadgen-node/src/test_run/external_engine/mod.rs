@@ -37,7 +37,7 @@ const GRACE: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Nodes that are claimed for another engine. All functions may be called from several threads at the same time.
-pub struct Guided {
+pub struct ExternalTest {
     reply_sink: Arc<ReplySink>,
     /// The nodes and the run. `None` once the run is over.
     parts: RwLock<Option<ClaimedParts>>,
@@ -56,7 +56,7 @@ impl Connected {
     ///
     /// # Errors
     /// A node is lost, busy or refuses the run (exit code 4).
-    pub fn guide(self, taker: Arc<dyn Taker>) -> Outcome<(Guided, Dataset)> {
+    pub fn guide(self, taker: Arc<dyn Taker>) -> Outcome<(ExternalTest, Dataset)> {
         let io_threads = match self.io_threads() {
             Some(0) => return Err(anyhow!("io-threads 0: the network needs a thread of its own")).or_exit(Exit::Usage),
             threads => threads.unwrap_or(1),
@@ -64,7 +64,7 @@ impl Connected {
         let pacing = Pacing { io_threads, spin: Duration::ZERO, linger: Duration::ZERO };
         let reply_sink = Arc::new(ReplySink::new(taker));
         let Holding { parts, dataset, .. } = self.hold(Arc::clone(&reply_sink) as _, Some(pacing), || Ok(()))?;
-        let guided = Guided {
+        let external = ExternalTest {
             reply_sink,
             describes: parts.qdl.nodes().to_vec(),
             title: parts.setup.title(),
@@ -74,11 +74,11 @@ impl Connected {
             watch: Mutex::new(Some(Watch::begin())),
             started: SystemTime::now(),
         };
-        Ok((guided, dataset))
+        Ok((external, dataset))
     }
 }
 
-impl Guided {
+impl ExternalTest {
     /// Returns the descriptions that the nodes gave of themselves, in the given order.
     pub fn nodes(&self) -> &[NodeDescription] {
         &self.describes
@@ -126,7 +126,7 @@ impl Guided {
     }
 
     /// Sends a sample if that needs no waiting, neither for the nodes nor for another thread that issues. False: it was
-    /// not sent or counted, and [`Guided::issue`] takes it.
+    /// not sent or counted, and [`ExternalTest::issue`] takes it.
     #[must_use]
     pub fn try_issue(&self, sample: Sample) -> bool {
         pace::sharpen_this_thread();
