@@ -144,7 +144,7 @@ impl Check<'_> {
                 "type" => self.kind(rule_value, value, at, faults),
                 "const" if rule_value != value => faults.push(format!("{at}: {value} is not {rule_value}")),
                 "enum" if !list(rule_value).contains(value) => {
-                    faults.push(format!("{at}: {value} is none of {rule_value}"))
+                    faults.push(format!("{at}: {value} is none of {rule_value}"));
                 }
                 "const" | "enum" => {}
                 "minimum" if value.is_number() && value.as_f64() < rule_value.as_f64() => {

@@ -223,7 +223,7 @@ impl<'a> Step<'a> {
         }
         match test {
             AuditTest::Test07 | AuditTest::Test09 => {
-                arguments.push(format!("--benchmark={}", self.entry.benchmark.name))
+                arguments.push(format!("--benchmark={}", self.entry.benchmark.name));
             }
             // A high target asks for closer scores, and is in this name alone.
             AuditTest::Test01 => {

@@ -15,7 +15,7 @@ fn what_priority_both_ends_got_is_in_the_result() {
     match finished.code {
         // The machine decides whether it grants the priority.
         Some(2) => {
-            assert!(finished.stderr.contains("--priority realtime: the system does not grant it"), "{finished:?}")
+            assert!(finished.stderr.contains("--priority realtime: the system does not grant it"), "{finished:?}");
         }
         _ => assert_eq!(folder.result()["saturation"]["priority"], "realtime", "{finished:?}"),
     }

@@ -125,7 +125,7 @@ fn token_ids_and_words_by_hand() {
         target(metric, None).score(answers, &truths, rows.and_then(Rows::from_text)).map(|score| score.value)
     };
     let close = |score: Result<f64, ScoreError>, expected: f64| {
-        assert!((score.clone().unwrap() - expected).abs() < 1e-9, "{score:?}")
+        assert!((score.clone().unwrap() - expected).abs() < 1e-9, "{score:?}");
     };
     // Of three words one is missing.
     close(of(Metric::Wer, None, [i64s(&[0]), i64s(&[2])]), 100.0 / 3.0);

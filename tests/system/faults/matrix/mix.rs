@@ -76,7 +76,7 @@ pub(super) fn check(tenants: &[Tenant], expect: &Expect, folder: &Path, code: Op
         whole.faults.extend(check.faults.into_iter().map(named));
         match own {
             Some(Some(own)) => {
-                whole.faults.extend(faults(tenant, own, expect, code, &verdict_text).into_iter().map(named))
+                whole.faults.extend(faults(tenant, own, expect, code, &verdict_text).into_iter().map(named));
             }
             Some(None) => whole.faults.push(named("the result of the mix does not have it".to_owned())),
             None => {}
