@@ -134,9 +134,9 @@ fn command() -> Exit {
             .map(|()| Exit::Ok),
     });
     outcome.unwrap_or_else(|failure| {
-        let told = failure.one_line();
-        let variables = variables::behind(&told, &Cli::command(), &args);
-        let _ = writeln!(std::io::stderr(), "loadgen-node: {told}{variables}");
+        let message = failure.one_line();
+        let variables = variables::behind(&message, &Cli::command(), &args);
+        let _ = writeln!(std::io::stderr(), "loadgen-node: {message}{variables}");
         failure.exit
     })
 }
