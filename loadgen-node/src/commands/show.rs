@@ -11,8 +11,7 @@ use crate::cli::ShowArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::result_summary::{FILE as RESULT, FileDocument, ResultSummary};
 use crate::outputs::logs::own_result;
-use crate::outputs::screen;
-use crate::outputs::screen::conf_text;
+use crate::outputs::screen::{self, conf_text};
 
 /// Prints the result that a run folder has. Whether it is VALID stands in the text; the exit code says that it could be
 /// shown.

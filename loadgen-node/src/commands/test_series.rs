@@ -12,8 +12,7 @@ use crate::display::ui::Ui;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::live::board::Board;
 use crate::outputs::run_folder::folder::{Place, write_file};
-use crate::outputs::run_folder::record;
-use crate::outputs::run_folder::record::Recorded;
+use crate::outputs::run_folder::record::{self, Recorded};
 use crate::signals::{Leaves, Signals};
 use crate::test_run::{Test, TestSpec};
 

@@ -129,7 +129,7 @@ impl Rows {
     }
 
     /// Returns the first `most` classes that an answer names; `class_count` is the number of classes, when it is known.
-    /// None when the answer does not have this layout.
+    /// Returns `None` for an answer of another layout.
     pub(super) fn classes(self, answer: &[u8], most: usize, class_count: Option<usize>) -> Option<Vec<i64>> {
         let elements = self.elements(answer).filter(|elements| elements.iter().len() > 0)?;
         match self.naming(elements.iter().len() as u64, class_count)? {

@@ -12,10 +12,8 @@ use lon_proto::text::on_lines;
 use lon_qsl::accuracy::Rows;
 
 use crate::audit::{AccuracyRunFacts, AnswerLog, AuditTest, AuditedRun, Detail, Findings, OwnFacts, RunScore};
-use crate::outputs::documents::audit_result;
-use crate::outputs::documents::audit_result::AuditResult;
-use crate::outputs::documents::result_summary;
-use crate::outputs::documents::result_summary::ResultSummary;
+use crate::outputs::documents::audit_result::{self, AuditResult};
+use crate::outputs::documents::result_summary::{self, ResultSummary};
 
 /// Where submissions have the logs of a performance run, in the folder of a result or of a compliance test.
 pub(crate) const PERFORMANCE: &str = "performance/run_1";

@@ -9,8 +9,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::run_folder::folder;
-use super::run_folder::folder::{FolderError, RunFolder, Spool};
+use super::run_folder::folder::{self, FolderError, RunFolder, Spool};
 use super::run_folder::write_order::LogFile;
 use crate::test_run::finished::{Finished, Setup};
 use loadgen::official::MARK;

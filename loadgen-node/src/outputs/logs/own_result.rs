@@ -9,8 +9,7 @@ use lon_proto::sums;
 use lon_proto::text::on_one_line;
 
 use super::{DETAIL, SUMMARY};
-use crate::outputs::documents::mix_result;
-use crate::outputs::documents::mix_result::{MixResult, TenantResult};
+use crate::outputs::documents::mix_result::{self, MixResult, TenantResult};
 use crate::outputs::documents::result_summary::{FILE, FileDocument, ResultSummary, Validity};
 
 /// The longest file that is summed; of longer ones the length is looked at.

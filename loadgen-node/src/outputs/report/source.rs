@@ -15,8 +15,7 @@ use crate::outputs::documents::network_report::{self, NetworkReport};
 use crate::outputs::documents::qdl_result::{self, QdlResult, QdlState};
 use crate::outputs::documents::result_summary::{self, ResultSummary};
 use crate::outputs::documents::system_desc::{self, SystemDesc};
-use crate::outputs::logs;
-use crate::outputs::logs::own_result;
+use crate::outputs::logs::{self, own_result};
 use crate::outputs::timeline::stored_timeline;
 use crate::test_run::Finished;
 

@@ -22,8 +22,7 @@ use tempfile::TempPath;
 use super::folder::{FolderError, RunFolder};
 use super::write_order::LogFile;
 use crate::outputs::documents::find_peak;
-use crate::outputs::logs;
-use crate::outputs::logs::AccuracyLog;
+use crate::outputs::logs::{self, AccuracyLog};
 use crate::outputs::timeline::stages::writer::{StageKeeper, StagePart};
 
 /// Interval at which the files are brought up to date.

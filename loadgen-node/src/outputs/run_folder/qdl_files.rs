@@ -8,15 +8,11 @@ use std::path::{Path, PathBuf};
 use lon_proto::files::{self, Limit, MAX_LINE_BYTES};
 
 use super::folder::{FolderError, RunFolder};
-use crate::outputs::documents;
-use crate::outputs::documents::network_report;
 use crate::outputs::documents::network_report::NetworkReport;
-use crate::outputs::documents::qdl_result;
-use crate::outputs::documents::qdl_result::QdlResult;
-use crate::outputs::documents::system_desc;
-use crate::outputs::documents::system_desc::SystemDesc;
-use crate::outputs::report;
-use crate::outputs::report::Source;
+use crate::outputs::documents::qdl_result::{self, QdlResult};
+use crate::outputs::documents::system_desc::{self, SystemDesc};
+use crate::outputs::documents::{self, network_report};
+use crate::outputs::report::{self, Source};
 use crate::test_run::Finished;
 
 /// The files that [`write()`] makes; the last one says whether the run can be used.

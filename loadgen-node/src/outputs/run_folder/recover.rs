@@ -17,13 +17,11 @@ use lon_proto::sums;
 use lon_shell::documents::of_text;
 
 use super::folder::{FileEntry, FolderError, RunFolder};
-use crate::outputs::documents;
-use crate::outputs::documents::find_peak;
 use crate::outputs::documents::result_read::not_a_run;
 use crate::outputs::documents::result_summary::{FILE as RESULT, ResultSummary};
+use crate::outputs::documents::{self, find_peak};
 use crate::outputs::logs::{ACCURACY, SUMMARY, TIMELINE};
-use crate::outputs::report;
-use crate::outputs::report::Source;
+use crate::outputs::report::{self, Source};
 use crate::outputs::screen;
 use crate::outputs::timeline::{stages, stored_timeline};
 

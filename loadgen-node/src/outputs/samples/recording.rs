@@ -11,8 +11,7 @@ use lon_proto::files::{self, Limit};
 
 use crate::outputs::documents::result_summary::ResultSummary;
 use crate::outputs::logs;
-use crate::outputs::timeline::stages::stored;
-use crate::outputs::timeline::stages::stored::{SampleStages, StoredStages};
+use crate::outputs::timeline::stages::stored::{self, SampleStages, StoredStages};
 use crate::outputs::timeline::{stages, stored_timeline};
 use lon_world::tally::{BEFORE_SENDING, STAGES};
 

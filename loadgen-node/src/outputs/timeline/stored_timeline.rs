@@ -15,8 +15,7 @@ use lon_proto::files::{self, Limit};
 use lon_proto::sums::Summing;
 use lon_proto::text::on_one_line;
 
-use crate::outputs::documents::result_summary;
-use crate::outputs::documents::result_summary::ResultSummary;
+use crate::outputs::documents::result_summary::{self, ResultSummary};
 use crate::outputs::logs::TIMELINE;
 
 /// Reads a timeline, or that of a run folder. It has to be the one that the result beside it lists, where there is one
