@@ -9,6 +9,7 @@
 //! - `ort`, `tract`: the two engines; `ep`, `values`, `weights`, `log_limit`: providers, tensors, shared weights and
 //!   log of ONNX Runtime;
 //! - `faults`: refuses models that tract would compute wrongly;
+//! - `batch_first`: outputs that have the batch behind other dimensions;
 //! - `sharing`: whether samples share runs; `proof`: that they may; `trial_samples`: what that is tried on;
 //! - `batch`: from samples to one batch to answers (the [`Worker`](lon_sut::backend::Worker)); `form`: whether outputs
 //!   are what the file says;
@@ -43,6 +44,7 @@ use self::sharing::Sharing;
 use self::sums::{MODEL_LIMIT, Sums};
 
 mod batch;
+mod batch_first;
 mod decoder;
 mod engine;
 mod ep;
@@ -160,6 +162,7 @@ impl Onnx {
                 Box::new(tract::Tract::new(&model, &proto, folder.as_deref(), options).map_err(unusable)?)
             }
         };
+        let engine = model.batch_axes.clone().of(engine);
         if layout.is_some() {
             fit_tokens(options)?;
         }

@@ -8,6 +8,7 @@ use lon_sut::tensor::{Signature, TensorSpec};
 use tract_onnx::pb::{GraphProto, ModelProto, ValueInfoProto};
 use tract_onnx::prelude::Framework as _;
 
+use super::batch_first::BatchAxes;
 use super::port::{End, Port, port};
 
 /// Facts about a model before it runs.
@@ -22,6 +23,8 @@ pub(super) struct Model {
     leading: Vec<(TensorSpec, Option<String>)>,
     /// Names of the inputs' free dimensions, where the model names them: equal names are equal sizes.
     pub(super) symbols: Vec<Vec<Option<String>>>,
+    /// For each output of the engine, the dimension that counts samples. `outputs` has it first already.
+    pub(super) batch_axes: BatchAxes,
     /// The places that the outputs have among those of the file, where they are not all of these in their order.
     pub(super) chosen: Option<Vec<usize>>,
 }
@@ -49,6 +52,7 @@ impl Model {
         if inputs.is_empty() || outputs.is_empty() {
             return Err("it needs at least one input and one output".to_owned());
         }
+        let batch_axes = BatchAxes::put_first(&inputs, &mut outputs);
         let leading = |port: &Port| (port.spec.clone(), port.symbols.first().cloned().flatten());
         let leading: Vec<_> = inputs.iter().chain(&outputs).map(leading).collect();
         let batching = match leading.iter().find(|(spec, _)| spec.dims.first() != Some(&None)) {
@@ -58,7 +62,7 @@ impl Model {
         let specs = |ports: &[Port]| Signature::new(ports.iter().map(|port| port.spec.clone()).collect());
         let (signature, outputs) = (specs(&inputs), specs(&outputs));
         let symbols = inputs.into_iter().map(|port| port.symbols).collect();
-        Ok((Model { inputs: signature, outputs, batching, leading, symbols, chosen }, proto))
+        Ok((Model { inputs: signature, outputs, batching, leading, symbols, batch_axes, chosen }, proto))
     }
 
     /// A clause that says which leading dimension has another name than `name`, or than the first that has a name.
@@ -74,7 +78,8 @@ impl Model {
     /// The model of these tensors.
     #[cfg(test)]
     pub(super) fn of(inputs: Signature, outputs: Signature) -> Model {
-        Model { inputs, outputs, batching: Ok(()), leading: Vec::new(), symbols: Vec::new(), chosen: None }
+        let batch_axes = BatchAxes::default();
+        Model { inputs, outputs, batching: Ok(()), leading: Vec::new(), symbols: Vec::new(), batch_axes, chosen: None }
     }
 
     /// The largest batch when `limit` is what the user would like.

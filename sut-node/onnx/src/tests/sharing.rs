@@ -94,6 +94,18 @@ fn time_that_comes_first_is_no_batch(engine: OnnxEngine) {
     assert_eq!(answered(&backend, &samples[3..4])[0], (0..24).map(|at| 300.0 + at as f32).collect::<Vec<_>>());
 }
 
+/// The file says by names that the output has the samples second: each gets its own values, in one piece.
+fn a_batch_that_is_named_may_come_second(engine: OnnxEngine) {
+    let samples: Vec<Sample> = (0..8).map(|number| rows(8, 100.0 * number as f32)).collect();
+    let named = time_first(&["N", "time", "3"], &["time", "N", "3"]);
+    let backend = opened(named.clone(), engine, 8);
+    assert_eq!((report_of(&backend).as_str(), backend.samples_of_a_run()), ("proved", None));
+    assert_eq!(backend.info().outputs.to_string(), "y f32[N,?,3]");
+    let right: Vec<Vec<f32>> = (0..8).map(|n| (0..24).map(|at| (100 * n + at) as f32).collect()).collect();
+    assert_eq!(answered(&backend, &samples), right);
+    assert_eq!(answered(&opened(named, engine, 1), &samples), right);
+}
+
 fn samples_that_an_operator_mixes_run_alone(engine: OnnxEngine) {
     let samples: Vec<Sample> = (0..8).map(|number| rows(0, number as f32)).collect();
     run_one_by_one(cumulative(), engine, &samples, "depends on the samples beside it");
@@ -196,6 +208,7 @@ fn a_model_that_takes_no_zeros_serves(engine: OnnxEngine) {
 
 for_both_engines! {
     time_that_comes_first_is_no_batch,
+    a_batch_that_is_named_may_come_second,
     samples_that_an_operator_mixes_run_alone,
     an_answer_that_cannot_be_cut_is_found_before_the_run,
     names_may_differ_where_it_is_proved,
