@@ -16,7 +16,7 @@ use lon_sut::others::{self, printable};
 use ort::environment::Environment;
 use ort::logging::LogLevel;
 use ort::session::builder::GraphOptimizationLevel;
-use ort::session::{HasSelectedOutputs, OutputSelector, RunOptions, Session as OrtSession, SessionInputValue};
+use ort::session::{HasSelectedOutputs, OutputSelector, RunOptions, Session as OrtSession};
 use tract_onnx::pb::ModelProto;
 
 use super::engine::{BatchInput, BatchOutput, Engine, Session, Sizes, is_trying};
@@ -245,9 +245,7 @@ impl Session for Runner {
 
     fn run(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<BatchOutput>, String> {
         let mut run = || -> ort::Result<Vec<BatchOutput>> {
-            let inputs = inputs
-                .iter()
-                .map(|input| Ok(SessionInputValue::from(values::tensor(input.dtype, &input.dims, &input.parts)?)));
+            let inputs = inputs.iter().map(|input| values::input(input.dtype, &input.dims, &input.parts));
             let inputs = inputs.collect::<ort::Result<Vec<_>>>()?;
             let outputs = match &self.options {
                 Some(options) => self.session.run_with_options::<_, 0>(inputs.as_slice(), options)?,

@@ -55,6 +55,6 @@ fn value(weight: &TensorProto) -> Option<ort::Result<(String, Arc<DynValue>)>> {
         return None;
     }
     let is_known = !matches!(dtype, DType::F8E4M3 | DType::F8E5M2);
-    let tensor = || values::tensor(dtype, &dims, &[&weight.raw_data]);
+    let tensor = || values::weight(dtype, &dims, &weight.raw_data);
     is_known.then(|| tensor().map(|tensor| (weight.name.clone(), Arc::new(tensor))))
 }
