@@ -1,82 +1,43 @@
-//! The LoadGen node: the command line, tests over [the network](lon_world), run folder and reports.
+//! The LoadGen node's program: the command line, and what is made of many runs. [`lon_run`] makes one.
 //!
 //! | room | what it is for |
 //! |---|---|
 //! | `commands` | the commands, one file each |
+//! | `campaign` | from one file to many runs, and to one table of them |
+//! | `submission` | from one file to the runs of a submission and its folders |
+//! | `fleet` | SUT nodes of several hosts, from one file: checked, started, ended over ssh |
+//! | `mix` | from one file to tests that run together |
+//! | `keys` | keys of TOML files that stand for flags |
 //! | `cli` | the command line: flags as typed, and what they come to once checked |
 //! | `probe_baseline` | a probe held against an earlier one: what differs, and where the cause likely is |
 //! | `comparison` | runs side by side, and whether a difference is noise |
-//! | `keys` | keys of TOML files that stand for flags |
-//! | `mix` | from one file to tests that run together |
-//! | `campaign` | from one file to many runs, and to one table of them |
-//! | `fleet` | SUT nodes of several hosts, from one file: checked, started, ended over ssh |
-//! | `submission` | from one file to the runs of a submission and its folders |
-//! | `outputs` | what a run leaves behind: folder, logs, JSON documents, page, the result on the screen |
 //! | `display` | a run as it is shown while it goes on: progress line, dashboard, metrics |
-//! | `test_run` | one test as a value: what is asked for, its checks, its run, what is known afterwards |
-//! | `live` | what is known of a run while it goes on, read by one reader |
-//! | `probe` | what a fabric can carry, measured |
-//! | `verdict` | reasons that make a result INVALID, or limit what it says: reasons, saturation, baseline |
-//! | `audit` | compliance tests on finished runs: logs in, rows and verdicts out |
-//! | `division` | the rules of the Network division, and what is found of them |
-//! | `network` | what crossed the network, and what that means for a fabric |
 //! | `jobs` | commands that run one after the other, and end with the program that started them |
-//! | `nodes` | which SUT nodes there are, and how they are reached |
-//! | `signals` | SIGINT and SIGTERM |
-//! | `exit` | exit codes, and errors that carry one |
 //!
-//! A room may use those below it, and no other. Only `commands` and `cli` know the command line: a program can make a
-//! [`TestSpec`], turn it into a [`Test`], run it, and [`record`] its files; as many as it wants, one after the other.
+//! A room may use those below it, and no other. Only `commands` and `cli` know the command line.
 
-mod audit;
 mod campaign;
 mod cli;
 mod commands;
 mod comparison;
 mod display;
-mod division;
-mod exit;
 mod fleet;
 mod jobs;
 mod keys;
-mod live;
 mod mix;
-mod network;
-mod nodes;
-mod outputs;
-mod probe;
 mod probe_baseline;
-mod signals;
 mod submission;
-mod test_run;
-mod verdict;
 
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-pub use audit::{AuditCheck, CheckOutcome, CheckRule};
 use clap::{CommandFactory as _, FromArgMatches as _};
 pub use cli::object;
 use cli::{Cli, Command};
-pub use division::{AccuracyRun, Division};
-use exit::OrExit as _;
-pub use exit::{Exit, Failure, Outcome};
+use lon_run::exit::{Exit, OrExit as _};
 use lon_shell::{bugs, packaging, short_help, variables};
-pub use lon_world::pace::{PacingSpec, Spin};
-pub use nodes::target::Target;
-pub use outputs::documents;
-pub use outputs::run_folder::folder::{FolderError, Place, RunFolder};
-pub use outputs::run_folder::qdl_files;
-pub use outputs::run_folder::record::{Recorded, record};
-pub use outputs::run_folder::write_order::{NotWritten, Saved};
-pub use signals::StopRequests;
-pub use test_run::{
-    Call, Claimed, Codecs, Connected, DataSpec, ExternalTest, FindPeakSpec, Finished, Label, LabelError, Labels,
-    Limits, Measured, SettingsSpec, Taker, Test, TestSpec, open_samples,
-};
-pub use verdict::within::{WithinError, WithinLimits};
 
 /// Filter of the log unless `RUST_LOG` says otherwise.
 const USUAL_LOG: &str = "info,lon_sut=warn";

@@ -10,7 +10,7 @@ use loadgen::report::{Trailer, summary_text};
 use loadgen::run::{RunOptions, run};
 use loadgen::settings::{Qsl, Scenario, TestSettings};
 use loadgen::sim::{SimOptions, SimWorld};
-use loadgen_node::documents::codec_advice::CodecAdvice;
+use lon_run::documents::codec_advice::CodecAdvice;
 
 fn loadgen_node(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_loadgen-node")).args(args).output().unwrap()

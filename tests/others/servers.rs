@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use loadgen_node::documents::mix_result::MixResult;
-use loadgen_node::documents::result_summary::Validity;
+use lon_run::documents::mix_result::MixResult;
+use lon_run::documents::result_summary::Validity;
 use lon_tests::conformance::{check, rules};
 use lon_tests::json::Json;
 use lon_tests::process::{SutNode, repository};

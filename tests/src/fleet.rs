@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use loadgen_node::documents::fleet::FleetReport;
+use lon_run::documents::fleet::FleetReport;
 use tempfile::TempDir;
 
 use crate::process::{Finished, LoadGen, binary};

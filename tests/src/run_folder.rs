@@ -7,10 +7,10 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use loadgen::run::SearchRecord;
-use loadgen_node::documents::find_peak;
-use loadgen_node::documents::network_report::{self, NetworkReport};
-use loadgen_node::documents::result_summary::{self, ResultSummary};
-use loadgen_node::documents::system_desc::{self, SystemDesc};
+use lon_run::documents::find_peak;
+use lon_run::documents::network_report::{self, NetworkReport};
+use lon_run::documents::result_summary::{self, ResultSummary};
+use lon_run::documents::system_desc::{self, SystemDesc};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use loadgen_node::documents::schemas::KINDS;
+use lon_run::documents::schemas::KINDS;
 use serde_json::{Map, Value};
 
 /// Files of run folders and the names of their schemas.

@@ -6,7 +6,7 @@ use std::ffi::{CString, c_char, c_void};
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use loadgen_node::Taker;
+use lon_run::Taker;
 use qdl::{Outcome, Reply};
 
 use crate::queue::{Queue, Response};

@@ -13,8 +13,9 @@ use std::time::Duration;
 use std::{ptr, slice};
 
 use bytes::Bytes;
-use loadgen_node::{object, open_samples};
+use loadgen_node::object;
 use lon_qsl::PART_BYTES;
+use lon_run::open_samples;
 use lon_shell::{bugs, log};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
 
@@ -32,7 +33,7 @@ const ABI: u32 = 1;
 
 /// Filter of the log on standard error, unless `RUST_LOG` has another. It leaves out warnings about the result that a
 /// test of our own could not reach: another engine judges.
-const USUAL_LOG: &str = "warn,loadgen_node::test_run::test=error";
+const USUAL_LOG: &str = "warn,lon_run::test_run::test=error";
 
 /// A sample of the dataset to send: `lon_sample` of the header.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@ use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use loadgen_node::Taker;
+use lon_run::Taker;
 use qdl::{Outcome, Reply};
 
 /// So many answers, fetched at once by a thread that does not wait, say that it will come again soon.

@@ -8,7 +8,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use loadgen_node::{Exit, ExternalTest, Finished, Taker, Test, TestSpec, object, qdl_files};
+use loadgen_node::object;
+use lon_run::{Exit, ExternalTest, Finished, Taker, Test, TestSpec, qdl_files};
 use qdl::{Sample, SampleId, SutName};
 
 use crate::callbacks::Caller;

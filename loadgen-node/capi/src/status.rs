@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char};
 
-use loadgen_node::{Exit, Failure};
+use lon_run::{Exit, Failure};
 
 /// Why a function did not do what it was asked for: the codes of the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

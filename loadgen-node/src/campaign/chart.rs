@@ -4,8 +4,8 @@ use anyhow::{Result, anyhow, ensure};
 
 use super::forms;
 use crate::comparison::Unit;
-use crate::outputs::documents::campaign_table::{CampaignTable, TableColumn, TableRow};
-use crate::outputs::report::{Axis, Chart, Curve, MOST_CURVES};
+use lon_run::outputs::documents::campaign_table::{CampaignTable, TableColumn, TableRow};
+use lon_run::outputs::report::{Axis, Chart, Curve, MOST_CURVES};
 
 /// Numbers of an axis this far apart are drawn in powers of ten: the last is so many times the first.
 const WIDE: f64 = 8.0;

@@ -11,9 +11,9 @@ use qdl::{Host, NodeAddress, NodeDescription, Peers};
 use super::checked::Campaign;
 use super::condition::{self, Condition};
 use super::job_command;
-use crate::exit::Outcome;
-use crate::nodes::target::Target;
-use crate::outputs::documents::campaign_doctor::{CampaignDoctor, DoctorFinding, DoctorMachine, DoctorState, SCHEMA};
+use lon_run::exit::Outcome;
+use lon_run::nodes::target::Target;
+use lon_run::outputs::documents::campaign_doctor::{CampaignDoctor, DoctorFinding, DoctorMachine, DoctorState, SCHEMA};
 
 /// Free memory below this share of all is doubtful, and time that others take above this share.
 const LITTLE_MEMORY: f64 = 0.1;

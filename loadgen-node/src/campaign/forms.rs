@@ -4,11 +4,11 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use crate::comparison::Unit;
-use crate::outputs::documents::campaign_table::{CampaignTable, TableColumn, TableRow, TableScore};
-use crate::outputs::documents::repeats::RepeatSpread;
-use crate::outputs::report;
-use crate::outputs::tables::parquet::{Cell, Column, Kind, Parquet};
-use crate::outputs::tables::table::{Table, in_markdown};
+use lon_run::outputs::documents::campaign_table::{CampaignTable, TableColumn, TableRow, TableScore};
+use lon_run::outputs::documents::repeats::RepeatSpread;
+use lon_run::outputs::report;
+use lon_run::outputs::tables::parquet::{Cell, Column, Kind, Parquet};
+use lon_run::outputs::tables::table::{Table, in_markdown};
 
 /// Head of the column with the names of cells.
 const CELL: &str = "cell";

@@ -6,10 +6,10 @@ use anyhow::{Context as _, Result, bail};
 use lon_proto::files::{self, Limit};
 
 use super::checked::{Campaign, Cell};
-use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::documents;
-use crate::outputs::documents::campaign::{CampaignPlan, FILE, PlannedCell, PlannedNodes, SCHEMA};
-use crate::outputs::run_folder::folder;
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::outputs::documents;
+use lon_run::outputs::documents::campaign::{CampaignPlan, FILE, PlannedCell, PlannedNodes, SCHEMA};
+use lon_run::outputs::run_folder::folder;
 
 impl Campaign {
     /// The plan, with the time of each run. Every run is checked.

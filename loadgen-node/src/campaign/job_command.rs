@@ -8,11 +8,11 @@ use anyhow::{Context as _, Result, anyhow};
 use super::checked::Campaign;
 use super::jobs::Job;
 use crate::cli::without_outputs;
-use crate::exit::{Failure, Outcome};
 use crate::keys::test::{first_words, spec};
 use crate::mix::CheckedMix;
-use crate::nodes::target::Target;
-use crate::test_run::Test;
+use lon_run::exit::{Failure, Outcome};
+use lon_run::nodes::target::Target;
+use lon_run::test_run::Test;
 
 /// Stands for nodes that are not started yet.
 const NO_NODES: &str = "127.0.0.1:1";

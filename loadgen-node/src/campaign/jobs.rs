@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::checked::{Campaign, Cell};
 use super::order::{self, Order};
-use crate::outputs::documents::campaign::{PlannedRun, RunKind};
+use lon_run::outputs::documents::campaign::{PlannedRun, RunKind};
 
 /// One run of a cell.
 #[derive(Clone, Copy, Debug)]

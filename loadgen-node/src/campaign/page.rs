@@ -7,8 +7,8 @@ use maud::{Markup, html};
 
 use super::chart::{self, ChartOf};
 use super::forms::{self, Report};
-use crate::outputs::documents::campaign_table::{CampaignTable, TableRow};
-use crate::outputs::report::scripted;
+use lon_run::outputs::documents::campaign_table::{CampaignTable, TableRow};
+use lon_run::outputs::report::scripted;
 
 /// Sorts and filters the table.
 const SCRIPT: &str = include_str!("page.js");

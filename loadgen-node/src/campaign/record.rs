@@ -7,14 +7,14 @@ use anyhow::{Context as _, Result};
 use lon_proto::files::{self, Limit};
 
 use super::jobs::Job;
-use crate::outputs::documents;
-use crate::outputs::documents::campaign::{PlannedRun, RunKind};
-use crate::outputs::documents::campaign_run::{CampaignRun, RunOutcome, SCHEMA};
-use crate::outputs::documents::mix_result;
-use crate::outputs::documents::result_summary::{self, Validity};
-use crate::outputs::logs::audit_folder::sum_of;
-use crate::outputs::logs::own_result;
-use crate::outputs::run_folder::folder;
+use lon_run::outputs::documents;
+use lon_run::outputs::documents::campaign::{PlannedRun, RunKind};
+use lon_run::outputs::documents::campaign_run::{CampaignRun, RunOutcome, SCHEMA};
+use lon_run::outputs::documents::mix_result;
+use lon_run::outputs::documents::result_summary::{self, Validity};
+use lon_run::outputs::logs::audit_folder::sum_of;
+use lon_run::outputs::logs::own_result;
+use lon_run::outputs::run_folder::folder;
 
 /// The end of the name of an outcome's file.
 const END: &str = "json";
@@ -129,20 +129,6 @@ pub(crate) fn keep(job: &Job<'_>, run: &CampaignRun) -> Result<()> {
     // A run whose nodes do not start has left nothing yet.
     std::fs::create_dir_all(above).with_context(|| format!("cannot make {}", above.display()))?;
     folder::write_file(&path, |out| documents::write(out, run)).context("cannot keep what came of a run")
-}
-
-impl CampaignRun {
-    /// Why no performance run follows an accuracy run. None: it meets its target.
-    pub(crate) fn misses_target(&self) -> Option<String> {
-        let is_met = self.outcome == RunOutcome::Result && self.result == Some(Validity::Valid);
-        let is_accuracy = self.kind == RunKind::Accuracy;
-        let why = self.reason.as_deref().unwrap_or("it does not say why");
-        let fault = match self.outcome {
-            RunOutcome::Result => "the accuracy run does not meet its target",
-            RunOutcome::Failed | RunOutcome::Skipped => "the accuracy run ended without a result",
-        };
-        (is_accuracy && !is_met).then(|| format!("{fault}: {why}"))
-    }
 }
 
 #[cfg(test)]

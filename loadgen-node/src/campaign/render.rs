@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 use serde_json::Value;
 
 use super::checked::Campaign;
-use crate::outputs::documents::campaign::CampaignPlan;
+use lon_run::outputs::documents::campaign::CampaignPlan;
 
 /// A job array and an Indexed Job. Words in capitals stand for facts of the campaign.
 const ARRAY: &str = include_str!("array.sbatch");
@@ -111,7 +111,7 @@ fn quoted(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outputs::documents::campaign::{PlannedRun, RunKind};
+    use lon_run::outputs::documents::campaign::{PlannedRun, RunKind};
 
     fn job(nodes: &str, file: &str) -> RenderedJob {
         let text = format!("out = \"/shared/o\"\n{nodes}\n[axes]\ntransport = [\"grpc\", \"tcp\"]\n");
@@ -124,7 +124,7 @@ mod tests {
             duration_s,
         };
         let plan = CampaignPlan {
-            schema: crate::outputs::documents::campaign::SCHEMA,
+            schema: lon_run::outputs::documents::campaign::SCHEMA,
             axes: campaign.axes.clone(),
             repeats: 1,
             cells: Vec::new(),

@@ -7,13 +7,13 @@ use anyhow::{Result, anyhow};
 
 use super::record::{self, State};
 use crate::comparison::{METRICS, Metric};
-use crate::outputs::documents::campaign::{CampaignPlan, PlannedCell, RunKind};
-use crate::outputs::documents::campaign_run::{CampaignRun, RunOutcome};
-use crate::outputs::documents::campaign_table::{CampaignTable, SCHEMA, TableColumn, TableRow, TableScore};
-use crate::outputs::documents::repeats::RepeatSpread;
-use crate::outputs::documents::result_summary::Validity;
-use crate::outputs::logs::own_result;
-use crate::outputs::report::Source;
+use lon_run::outputs::documents::campaign::{CampaignPlan, PlannedCell, RunKind};
+use lon_run::outputs::documents::campaign_run::{CampaignRun, RunOutcome};
+use lon_run::outputs::documents::campaign_table::{CampaignTable, SCHEMA, TableColumn, TableRow, TableScore};
+use lon_run::outputs::documents::repeats::RepeatSpread;
+use lon_run::outputs::documents::result_summary::Validity;
+use lon_run::outputs::logs::own_result;
+use lon_run::outputs::report::Source;
 
 /// Quantities of a table unless others are asked for; those that no run has are left out.
 const USUAL: [&str; 6] = ["metric_rate", "metric_latency", "p50", "p99", "sent", "carried_in"];

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::format::FormatArgs;
-use crate::audit::{AuditTest, LabelType};
+use lon_run::audit::{AuditTest, LabelType};
 
 #[derive(Args, Debug)]
 pub(crate) struct AuditArgs {

@@ -11,10 +11,10 @@ use lon_qsl::benchmark::Benchmark;
 use super::format::Format;
 use super::run::RunArgs;
 use super::shared::{CodecArgs, Compression};
-use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::test_run::{Call, Codecs, DataSpec, Labels, Limits, TestSpec};
 use loadgen::conf::rules::Rules;
 use loadgen::settings::Scenario;
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::test_run::{Call, Codecs, DataSpec, Labels, Limits, TestSpec};
 use lon_world::pace::PacingSpec;
 
 /// The work that a call of `run` asks for.

@@ -10,7 +10,7 @@ use super::headings::OUTPUT;
 use super::nodes::SecurityArgs;
 use super::parse::duration;
 use crate::display::metrics::options::MetricsOptions;
-use crate::exit::{Exit, OrExit as _, Outcome};
+use lon_run::exit::{Exit, OrExit as _, Outcome};
 
 /// Where metrics go.
 #[derive(Args, Debug, Clone, Default)]

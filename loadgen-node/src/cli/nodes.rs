@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use super::headings::{NETWORK, NODES};
 use super::parse::duration;
-use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::nodes::target::Target;
-use crate::nodes::targets;
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::nodes::target::Target;
+use lon_run::nodes::targets;
 
 /// The transport unless `--transport` says otherwise. SUT nodes serve all of theirs on one port.
 pub(crate) const USUAL_TRANSPORT: Transport = Transport::GRPC;

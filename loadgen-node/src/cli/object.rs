@@ -15,8 +15,8 @@ use serde_json::{Map, Value};
 use super::checked::RunRequest;
 use super::run::RunArgs;
 use super::shared::{CodecArgs, Compression, TestArgs};
-use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::test_run::{Codecs, DataSpec, TestSpec};
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::test_run::{Codecs, DataSpec, TestSpec};
 
 /// Flags of `run` that are about the engine of this program, or about its own output.
 const OF_OUR_ENGINE: [&str; 24] = [

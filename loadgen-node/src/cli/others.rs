@@ -12,11 +12,11 @@ use super::parse::{duration, integers, scenario};
 use super::run::DivisionArg;
 use super::shared::{CodecArgs, TestArgs};
 use crate::comparison::{Condition, MOST};
-use crate::outputs::documents::result_summary::Validity;
-use crate::outputs::documents::schemas::KINDS;
-use crate::test_run::Label;
-use crate::verdict::within::WithinLimits;
 use loadgen::settings::{Assignment, IntegerRule, Scenario};
+use lon_run::outputs::documents::result_summary::Validity;
+use lon_run::outputs::documents::schemas::KINDS;
+use lon_run::test_run::Label;
+use lon_run::verdict::within::WithinLimits;
 
 #[derive(Args, Debug)]
 pub(crate) struct ConformanceArgs {

@@ -15,12 +15,12 @@ use super::format::FormatArgs;
 use super::headings::{NETWORK, NODES, OUTPUT, SAMPLES, WHAT};
 use super::nodes::{ConnectionArgs, DialArgs, KserveArgs, SecurityArgs, TransportArg};
 use super::parse::{duration, few, link_rate, percent, request_bytes, rules, some_duration, watch_interval};
-use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::nodes::target::Target;
-use crate::probe::capacity::{Selection, USUAL_CODECS};
-use crate::probe::needs::Rate;
-use crate::probe::plan::{ProbePlan, USUAL_SIZES};
 use loadgen::conf::rules::Rules;
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::nodes::target::Target;
+use lon_run::probe::capacity::{Selection, USUAL_CODECS};
+use lon_run::probe::needs::Rate;
+use lon_run::probe::plan::{ProbePlan, USUAL_SIZES};
 
 /// Repeats where a probe is stored, or held against a stored one.
 const REPEATS_TO_COMPARE: NonZeroUsize = NonZeroUsize::new(5).unwrap();

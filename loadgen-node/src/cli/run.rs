@@ -14,12 +14,12 @@ use super::nodes::{DialArgs, KserveArgs};
 use super::parse::{answer_bytes, duration, few, note, scenario, some_duration};
 use super::shared::{CodecArgs, FindPeakArgs, TestArgs};
 use crate::display::ui::Ui;
-use crate::division::Division;
-use crate::outputs::documents::repeats::Take;
-use crate::outputs::run_folder::folder::RESULTS;
-use crate::test_run::Label;
-use crate::verdict::within::WithinLimits;
 use loadgen::settings::Scenario;
+use lon_run::division::Division;
+use lon_run::outputs::documents::repeats::Take;
+use lon_run::outputs::run_folder::folder::RESULTS;
+use lon_run::test_run::Label;
+use lon_run::verdict::within::WithinLimits;
 use lon_world::pace::Spin;
 
 #[derive(Args, Debug)]

@@ -9,10 +9,10 @@ use lon_qsl::{Codec, CodecError, Preprocess};
 
 use super::headings::{NETWORK, WHAT};
 use super::parse::{assignment, integers, mode, rounds, share};
-use crate::test_run::{DataSpec, FindPeakSpec, SettingsSpec};
 use loadgen::conf::rules::Rules;
 use loadgen::run::Goal;
 use loadgen::settings::{Assignment, IntegerRule, Mode};
+use lon_run::test_run::{DataSpec, FindPeakSpec, SettingsSpec};
 
 /// The subject of a test, besides benchmark and scenario.
 #[derive(Args, Debug, Clone, Default)]

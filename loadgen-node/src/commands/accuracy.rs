@@ -11,17 +11,17 @@ use lon_shell::documents::of_text;
 use serde::Deserialize;
 
 use super::{io, scorer};
-use crate::audit::Detail;
 use crate::cli::AccuracyArgs;
-use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::documents::accuracy::{self, AccuracyDocument};
-use crate::outputs::documents::accuracy_subset::AccuracySubset;
-use crate::outputs::documents::qdl_result::{self, QdlResult};
-use crate::outputs::documents::result_summary::{self, ResultSummary};
-use crate::outputs::logs::accuracy_log::{self, Entry, Log};
-use crate::outputs::timeline::stored_timeline;
 use loadgen::official::DETAIL_FILE;
 use loadgen::settings::Mode;
+use lon_run::audit::Detail;
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::outputs::documents::accuracy::{self, AccuracyDocument};
+use lon_run::outputs::documents::accuracy_subset::AccuracySubset;
+use lon_run::outputs::documents::qdl_result::{self, QdlResult};
+use lon_run::outputs::documents::result_summary::{self, ResultSummary};
+use lon_run::outputs::logs::accuracy_log::{self, Entry, Log};
+use lon_run::outputs::timeline::stored_timeline;
 
 /// Facts of a run whose answers are scored.
 pub(super) struct Answered {

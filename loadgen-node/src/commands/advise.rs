@@ -10,10 +10,10 @@ use lon_qsl::benchmark::Benchmark;
 
 use super::io::{print, print_in};
 use crate::cli::{AdviceSpec, Format};
-use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::network::fabric::{gbit_s, rate};
-use crate::outputs::documents::codec_advice::{AdvisedCodec, CodecAdvice};
-use crate::test_run::samples;
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::network::fabric::{gbit_s, rate};
+use lon_run::outputs::documents::codec_advice::{AdvisedCodec, CodecAdvice};
+use lon_run::test_run::samples;
 
 /// Codecs that are tried, as a user would type them.
 const CODECS: [&str; 6] = ["lz4", "zstd:1", "zstd:3", "zstd:9", "shuffle-zstd:1", "delta-zstd:1"];

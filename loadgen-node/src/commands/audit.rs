@@ -10,14 +10,14 @@ use lon_qsl::benchmark::Benchmark;
 use super::io::{path_text, print_in, print_text};
 use super::scorer;
 use super::second_chance;
-use crate::audit::second_chance::{Near, SecondChance};
-use crate::audit::{
+use crate::cli::AuditArgs;
+use lon_run::audit::second_chance::{Near, SecondChance};
+use lon_run::audit::{
     AccuracyRunFacts, AuditTest, Findings, config, custom, test01, test04, test05, test06, test07, test08, test09,
 };
-use crate::cli::AuditArgs;
-use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::documents::audit_result::{AuditResult, Folders};
-use crate::outputs::logs::audit_folder;
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::outputs::documents::audit_result::{AuditResult, Folders};
+use lon_run::outputs::logs::audit_folder;
 
 /// Judges a compliance test, or prints what belongs to it.
 pub(crate) fn audit(args: &AuditArgs) -> Outcome {

@@ -8,7 +8,7 @@ use qdl::Transport;
 
 use super::io::{path_text, print_text};
 use crate::cli::{BenchmarkCommand, BenchmarkInitArgs, USUAL_TRANSPORT};
-use crate::exit::{Exit, OrExit as _, Outcome};
+use lon_run::exit::{Exit, OrExit as _, Outcome};
 
 pub(crate) fn benchmark(command: &BenchmarkCommand) -> Outcome {
     let BenchmarkCommand::Init(args) = command;

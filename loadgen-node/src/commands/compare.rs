@@ -8,9 +8,9 @@ use lon_shell::documents::of_text;
 use super::io::{input_text, path_text, print_json_pretty, print_text};
 use crate::cli::{CompareArgs, Format};
 use crate::comparison::{self, Side};
-use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::documents::probe::ProbeDocument;
-use crate::outputs::run_folder::folder;
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::outputs::documents::probe::ProbeDocument;
+use lon_run::outputs::run_folder::folder;
 
 /// Prints the comparison, and writes it as a page where that is asked for. INVALID: a condition of `--fail-if` holds.
 pub(crate) fn compare(args: &CompareArgs) -> Outcome {

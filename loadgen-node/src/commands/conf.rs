@@ -8,16 +8,16 @@ use lon_qsl::dataset::Dataset;
 use super::io::{input_text, path_text, print, print_in, print_json};
 use super::run::accuracy_run;
 use crate::cli::{Compression, ConfArgs, DivisionArg, TestArgs};
-use crate::division::{self, Data, Facts, Findings, Planned, Settings};
-use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::documents::conf::{ConfDocument, View};
-use crate::outputs::screen::conf_text;
-use crate::test_run::settings::{self, Layered, Subject};
-use crate::test_run::{DataSpec, samples};
 use loadgen::conf::rules::Rules;
 use loadgen::plan::predict::{self, SampleSize};
 use loadgen::settings::{Mode, Qsl, Scenario, TestSettings, named};
 use loadgen::vectors::config_cases;
+use lon_run::division::{self, Data, Facts, Findings, Planned, Settings};
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::outputs::documents::conf::{ConfDocument, View};
+use lon_run::outputs::screen::conf_text;
+use lon_run::test_run::settings::{self, Layered, Subject};
+use lon_run::test_run::{DataSpec, samples};
 
 /// Counts and size of a benchmark's samples, as far as they are known.
 struct Samples {

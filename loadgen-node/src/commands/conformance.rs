@@ -5,8 +5,8 @@ use qdl::Payload;
 
 use super::io::{print_in, print_verdict};
 use crate::cli::{ConformanceArgs, KserveArgs};
-use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::documents::conformance::ConformanceDocument;
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::outputs::documents::conformance::ConformanceDocument;
 
 /// Checks one node, prints what was found, and ends as a run does: INVALID when a rule is broken.
 pub(crate) fn conformance(args: &ConformanceArgs) -> Outcome {

@@ -7,8 +7,8 @@ use lon_qsl::benchmark::Benchmark;
 use super::io::{path_text, print_in, print_text};
 use crate::cli::{DatasetArgs, DatasetCommand, VerifyArgs};
 use crate::display::steps::steps;
-use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::documents::dataset_verified::DatasetVerified;
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::outputs::documents::dataset_verified::DatasetVerified;
 
 /// Does what the command asks for.
 pub(crate) fn dataset(args: &DatasetArgs) -> Outcome {

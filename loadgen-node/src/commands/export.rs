@@ -7,9 +7,9 @@ use anyhow::anyhow;
 
 use super::io::path_text;
 use crate::cli::{ExportArgs, ExportForm};
-use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::run_folder::folder;
-use crate::outputs::samples::{Recording, csv, parquet};
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::outputs::run_folder::folder;
+use lon_run::outputs::samples::{Recording, csv, parquet};
 
 /// Writes the rows to a file or to standard output, one after the other.
 pub(crate) fn export(args: &ExportArgs) -> Outcome {

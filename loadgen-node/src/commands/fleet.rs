@@ -9,12 +9,12 @@ use lon_shell::figures::length_ns;
 
 use super::io::{print, print_in, print_text};
 use crate::cli::{FleetArgs, FleetCommand, FleetNodes, FleetOn, Format, USUAL_TRANSPORT};
-use crate::exit::{Exit, Failure, OrExit as _, Outcome};
 use crate::fleet::checked::Fleet;
 use crate::fleet::{Action, TEMPLATE, plan};
-use crate::outputs::documents::fleet::{FleetClock, FleetNode, FleetReport};
-use crate::outputs::tables::table::Table;
-use crate::signals::{Leaves, Signals, StopRequests as _};
+use lon_run::exit::{Exit, Failure, OrExit as _, Outcome};
+use lon_run::outputs::documents::fleet::{FleetClock, FleetNode, FleetReport};
+use lon_run::outputs::tables::table::Table;
+use lon_run::signals::{Leaves, Signals, StopRequests as _};
 
 /// With more nodes than this, those that are well are counted and not listed.
 const LISTED: usize = 32;

@@ -10,13 +10,13 @@ use lon_proto::files::{self, Limit};
 use lon_proto::text::on_one_line;
 
 use super::io::{path_text, print_in, print_text};
-use crate::audit::Detail;
 use crate::cli::InferArgs;
-use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::documents::inferred::{InferredResult, InferredResults, SCHEMA};
-use crate::outputs::documents::result_summary::{FILE as RESULT, Validity};
-use crate::outputs::logs::own_result;
 use crate::submission::inferred::{self, Inferred};
+use lon_run::audit::Detail;
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::outputs::documents::inferred::{InferredResult, InferredResults, SCHEMA};
+use lon_run::outputs::documents::result_summary::{FILE as RESULT, Validity};
+use lon_run::outputs::logs::own_result;
 
 /// Prints the results that follow from a run, or why none does.
 pub(crate) fn infer(args: &InferArgs) -> Outcome {

@@ -10,10 +10,10 @@ use lon_proto::text::{on_lines, on_one_line};
 use serde::Serialize;
 
 use crate::cli::Format;
-use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::documents;
-use crate::outputs::screen::paint;
-use crate::outputs::tables::table::Table;
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::outputs::documents;
+use lon_run::outputs::screen::paint;
+use lon_run::outputs::tables::table::Table;
 
 /// The text of a file in a run folder, with lines of what can be seen.
 pub(crate) fn read(path: &Path) -> Outcome<String> {

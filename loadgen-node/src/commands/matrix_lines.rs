@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::network::fabric::rate;
-use crate::outputs::documents::matrix::{MatrixDocument, WayDocument};
+use lon_run::network::fabric::rate;
+use lon_run::outputs::documents::matrix::{MatrixDocument, WayDocument};
 
 /// Most nodes whose ways are shown as a table; of more only the slowest ways are.
 const MOST_IN_A_TABLE: usize = 16;
@@ -131,7 +131,7 @@ fn number(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outputs::documents::matrix::tests::{judged, matrix};
+    use lon_run::examples::{judged, matrix};
 
     #[test]
     fn up_to_sixteen_nodes_are_a_table_of_120_columns() {

@@ -1,10 +1,10 @@
 //! A probe as one table, for `probe --format csv` and `md`: a row for each number.
 
-use crate::outputs::documents::matrix::MatrixDocument;
-use crate::outputs::documents::needs::NeedsDocument;
-use crate::outputs::documents::probe::{CarriedDocument, FabricDocument, GoodputDocument, ProbeDocument};
-use crate::outputs::documents::probe_changes::AgainstDocument;
-use crate::outputs::tables::table::Table;
+use lon_run::outputs::documents::matrix::MatrixDocument;
+use lon_run::outputs::documents::needs::NeedsDocument;
+use lon_run::outputs::documents::probe::{CarriedDocument, FabricDocument, GoodputDocument, ProbeDocument};
+use lon_run::outputs::documents::probe_changes::AgainstDocument;
+use lon_run::outputs::tables::table::Table;
 
 /// Columns of the table: the transport, the node or nodes, the quantity, what the quantity is of, the number, its unit.
 const HEADS: [&str; 6] = ["transport", "node", "quantity", "of", "value", "unit"];
@@ -102,8 +102,8 @@ fn number(table: &mut Table, [transport, node, quantity, of]: [&str; 4], value: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::fabric::{Fabric, Goodput, NodeFabric};
-    use crate::outputs::documents::matrix::tests::{judged, matrix};
+    use lon_run::examples::{judged, matrix};
+    use lon_run::network::fabric::{Fabric, Goodput, NodeFabric};
 
     #[test]
     fn every_number_has_a_row_and_what_is_not_known_has_none() {

@@ -4,9 +4,9 @@ use anyhow::Context as _;
 
 use super::io::{print_json_pretty, print_text, read};
 use crate::cli::RecoverArgs;
-use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::run_folder::recover::{self, RecoverError};
-use crate::outputs::screen;
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::outputs::run_folder::recover::{self, RecoverError};
+use lon_run::outputs::screen;
 
 /// Completes a run folder and prints its result. The exit code says that it could be done, not that it is VALID.
 pub(crate) fn recover(args: &RecoverArgs) -> Outcome {

@@ -10,13 +10,13 @@ use super::io::{path_text, print_in, print_text};
 use super::test_series::{INCOMPLETE, LiveOutput, TestSeries};
 
 use crate::cli::Format;
-use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::documents;
-use crate::outputs::documents::repeats::{FILE_END, Repeats};
-use crate::outputs::documents::result_summary::ResultSummary;
-use crate::outputs::run_folder::folder::{FolderError, Place, behind, write_file};
-use crate::outputs::run_folder::record::Recorded;
-use crate::test_run::TestSpec;
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::outputs::documents;
+use lon_run::outputs::documents::repeats::{FILE_END, Repeats};
+use lon_run::outputs::documents::result_summary::ResultSummary;
+use lon_run::outputs::run_folder::folder::{FolderError, Place, behind, write_file};
+use lon_run::outputs::run_folder::record::Recorded;
+use lon_run::test_run::TestSpec;
 
 /// Makes the test as often as is asked for, each in a folder of its own, and prints how far the results differ. A run
 /// that fails is the last one. `repeats`: those that were made, which are none.

@@ -7,16 +7,16 @@ use anyhow::{Context as _, anyhow};
 
 use super::io::{input_text, path_text, print_in, print_json, print_text};
 use crate::cli::{Format, ReplayArgs};
-use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::documents::official_replay::OfficialReplay;
-use crate::outputs::documents::result_summary::ResultSummary;
-use crate::outputs::documents::within::WithinDocument;
-use crate::outputs::logs::official_logs;
-use crate::outputs::screen;
-use crate::outputs::timeline::stored_timeline;
 use loadgen::judge::Verdict;
 use loadgen::settings::{IntegerRule, TestSettings};
 use loadgen::vectors;
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::outputs::documents::official_replay::OfficialReplay;
+use lon_run::outputs::documents::result_summary::ResultSummary;
+use lon_run::outputs::documents::within::WithinDocument;
+use lon_run::outputs::logs::official_logs;
+use lon_run::outputs::screen;
+use lon_run::outputs::timeline::stored_timeline;
 
 /// `replay --report-vector FILE.json`, `replay --timeline FILE` and `replay --official DIR`.
 pub(crate) fn replay(args: &ReplayArgs) -> Outcome {

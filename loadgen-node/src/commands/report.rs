@@ -4,11 +4,11 @@ use anyhow::anyhow;
 
 use super::io::{path_text, print_text};
 use crate::cli::ReportArgs;
-use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::mix;
-use crate::outputs::logs::own_result;
-use crate::outputs::report::{self, Source};
-use crate::outputs::run_folder::folder;
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::outputs::logs::own_result;
+use lon_run::outputs::report::{self, Source};
+use lon_run::outputs::run_folder::folder;
 
 /// Writes the page of a run folder. It takes its name when it is whole, and may be made again.
 pub(crate) fn report(args: &ReportArgs) -> Outcome {

@@ -9,17 +9,17 @@ use super::io::{print_json_pretty, print_text, read};
 use super::test_series::{INCOMPLETE, LiveOutput, TestSeries};
 use super::{advise, mix, repeat};
 use crate::cli::{Format, RunArgs, RunRequest, tenant_arguments};
-use crate::division::AccuracyRun;
-use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::mix::CheckedMix;
-use crate::outputs::documents::repeats::{Repeats, Take};
-use crate::outputs::documents::result_summary::{self, ResultSummary};
-use crate::outputs::logs::own_result;
-use crate::outputs::run_folder::folder::Place;
-use crate::outputs::run_folder::record::Recorded;
-use crate::outputs::screen;
-use crate::test_run::TestSpec;
 use loadgen::settings::Mode;
+use lon_run::division::AccuracyRun;
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::outputs::documents::repeats::{Repeats, Take};
+use lon_run::outputs::documents::result_summary::{self, ResultSummary};
+use lon_run::outputs::logs::own_result;
+use lon_run::outputs::run_folder::folder::Place;
+use lon_run::outputs::run_folder::record::Recorded;
+use lon_run::outputs::screen;
+use lon_run::test_run::TestSpec;
 
 /// Does what the flags ask for.
 pub(crate) fn run(args: &RunArgs) -> Outcome {

@@ -4,9 +4,9 @@ use anyhow::anyhow;
 
 use super::io::{print_in, print_text};
 use crate::cli::{Format, SchemaArgs};
-use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::documents::schema_list::SchemaList;
-use crate::outputs::documents::schemas::{KINDS, Kind};
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::outputs::documents::schema_list::SchemaList;
+use lon_run::outputs::documents::schemas::{KINDS, Kind};
 
 /// Prints one schema, or what there is.
 pub(crate) fn schema(args: &SchemaArgs) -> Outcome {

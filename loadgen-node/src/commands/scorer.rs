@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, anyhow};
 use lon_qsl::benchmark::{Benchmark, Bound};
 
-use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::documents::scores::ScoresDocument;
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::outputs::documents::scores::ScoresDocument;
 
 /// Starts the command with the path of the log behind it, and holds what it prints against the bounds of the round.
 pub(super) fn scores(command: &str, log: &Path, benchmark: &Benchmark, round: &str) -> Outcome<ScoresDocument> {

@@ -9,9 +9,9 @@ use lon_qsl::benchmark::{Benchmark, Official, official_text};
 
 use super::accuracy::{Answered, subset};
 use super::scorer;
-use crate::audit::second_chance::{Near, SecondChance, baseline_log, near, nears};
-use crate::audit::{AccuracyRunFacts, AnswerLog};
-use crate::outputs::documents::other_score::OtherScore;
+use lon_run::audit::second_chance::{Near, SecondChance, baseline_log, near, nears};
+use lon_run::audit::{AccuracyRunFacts, AnswerLog};
+use lon_run::outputs::documents::other_score::OtherScore;
 
 /// Both runs, and how they are scored.
 pub(super) struct Runs<'a> {

@@ -8,10 +8,10 @@ use lon_proto::text::on_lines;
 
 use super::io::{path_text, print_json_pretty, print_text, print_verdict};
 use crate::cli::ShowArgs;
-use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::documents::result_summary::{FILE as RESULT, FileDocument, ResultSummary};
-use crate::outputs::logs::own_result;
-use crate::outputs::screen::{self, conf_text};
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::outputs::documents::result_summary::{FILE as RESULT, FileDocument, ResultSummary};
+use lon_run::outputs::logs::own_result;
+use lon_run::outputs::screen::{self, conf_text};
 
 /// Prints the result that a run folder has. Whether it is VALID stands in the text; the exit code says that it could be
 /// shown.

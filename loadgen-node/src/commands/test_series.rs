@@ -7,14 +7,15 @@ use anyhow::Context as _;
 
 use crate::display::metrics::Boards;
 use crate::display::metrics::options::{Metrics, MetricsOptions};
+use crate::display::show::Show;
 use crate::display::steps;
 use crate::display::ui::Ui;
-use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::live::board::Board;
-use crate::outputs::run_folder::folder::{Place, write_file};
-use crate::outputs::run_folder::record::{self, Recorded};
-use crate::signals::{Leaves, Signals};
-use crate::test_run::{Test, TestSpec};
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::live::board::Board;
+use lon_run::outputs::run_folder::folder::{Place, write_file};
+use lon_run::outputs::run_folder::record::{self, Recorded};
+use lon_run::signals::{Leaves, Signals};
+use lon_run::test_run::{Test, TestSpec};
 
 /// Output of a run while it goes on.
 #[derive(Debug, Default)]
@@ -63,7 +64,7 @@ impl TestSeries {
         connected.probe_if_wanted(&self.signals)?;
         let claimed = connected.claim(&self.signals)?;
         let stop = claimed.stop();
-        Ok((record::record_shown(claimed, place, self.ui, &self.board)?, stop))
+        Ok((record::record_shown(claimed, place, &self.board, Show::of(self.ui))?, stop))
     }
 
     /// Writes the file of metrics, and serves them for the time that was asked for, or until `stop` turns true.

@@ -9,13 +9,13 @@ use super::conf;
 use super::io::{input_text, path_text, print, print_json};
 use super::trace_picture::{SimulatedSut, picture};
 use crate::cli::TraceArgs;
-use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::documents::conf::View;
-use crate::outputs::run_folder::folder::write_file;
-use crate::test_run::settings::profile;
 use loadgen::conf::rules::Rules;
 use loadgen::v05::vectors::{Difference, check};
 use loadgen::vectors;
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::outputs::documents::conf::View;
+use lon_run::outputs::run_folder::folder::write_file;
+use lon_run::test_run::settings::profile;
 
 /// `trace --settings FILE.json`, `trace --vector FILE...`, or with the flags of `run` that say what is tested.
 pub(crate) fn trace(args: &TraceArgs) -> Outcome {

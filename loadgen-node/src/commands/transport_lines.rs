@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::network::ends::End;
-use crate::network::fabric::{Fabric, NodeFabric, rate};
+use lon_run::network::ends::End;
+use lon_run::network::fabric::{Fabric, NodeFabric, rate};
 
 /// A line for each transport; empty with fewer than two.
 pub(super) fn text(fabrics: &[Fabric]) -> String {
@@ -39,8 +39,8 @@ fn cost(fabric: &Fabric, end: fn(&NodeFabric) -> Option<&End>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::ends::{ByWay, Spent};
-    use crate::network::fabric::{Goodput, Percentiles, Rtt};
+    use lon_run::network::ends::{ByWay, Spent};
+    use lon_run::network::fabric::{Goodput, Percentiles, Rtt};
 
     #[test]
     fn each_transport_has_a_line_with_what_was_measured() {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::network::fabric::rate;
-use crate::outputs::documents::parts::Percentiles;
-use crate::outputs::documents::watch::{WatchDocument, WatchSpread, WatchSum};
+use lon_run::network::fabric::rate;
+use lon_run::outputs::documents::parts::Percentiles;
+use lon_run::outputs::documents::watch::{WatchDocument, WatchSpread, WatchSum};
 
 /// The line of one interval.
 pub(super) fn line(interval: &WatchDocument) -> String {
@@ -55,7 +55,7 @@ fn counted(again: Option<u64>, loadgen: &BTreeMap<String, u64>, sut: &BTreeMap<S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::probe::watch::{Interval, Sum};
+    use lon_run::probe::watch::{Interval, Sum};
 
     #[test]
     fn a_line_has_all_that_is_known() {

@@ -5,8 +5,8 @@ use super::facts;
 use super::interval::{self, Draws};
 use super::metric::{METRICS, Metric, Noise, Unit, WITHIN};
 use super::side::Side;
-use crate::network::spread;
-use crate::outputs::documents::comparison::{
+use lon_run::network::spread;
+use lon_run::outputs::documents::comparison::{
     Better, Comparison, DifferenceDocument, Finding, IntervalOf, MetricComparison, SCHEMA,
 };
 

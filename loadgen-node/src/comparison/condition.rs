@@ -5,8 +5,8 @@ use std::str::FromStr;
 use lon_shell::duration::parse_duration;
 
 use super::metric::{METRICS, Metric, Unit};
-use crate::outputs::documents::comparison::{Comparison, Finding, MetricComparison};
-use crate::outputs::documents::result_summary::Validity;
+use lon_run::outputs::documents::comparison::{Comparison, Finding, MetricComparison};
+use lon_run::outputs::documents::result_summary::Validity;
 
 /// Grammar of a condition, as a user types it.
 const GRAMMAR: &str = "write NAME>+PERCENT%, NAME<-PERCENT%, NAME>VALUE, NAME<VALUE or invalid";
@@ -130,7 +130,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::outputs::documents::comparison::{Better, ComparedRun, DifferenceDocument, SideDocument};
+    use lon_run::outputs::documents::comparison::{Better, ComparedRun, DifferenceDocument, SideDocument};
 
     fn comparison(percent: f64, finding: Finding) -> Comparison {
         let run = |result| ComparedRun {

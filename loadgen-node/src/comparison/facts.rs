@@ -6,9 +6,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::side::Side;
-use crate::outputs::documents::comparison::DifferentDocument;
-use crate::outputs::documents::result_summary::Validity;
-use crate::outputs::report::Source;
+use lon_run::outputs::documents::comparison::DifferentDocument;
+use lon_run::outputs::documents::result_summary::Validity;
+use lon_run::outputs::report::Source;
 
 /// Facts without which two runs did not do the same work.
 const SAME_WORK: [&str; 4] = ["benchmark", "scenario", "dataset", "sums of the dataset"];

@@ -3,11 +3,11 @@
 //! Of single runs: their timelines are cut into blocks of time, which are drawn again, with repetition, a thousand
 //! times (block bootstrap: Künsch, The Annals of Statistics 17, 1989). Neighbouring samples depend on each other, so
 //! whole blocks are drawn and not samples. Of three or more repeats on both sides:
-//! [`ratio_interval`](crate::network::spread::ratio_interval).
+//! [`ratio_interval`](lon_run::network::spread::ratio_interval).
 
 use rand_mt::Mt64;
 
-use crate::outputs::report::Series;
+use lon_run::outputs::report::Series;
 
 /// Steps of a series that are one block.
 const STEPS_EACH: usize = 3;
@@ -158,7 +158,7 @@ pub(super) fn of_draws(first: &Draws, other: &Draws, of: Drawn) -> Option<[f64; 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outputs::report::series_of;
+    use lon_run::examples::series_of;
 
     /// A run of samples that begin every ms and take so many µs.
     fn run(latency_us: impl Fn(&mut Mt64) -> u64, seed: u64) -> Series {

@@ -3,10 +3,10 @@
 use lon_shell::figures::{bytes, duration_ns};
 
 use super::interval::Drawn;
-use crate::outputs::documents::comparison::Better;
-use crate::outputs::documents::parts::LatencySpread;
-use crate::outputs::documents::result_summary::MetricDocument;
-use crate::outputs::report::{Series, Source, bits_text};
+use lon_run::outputs::documents::comparison::Better;
+use lon_run::outputs::documents::parts::LatencySpread;
+use lon_run::outputs::documents::result_summary::MetricDocument;
+use lon_run::outputs::report::{Series, Source, bits_text};
 
 /// Unit of a quantity's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,11 +5,11 @@ use maud::{Markup, html};
 
 use super::side::Side;
 use super::tables;
-use crate::outputs::documents::comparison::Comparison;
-use crate::outputs::report::{
+use lon_run::outputs::documents::comparison::Comparison;
+use lon_run::outputs::report::{
     Axis, Chart, Curve, MOST_CURVES, Series, Step, framed, latency_axis, of_percentiles, rate_axis, seconds_axis,
 };
-use crate::outputs::tables::table::Table;
+use lon_run::outputs::tables::table::Table;
 
 /// Places of curves over time.
 const PLACES: usize = 120;

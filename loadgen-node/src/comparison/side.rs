@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
-use crate::outputs::documents::comparison::{ComparedRun, SideDocument};
-use crate::outputs::logs::TIMELINE;
-use crate::outputs::report::{Series, Source};
+use lon_run::outputs::documents::comparison::{ComparedRun, SideDocument};
+use lon_run::outputs::logs::TIMELINE;
+use lon_run::outputs::report::{Series, Source};
 
 /// Most sides of a comparison. More curves over each other cannot be told apart.
 pub(crate) const MOST: usize = 5;

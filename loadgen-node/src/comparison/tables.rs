@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use lon_proto::text::on_one_line;
 
 use super::metric::Unit;
-use crate::outputs::documents::comparison::{
+use lon_run::outputs::documents::comparison::{
     Comparison, DifferenceDocument, DifferentDocument, Finding, MetricComparison, SideDocument,
 };
-use crate::outputs::documents::result_summary::Validity;
-use crate::outputs::screen::labels::labels_text;
-use crate::outputs::tables::table::{Table, in_markdown};
+use lon_run::outputs::documents::result_summary::Validity;
+use lon_run::outputs::screen::labels::labels_text;
+use lon_run::outputs::tables::table::{Table, in_markdown};
 
 /// Differences of settings and hosts that the screen shows; the documents have all.
 const SHOWN: usize = 20;
@@ -232,7 +232,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::outputs::documents::comparison::{Better, ComparedRun, IntervalOf};
+    use lon_run::outputs::documents::comparison::{Better, ComparedRun, IntervalOf};
 
     fn comparison() -> Comparison {
         let run = |folder: &str| ComparedRun {

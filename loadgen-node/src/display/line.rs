@@ -8,11 +8,11 @@ use indicatif::{DecimalBytes, MultiProgress, ProgressBar, ProgressStyle};
 
 use super::units::time;
 use super::viewer::{RunView, Viewer};
-use crate::live::board::Newest;
-use crate::live::phase::Phase;
-use crate::live::snapshot::Snapshot;
-use crate::live::standing::State;
 use loadgen::judge::early_stopping::percent;
+use lon_run::live::board::Newest;
+use lon_run::live::phase::Phase;
+use lon_run::live::snapshot::Snapshot;
+use lon_run::live::standing::State;
 use lon_world::counts::resident_bytes;
 
 const REDRAW: Duration = Duration::from_millis(200);
@@ -144,8 +144,8 @@ fn text(snapshot: &Snapshot, percentile: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::live::latencies::{Percentiles, Spread};
-    use crate::live::standing::{Check, Standing};
+    use lon_run::live::latencies::{Percentiles, Spread};
+    use lon_run::live::standing::{Check, Standing};
 
     use super::*;
 

@@ -1,5 +1,5 @@
 //! Runs as they are shown while they go on: one alone, or the tenants of a mix beside each other. Everything is made of
-//! [`crate::live`]'s snapshots.
+//! [`lon_run::live`]'s snapshots.
 //!
 //! - `ui`: which display is wanted, and which one the terminal can have; `show`: the thread that shows it; `viewer`:
 //!   the runs that it looks at;

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread::JoinHandle;
 
 use lon_net::slice;
+use lon_run::live::one_run::OneRun;
+use lon_run::outputs::run_folder::record::Display;
 
 use super::ui::{self, Ui};
 use super::viewer::{Runs, Viewer};
@@ -37,6 +39,19 @@ impl<R: Runs> Show<R> {
     /// Ends the display. Returns the runs; none where there was no thread.
     pub(crate) fn end(mut self) -> Option<R> {
         self.join()
+    }
+}
+
+impl Show<OneRun> {
+    /// What starts this display of one run.
+    pub(crate) fn of(ui: Ui) -> impl FnOnce(OneRun, Arc<AtomicBool>) -> Show<OneRun> {
+        move |run, stop| Show::start(run, ui, stop)
+    }
+}
+
+impl Display for Show<OneRun> {
+    fn end(self) -> Option<OneRun> {
+        Show::end(self)
     }
 }
 

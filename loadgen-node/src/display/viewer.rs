@@ -1,11 +1,9 @@
 //! Viewer of the runs that a display shows: one alone, or the tenants of a mix.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::time::Instant;
 
-use crate::live::board::{Board, Newest};
-use crate::live::watch::Watch;
+use lon_run::live::board::{Board, Newest};
+use lon_run::live::one_run::OneRun;
 
 /// Runs that are shown.
 pub(crate) trait Runs: Send + 'static {
@@ -33,33 +31,9 @@ impl RunView {
     }
 }
 
-/// One run, read at each look.
-pub(crate) struct OneRun {
-    watch: Watch,
-    /// Others see the newest snapshot here.
-    board: Board,
-}
-
-impl OneRun {
-    /// The run that `watch` reads. Each snapshot goes to the board.
-    pub(crate) fn new(watch: Watch, board: Board) -> OneRun {
-        OneRun { watch, board }
-    }
-
-    /// Puts the end of the run on the board, and its verdict.
-    pub(crate) fn judged(mut self, is_valid: bool) {
-        let end = self.watch.finish(Instant::now());
-        self.board.put(self.watch.about(), Arc::new(end));
-        self.board.judged(is_valid);
-    }
-}
-
 impl Runs for OneRun {
     fn look(&mut self) -> Vec<RunView> {
-        let newest =
-            Newest { about: self.watch.about(), snapshot: Arc::new(self.watch.look(Instant::now())), is_valid: None };
-        self.board.put(Arc::clone(&newest.about), Arc::clone(&newest.snapshot));
-        vec![RunView { tenant: None, newest }]
+        vec![RunView { tenant: None, newest: OneRun::look(self) }]
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::shell::{Shell, Started};
 use super::{answers, script};
-use crate::outputs::documents::fleet::FleetClock;
+use lon_run::outputs::documents::fleet::FleetClock;
 
 /// Round trips. The first one has the making of the connection in it.
 const ROUND_TRIPS: usize = 5;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-use crate::outputs::logs::audit_folder::sum_of;
+use lon_run::outputs::logs::audit_folder::sum_of;
 
 /// A file of this machine, by its content.
 #[derive(Clone, Debug, PartialEq, Eq)]

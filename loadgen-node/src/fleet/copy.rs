@@ -6,7 +6,7 @@ use super::copied::CopiedFile;
 use super::node_access::NodeAccess;
 use super::script;
 use super::shell::ShellError;
-use crate::outputs::documents::fleet::FleetNode;
+use lon_run::outputs::documents::fleet::FleetNode;
 
 /// Copies the file to the host of a node, unless it is there with the same content.
 pub(super) fn copy(at: NodeAccess<'_>, copied: &CopiedFile, node: &mut FleetNode) -> Result<(), ShellError> {

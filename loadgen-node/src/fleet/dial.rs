@@ -10,7 +10,7 @@ use lon_net::token::Token;
 use lon_proto::text::printable;
 use qdl::{Config, NodeDescription, Peers, Qdl, Transport};
 
-use crate::outputs::documents::fleet::FleetAnswer;
+use lon_run::outputs::documents::fleet::FleetAnswer;
 
 /// Settings by which nodes are dialled from here.
 pub(super) struct Dial {

@@ -7,7 +7,7 @@ use super::clock;
 use super::node_access::NodeAccess;
 use super::script::{self, NEEDED_SYSTEM};
 use super::shell::ShellError;
-use crate::outputs::documents::fleet::{FleetAnswer, FleetNode, FleetProgram};
+use lon_run::outputs::documents::fleet::{FleetAnswer, FleetNode, FleetProgram};
 
 /// Longest wait for an answer from a port that should have no listener.
 const FREE_PORT: Duration = Duration::from_secs(2);

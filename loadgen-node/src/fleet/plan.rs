@@ -11,7 +11,7 @@ use super::copied::CopiedFile;
 use super::node_access::NodeAccess;
 use super::shell::Shell;
 use super::{copy, node_state, node_threads, script, start};
-use crate::outputs::documents::fleet::FleetNode;
+use lon_run::outputs::documents::fleet::FleetNode;
 
 /// Action at each node.
 #[derive(Clone, Debug, PartialEq, Eq)]

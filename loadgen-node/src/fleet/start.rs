@@ -9,7 +9,7 @@ use super::answers::{self, Facts, Started, Stopped};
 use super::node_access::NodeAccess;
 use super::shell::ShellError;
 use super::{node_state, script};
-use crate::outputs::documents::fleet::FleetNode;
+use lon_run::outputs::documents::fleet::FleetNode;
 
 /// First wait for an answer before the host is asked whether the node still runs. Each further wait is twice as long.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
@@ -83,7 +83,7 @@ fn await_answer(at: NodeAccess<'_>, from: u64, report: &mut FleetNode) -> Result
 }
 
 /// Dials until somebody answers, for about so long.
-fn dial_for(at: NodeAccess<'_>, wait: Duration) -> anyhow::Result<crate::outputs::documents::fleet::FleetAnswer> {
+fn dial_for(at: NodeAccess<'_>, wait: Duration) -> anyhow::Result<lon_run::outputs::documents::fleet::FleetAnswer> {
     let until = Instant::now() + wait;
     loop {
         // A node that loads its model takes connections and says nothing.

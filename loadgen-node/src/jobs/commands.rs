@@ -12,7 +12,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::exit::Exit;
+use lon_run::exit::Exit;
 
 /// Interval at which a started command is checked.
 pub(crate) const LOOK: Duration = Duration::from_millis(50);

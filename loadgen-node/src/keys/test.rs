@@ -4,8 +4,8 @@ use anyhow::anyhow;
 use clap::Parser as _;
 
 use crate::cli::{Cli, Command, RunRequest};
-use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::test_run::TestSpec;
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::test_run::TestSpec;
 
 /// The test that the words ask for.
 pub(crate) fn spec<'a>(arguments: impl IntoIterator<Item = &'a String>) -> Outcome<TestSpec> {

@@ -12,15 +12,15 @@ use toml::Value;
 
 use super::file::MixFile;
 use super::search_request::SearchRequest;
-use crate::exit::{Exit, Failure, OrExit as _, Outcome};
 use crate::keys::key::{Key, text};
 use crate::keys::key_values::{KeyValue, Keys};
 use crate::keys::test::spec;
-use crate::nodes::target::Target;
-use crate::outputs::documents::mix_result;
-use crate::outputs::report;
-use crate::test_run::{FindPeakSpec, Test, TestSpec};
 use loadgen::settings::Mode;
+use lon_run::exit::{Exit, Failure, OrExit as _, Outcome};
+use lon_run::nodes::target::Target;
+use lon_run::outputs::documents::mix_result;
+use lon_run::outputs::report;
+use lon_run::test_run::{FindPeakSpec, Test, TestSpec};
 
 /// The most tenants of a mix: nodes refuse more.
 const MOST_TENANTS: usize = 16;

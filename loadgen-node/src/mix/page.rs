@@ -5,11 +5,11 @@ use std::path::Path;
 use maud::{Markup, html};
 
 use crate::comparison::{over_each_other, table};
-use crate::outputs::documents::mix_result::{MixResult, TenantResult};
-use crate::outputs::documents::mix_search::MixSearched;
-use crate::outputs::documents::result_summary::Validity;
-use crate::outputs::report::{FILE, Series, Source, framed};
-use crate::outputs::tables::table::Table;
+use lon_run::outputs::documents::mix_result::{MixResult, TenantResult};
+use lon_run::outputs::documents::mix_search::MixSearched;
+use lon_run::outputs::documents::result_summary::Validity;
+use lon_run::outputs::report::{FILE, Series, Source, framed};
+use lon_run::outputs::tables::table::Table;
 use lon_shell::figures::{bytes, length_ns, number};
 
 /// Caption of the charts.

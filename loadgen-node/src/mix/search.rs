@@ -6,11 +6,11 @@ use anyhow::{Result, bail};
 
 use super::checked::{CheckedMix, CheckedTenant};
 use super::search_request::SearchRequest;
-use crate::test_run::find_peak::{PRECISION, TRIAL_SHARE};
-use crate::test_run::{FindPeakSpec, Test};
 use loadgen::run::{DEFAULT_MAX_TRIALS, Precision, Search};
 use loadgen::settings::Assignment;
 use loadgen::traffic::Load;
+use lon_run::test_run::find_peak::{PRECISION, TRIAL_SHARE};
+use lon_run::test_run::{FindPeakSpec, Test};
 
 /// Name of the load that is one factor for all rates.
 pub(crate) const FACTOR: &str = "factor";

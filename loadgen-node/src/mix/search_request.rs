@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::test_run::FindPeakSpec;
+use lon_run::test_run::FindPeakSpec;
 
 /// The request for a search.
 #[derive(Clone, Debug)]

@@ -7,12 +7,12 @@ use std::collections::HashMap;
 
 use super::cause::{Loss, likely_cause};
 use super::pair::{Compared, DIRECTIONS, Judged, Pair};
-use crate::network::fabric::rate;
-use crate::network::spread;
-use crate::outputs::documents::probe::{
+use lon_run::network::fabric::rate;
+use lon_run::network::spread;
+use lon_run::outputs::documents::probe::{
     AskedDocument, ByWay, EndDocument, FabricDocument, NodeFabricDocument, ProbeDocument,
 };
-use crate::outputs::documents::probe_changes::{AgainstDocument, ChangeDocument, ChangeKind};
+use lon_run::outputs::documents::probe_changes::{AgainstDocument, ChangeDocument, ChangeKind};
 
 /// Checks that the probe in `file` can be compared with one over these transports, before anything is measured.
 ///

@@ -1,9 +1,9 @@
 //! The goodputs of a probe that are known too badly for a baseline, and the line on a baseline that was saved.
 
 use super::pair::DIRECTIONS;
-use crate::network::ends::STARVED;
-use crate::network::spread::{self, FEWEST_REPEATS};
-use crate::outputs::documents::probe::{ByWay, EndDocument, ProbeDocument};
+use lon_run::network::ends::STARVED;
+use lon_run::network::spread::{self, FEWEST_REPEATS};
+use lon_run::outputs::documents::probe::{ByWay, EndDocument, ProbeDocument};
 
 /// The line on a probe that was saved in `file`, and on its use as a baseline.
 pub(crate) fn saved(probe: &ProbeDocument, tolerance: f64, file: &str) -> String {

@@ -19,7 +19,7 @@ use super::file::{SubmissionFile, Texts};
 use super::places::Places;
 use super::suites::unlike_suites;
 use super::{blanks, flags};
-use crate::test_run::system_facts::is_official;
+use lon_run::test_run::system_facts::is_official;
 
 /// Keys that the top of the file gives, or the division.
 const FROM_THE_TOP: [&str; 3] = ["division", "submitter", "is_network"];
@@ -268,7 +268,7 @@ fn folder_name(word: &str) -> Result<()> {
 mod tests {
     use super::super::template;
     use super::*;
-    use crate::audit::AuditTest;
+    use lon_run::audit::AuditTest;
 
     /// A whole file, with one text in it replaced.
     fn with(old: &str, new: &str) -> Result<Submission, String> {

@@ -1,6 +1,6 @@
 //! The division that a submission is for.
 
-use crate::division::Division;
+use lon_run::division::Division;
 
 /// A division of MLPerf that results over a network can be submitted to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

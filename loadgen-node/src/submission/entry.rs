@@ -16,7 +16,7 @@ use super::flags::flags;
 use super::inferred;
 use super::kind::Kind;
 use super::places::Places;
-use crate::audit::AuditTest;
+use lon_run::audit::AuditTest;
 
 /// Official keys of the facts that a submission states of its model (`checks/measurements_checks.py`).
 pub(super) const MODEL_KEYS: [&str; 5] =

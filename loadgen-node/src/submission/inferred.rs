@@ -9,7 +9,7 @@ use std::fmt;
 use loadgen::judge::early_stopping::Rule;
 use loadgen::settings::Scenario;
 
-use crate::audit::Detail;
+use lon_run::audit::Detail;
 
 /// The rules that allow it, in words.
 pub(crate) const SOURCE: &str = "MLPerf inference rules, section 4.1.1: edge systems alone";

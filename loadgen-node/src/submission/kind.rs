@@ -1,6 +1,6 @@
 //! The purpose of a run of a submission.
 
-use crate::audit::AuditTest;
+use lon_run::audit::AuditTest;
 
 /// The purpose of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

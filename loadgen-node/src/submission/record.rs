@@ -16,11 +16,11 @@ use super::kind::Kind;
 use super::run_result::SCORE_FILE;
 use super::score;
 use super::step::Step;
-use crate::outputs::documents;
-use crate::outputs::documents::audit_result::{self, AuditResult};
-use crate::outputs::documents::submission_step::{FILE, SCHEMA, StepRecord};
-use crate::outputs::logs::audit_folder::sum_of;
 use loadgen::official::{ACCURACY_FILE, DETAIL_FILE, SUMMARY_FILE};
+use lon_run::outputs::documents;
+use lon_run::outputs::documents::audit_result::{self, AuditResult};
+use lon_run::outputs::documents::submission_step::{FILE, SCHEMA, StepRecord};
+use lon_run::outputs::logs::audit_folder::sum_of;
 
 /// The state of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,13 +11,13 @@ use serde::de::DeserializeOwned;
 use super::checked::Engine;
 use super::kind::Kind;
 use super::step::Step;
-use crate::audit::{Detail, LabelType};
-use crate::outputs::documents::accuracy::AccuracyDocument;
-use crate::outputs::documents::other_score::OtherScore;
-use crate::outputs::documents::qdl_result::{self, QdlResult, QdlState};
-use crate::outputs::documents::result_summary::{self, FileDocument, ResultSummary, Validity};
-use crate::outputs::logs::audit_folder::sum_of;
 use loadgen::official::DETAIL_FILE;
+use lon_run::audit::{Detail, LabelType};
+use lon_run::outputs::documents::accuracy::AccuracyDocument;
+use lon_run::outputs::documents::other_score::OtherScore;
+use lon_run::outputs::documents::qdl_result::{self, QdlResult, QdlState};
+use lon_run::outputs::documents::result_summary::{self, FileDocument, ResultSummary, Validity};
+use lon_run::outputs::logs::audit_folder::sum_of;
 
 /// Name in the folder of an accuracy run that the official LoadGen led: what `accuracy --json` printed.
 pub(crate) const SCORE_FILE: &str = "accuracy_score.json";

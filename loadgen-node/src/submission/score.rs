@@ -13,9 +13,9 @@ use super::entry::Entry;
 use super::kind::Kind;
 use super::run_result::Scored;
 use super::step::Step;
-use crate::audit::AuditTest;
-use crate::outputs::documents::accuracy_subset::AccuracySubset;
 use loadgen::official::ACCURACY_FILE;
+use lon_run::audit::AuditTest;
+use lon_run::outputs::documents::accuracy_subset::AccuracySubset;
 
 /// Name in a submission, and in a run folder that an official script has scored.
 pub(super) const FILE: &str = "accuracy.txt";
@@ -123,7 +123,7 @@ fn scored_officially(step: &Step<'_>) -> Result<Option<String>> {
         return Ok(None);
     }
     let text = files::text(&path, Limit::DOCUMENT).with_context(|| format!("cannot read {}", path.display()))?;
-    let log = crate::outputs::logs::audit_folder::sum_of(&step.folder().join(ACCURACY_FILE))?;
+    let log = lon_run::outputs::logs::audit_folder::sum_of(&step.folder().join(ACCURACY_FILE))?;
     let named = official_scores(&text).log_sha256;
     ensure!(
         named.as_deref() == Some(log.as_str()),

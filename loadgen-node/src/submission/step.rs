@@ -9,9 +9,9 @@ use anyhow::{Context as _, Result};
 use super::checked::{Engine, Submission};
 use super::entry::{DURATION, Entry};
 use super::kind::Kind;
-use crate::audit::{AuditTest, config};
-use crate::division::Division;
 use loadgen::settings::Scenario;
+use lon_run::audit::{AuditTest, config};
+use lon_run::division::Division;
 
 /// The submitter's settings, beside the run folders of a scenario.
 const USER_CONF: &str = "user.conf";

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use super::checked::Submission;
 use super::division::SubmissionDivision;
-use crate::outputs::documents::system_desc::{SystemDesc, key_help};
-use crate::test_run::system_facts::{NETWORK_KEYS, SYSTEM_KEYS, is_official};
+use lon_run::outputs::documents::system_desc::{SystemDesc, key_help};
+use lon_run::test_run::system_facts::{NETWORK_KEYS, SYSTEM_KEYS, is_official};
 
 /// Returns true when the official checker asks for a text under a key of every system or of the network mode.
 pub(super) fn must_have_a_text(key: &str) -> bool {

@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::blanks::{HEAD, OF_THE_RUN, Prefilled};
 use super::system::must_have_a_text;
-use crate::outputs::documents::result_summary::ResultSummary;
-use crate::outputs::documents::system_desc::{SystemDesc, key_help};
-use crate::test_run::system_facts::{NETWORK_KEYS, SYSTEM_KEYS};
+use lon_run::outputs::documents::result_summary::ResultSummary;
+use lon_run::outputs::documents::system_desc::{SystemDesc, key_help};
+use lon_run::test_run::system_facts::{NETWORK_KEYS, SYSTEM_KEYS};
 
 /// The mark above the line of the SUT nodes in it.
 const NODES_MARK: &str = "# FILL IN: the SUT nodes.";

@@ -16,13 +16,13 @@ use super::layout::{Layout, REHEARSAL};
 use super::record::{self, State};
 use super::step::Step;
 use super::{inferred, score, system, truncated};
-use crate::audit::AuditTest;
-use crate::outputs::documents::system_desc::{self, SystemDesc};
-use crate::outputs::documents::{self, audit_result};
-use crate::outputs::logs::audit_folder::{self, ACCURACY, PERFORMANCE};
-use crate::outputs::report::diagram;
 use loadgen::official::{ACCURACY_FILE, DETAIL_FILE, SUMMARY_FILE};
 use loadgen::settings::Scenario;
+use lon_run::audit::AuditTest;
+use lon_run::outputs::documents::system_desc::{self, SystemDesc};
+use lon_run::outputs::documents::{self, audit_result};
+use lon_run::outputs::logs::audit_folder::{self, ACCURACY, PERFORMANCE};
+use lon_run::outputs::report::diagram;
 
 /// The numbers of files and results in a tree that the program wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! An accuracy log as submissions have it: both ends, and the sum of the whole in `accuracy.txt`. As
 //! `tools/submission/truncate_accuracy_log.py` of mlcommons/inference does it.
 
-use crate::outputs::logs::accuracy_log::GAP;
+use lon_run::outputs::logs::accuracy_log::GAP;
 
 /// Bytes that are kept of each end.
 const END_BYTES: usize = 4_096;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use loadgen_node::documents::schemas::{KINDS, Kind};
+use lon_run::documents::schemas::{KINDS, Kind};
 use lon_tests::process::repository;
 use lon_tests::schemas::faults;
 use serde_json::Value;

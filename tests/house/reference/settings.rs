@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use loadgen::settings::{SettingKey, setting_keys};
 use loadgen::v05;
-use loadgen_node::documents::schemas::Kind;
+use lon_run::documents::schemas::Kind;
 use serde_json::Value;
 
 const HEAD: &str = "`--set [SCENARIO.]KEY=VALUE` and official config files set these. `--set` also takes the names in \

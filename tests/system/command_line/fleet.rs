@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use loadgen_node::documents::fleet::FleetNode;
-use loadgen_node::documents::result_summary::ResultSummary;
-use loadgen_node::documents::sut_setup::SutSetup;
+use lon_run::documents::fleet::FleetNode;
+use lon_run::documents::result_summary::ResultSummary;
+use lon_run::documents::sut_setup::SutSetup;
 use lon_tests::fleet::{Fleet, HOSTS, node, on};
 use lon_tests::metrics::free_address;
 use lon_tests::process::{SutNode, repository};

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use loadgen_node::documents::comparison::{Comparison, Finding, IntervalOf, MetricComparison};
+use lon_run::documents::comparison::{Comparison, Finding, IntervalOf, MetricComparison};
 use lon_tests::page::{section, stands_alone};
 use lon_tests::peer::{Behaviour, Peer, Script, Step, answer_once};
 use lon_tests::process::{Finished, LoadGen, SutNode};

@@ -2,9 +2,9 @@
 //!
 //! Run folders of all whole-system tests are read back by their types, too: see `RunFolder::assert_complete`.
 
-use loadgen_node::documents::accuracy::AccuracyDocument;
-use loadgen_node::documents::conf::ConfDocument;
-use loadgen_node::documents::probe::ProbeDocument;
+use lon_run::documents::accuracy::AccuracyDocument;
+use lon_run::documents::conf::ConfDocument;
+use lon_run::documents::probe::ProbeDocument;
 use lon_tests::process::{LoadGen, SutNode, repository};
 use lon_tests::run_folder::assert_read_back;
 use lon_tests::test_run::TestRun;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use loadgen_node::documents::result_summary::ResultSummary;
+use lon_run::documents::result_summary::ResultSummary;
 use lon_tests::export::{Csv, exported, recorded};
 use lon_tests::memory::Watch;
 use lon_tests::page::{Table, stands_alone};

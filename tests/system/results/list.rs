@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use loadgen_node::documents::result_summary::{MetricDocument, ResultSummary, Validity};
-use loadgen_node::documents::run_list::RunList;
+use lon_run::documents::result_summary::{MetricDocument, ResultSummary, Validity};
+use lon_run::documents::run_list::RunList;
 use lon_tests::process::{Finished, LoadGen, SutNode};
 use lon_tests::run_folder::RunFolder;
 use lon_tests::test_run::TestRun;

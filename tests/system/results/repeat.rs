@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use loadgen_node::documents::repeats::Repeats;
-use loadgen_node::documents::result_summary::Validity;
+use lon_run::documents::repeats::Repeats;
+use lon_run::documents::result_summary::Validity;
 use lon_tests::process::SutNode;
 use lon_tests::run_folder::RunFolder;
 use lon_tests::schemas::assert_fits;

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use loadgen_node::documents::network_report::NetworkReport;
-use loadgen_node::documents::parts::LatencySpread;
-use loadgen_node::documents::result_summary::{MetricDocument, ResultSummary};
+use lon_run::documents::network_report::NetworkReport;
+use lon_run::documents::parts::LatencySpread;
+use lon_run::documents::result_summary::{MetricDocument, ResultSummary};
 use lon_tests::page::{Table, answer, figure, section, shows, stands_alone};
 use lon_tests::process::{LoadGen, SutNode};
 use lon_tests::run_folder::RunFolder;

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-use loadgen_node::documents::schema_list::SchemaList;
-use loadgen_node::documents::schemas::KINDS;
+use lon_run::documents::schema_list::SchemaList;
+use lon_run::documents::schemas::KINDS;
 use lon_tests::process::{LoadGen, binary, repository};
 use lon_tests::schemas::assert_fits;
 

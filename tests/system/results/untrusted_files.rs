@@ -5,8 +5,8 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
 
-use loadgen_node::documents::result_summary::Validity;
-use loadgen_node::documents::run_list::RunList;
+use lon_run::documents::result_summary::Validity;
+use lon_run::documents::run_list::RunList;
 use lon_tests::process::{LoadGen, SutNode, binary, repository};
 use lon_tests::run_folder::RunFolder;
 use lon_tests::test_run::TestRun;

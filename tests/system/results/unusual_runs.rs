@@ -4,9 +4,9 @@
 use std::fs;
 use std::path::Path;
 
-use loadgen_node::documents::network_report::NetworkReport;
-use loadgen_node::documents::result_summary::ResultSummary;
-use loadgen_node::documents::run_list::RunList;
+use lon_run::documents::network_report::NetworkReport;
+use lon_run::documents::result_summary::ResultSummary;
+use lon_run::documents::run_list::RunList;
 use lon_tests::export::exported;
 use lon_tests::page::{Table, answer, section, shows, stands_alone, text};
 use lon_tests::process::LoadGen;

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use loadgen_node::documents::comparison::Comparison;
-use loadgen_node::documents::run_list::RunList;
+use lon_run::documents::comparison::Comparison;
+use lon_run::documents::run_list::RunList;
 use lon_tests::process::{LoadGen, SutNode};
 use lon_tests::run_folder::RunFolder;
 use lon_tests::test_run::{TestRun, token_run, went_well};

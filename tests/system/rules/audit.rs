@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use loadgen_node::documents::audit_result::{AuditResult, FILE};
-use loadgen_node::{CheckOutcome, CheckRule};
+use lon_run::audit::{CheckOutcome, CheckRule};
+use lon_run::documents::audit_result::{AuditResult, FILE};
 use lon_tests::process::{Finished, LoadGen, SutNode, repository};
 use lon_tests::run_folder::assert_read_back;
 use lon_tests::test_run::TestRun;

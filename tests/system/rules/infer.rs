@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use loadgen_node::documents::inferred::InferredResults;
+use lon_run::documents::inferred::InferredResults;
 use lon_tests::process::{LoadGen, SutNode};
 use lon_tests::run_folder::RunFolder;
 use lon_tests::test_run::TestRun;

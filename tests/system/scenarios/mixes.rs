@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use loadgen::run::SearchEnd;
-use loadgen_node::documents::mix_result::{MixResult, TenantResult};
-use loadgen_node::documents::network_report::NetworkReport;
-use loadgen_node::documents::result_summary::Validity;
+use lon_run::documents::mix_result::{MixResult, TenantResult};
+use lon_run::documents::network_report::NetworkReport;
+use lon_run::documents::result_summary::Validity;
 use lon_tests::metrics::{Node, Page};
 use lon_tests::process::{Finished, LoadGen, SutNode, binary, repository};
 use lon_tests::run_folder::RunFolder;

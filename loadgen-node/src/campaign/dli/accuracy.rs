@@ -7,11 +7,11 @@ use lon_shell::dli::words::{NONE, device, infrastructure, stated};
 
 use super::planned::Planned;
 use super::row::topology;
-use crate::outputs::documents::accuracy::AccuracyDocument;
-use crate::outputs::documents::campaign_run::{CampaignRun, RunOutcome};
-use crate::outputs::documents::result_summary::ResultSummary;
-use crate::outputs::documents::sut_setup::SutNode;
-use crate::outputs::logs::own_result;
+use lon_run::outputs::documents::accuracy::AccuracyDocument;
+use lon_run::outputs::documents::campaign_run::{CampaignRun, RunOutcome};
+use lon_run::outputs::documents::result_summary::ResultSummary;
+use lon_run::outputs::documents::sut_setup::SutNode;
+use lon_run::outputs::logs::own_result;
 use lon_shell::dli::facts::Facts;
 
 /// The heads of the columns, as DLI has them.
@@ -121,8 +121,8 @@ fn percent(value: f64, unit: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outputs::documents::other_score::OtherScore;
-    use crate::outputs::documents::sut_setup::SutSetup;
+    use lon_run::outputs::documents::other_score::OtherScore;
+    use lon_run::outputs::documents::sut_setup::SutSetup;
 
     fn result() -> ResultSummary {
         let other = |metric: &str, value, unit: &str| OtherScore {

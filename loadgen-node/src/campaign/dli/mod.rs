@@ -26,8 +26,8 @@ use self::planned::Planned;
 use self::row::CellRow;
 use super::checked::Campaign;
 use super::record::{self, State};
-use crate::outputs::documents::campaign::{CampaignPlan, RunKind};
-use crate::outputs::documents::campaign_run::CampaignRun;
+use lon_run::outputs::documents::campaign::{CampaignPlan, RunKind};
+use lon_run::outputs::documents::campaign_run::CampaignRun;
 use lon_shell::dli::facts::Facts;
 
 /// The performance runs of a campaign.

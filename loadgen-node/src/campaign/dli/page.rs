@@ -4,7 +4,7 @@ use lon_shell::dli::words::NONE;
 use maud::{Markup, html};
 
 use super::pivot::{COLUMN_HEADS, LINE_HEADS, Pivot, Test, groups};
-use crate::outputs::report::framed;
+use lon_run::outputs::report::framed;
 
 /// The last line of the page.
 const UNVERIFIED: &str = "Unverified: these are quantities of the DLI benchmark, and no official MLPerf results.";

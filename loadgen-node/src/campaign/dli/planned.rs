@@ -6,7 +6,7 @@ use loadgen::settings::{Scenario, setting_keys};
 use loadgen::traffic::Expected;
 use lon_shell::dli::words::{CPU, Mode};
 
-use crate::outputs::documents::campaign::PlannedCell;
+use lon_run::outputs::documents::campaign::PlannedCell;
 
 /// The prefix of a backend that runs an ONNX model.
 const ONNX: &str = "onnx:";
@@ -80,7 +80,7 @@ fn file_name(path: &str) -> Option<String> {
 mod tests {
 
     use super::*;
-    use crate::outputs::documents::campaign::PlannedNodes;
+    use lon_run::outputs::documents::campaign::PlannedNodes;
 
     fn planned(run: &[&str], flags: Option<&[&str]>) -> Planned {
         let arguments = |texts: &[&str]| texts.iter().map(|word| (*word).to_owned()).collect();

@@ -9,11 +9,11 @@ use lon_shell::dli::words::{Mode, NONE, blobs, device, infrastructure, setting, 
 
 use super::planned::Planned;
 use super::times::Times;
-use crate::exit::Exit;
-use crate::outputs::documents::campaign_run::{CampaignRun, RunOutcome};
-use crate::outputs::documents::result_summary::{MetricDocument, ResultSummary};
-use crate::outputs::documents::sut_setup::{SutNode, SutSetup};
-use crate::outputs::logs::own_result;
+use lon_run::exit::Exit;
+use lon_run::outputs::documents::campaign_run::{CampaignRun, RunOutcome};
+use lon_run::outputs::documents::result_summary::{MetricDocument, ResultSummary};
+use lon_run::outputs::documents::sut_setup::{SutNode, SutSetup};
+use lon_run::outputs::logs::own_result;
 use lon_shell::dli::facts::Facts;
 
 /// A row with the name of its cell of the campaign.
@@ -167,7 +167,7 @@ pub(super) fn example() -> CellRow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outputs::documents::campaign::RunKind;
+    use lon_run::outputs::documents::campaign::RunKind;
 
     fn setup() -> SutSetup {
         let setting = |name: &str, value: &str| (name.to_owned(), value.to_owned());

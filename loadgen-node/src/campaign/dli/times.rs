@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
-use crate::outputs::samples::Recording;
+use lon_run::outputs::samples::Recording;
 
 /// The times of a run's answers.
 #[derive(Clone, Debug, Default, PartialEq)]

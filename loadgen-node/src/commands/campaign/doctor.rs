@@ -7,12 +7,12 @@ use super::nodes::{Hosts, Nodes, Place};
 use crate::campaign::checked::{Campaign, NodeSetup};
 use crate::campaign::doctor;
 use crate::cli::{Format, USUAL_TRANSPORT};
-use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::jobs::commands::Commands;
 use crate::jobs::guard::Lock;
-use crate::nodes::target::Target;
-use crate::nodes::targets;
-use crate::outputs::documents::campaign_doctor::{CampaignDoctor, DoctorState};
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::nodes::target::Target;
+use lon_run::nodes::targets;
+use lon_run::outputs::documents::campaign_doctor::{CampaignDoctor, DoctorState};
 
 /// Prints the findings. A node that cannot be reached makes exit code 4. Nodes that the campaign starts are started for
 /// this, with each of their setups.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::super::io::{input_text, path_text, print, print_text, write_new};
 use crate::campaign::import::{About, Imported, Note, import as campaign_of};
-use crate::exit::{Exit, OrExit as _, Outcome};
+use lon_run::exit::{Exit, OrExit as _, Outcome};
 
 /// Prints the file, or writes it to `out`. Elements without a counterpart are warnings.
 pub(super) fn import(file: &Path, out: Option<&Path>) -> Outcome {

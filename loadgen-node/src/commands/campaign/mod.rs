@@ -25,9 +25,9 @@ use crate::campaign::rows::Columns;
 use crate::campaign::template::TEMPLATE;
 use crate::campaign::{dli, forms, frozen, page, rows};
 use crate::cli::{CampaignArgs, CampaignCommand, Format, Scheduler, TableArgs};
-use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::documents::campaign::CampaignPlan;
-use crate::outputs::run_folder::folder;
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::outputs::documents::campaign::CampaignPlan;
+use lon_run::outputs::run_folder::folder;
 
 /// Does what the command asks for.
 pub(crate) fn campaign(args: &CampaignArgs) -> Outcome {

@@ -5,10 +5,10 @@ use std::time::Duration;
 use lon_shell::figures::duration_ns;
 
 use super::super::io::{print_json, print_text};
-use crate::exit::{Exit, Outcome};
-use crate::outputs::documents::campaign::PlannedRun;
-use crate::outputs::documents::campaign_run::{CampaignRun, RunOutcome};
-use crate::outputs::documents::result_summary::Validity;
+use lon_run::exit::{Exit, Outcome};
+use lon_run::outputs::documents::campaign::PlannedRun;
+use lon_run::outputs::documents::campaign_run::{CampaignRun, RunOutcome};
+use lon_run::outputs::documents::result_summary::Validity;
 
 /// The longest reason that a line has, in letters.
 const REASON: usize = 160;
@@ -75,7 +75,7 @@ impl Progress {
     fn remaining_text(&self) -> String {
         let each = if self.beyond_s.1 == 0 { 0.0 } else { self.beyond_s.0 / f64::from(self.beyond_s.1) };
         let seconds = (self.remaining_s + each * self.remaining_runs as f64).max(0.0);
-        crate::outputs::documents::campaign::minutes(seconds)
+        lon_run::outputs::documents::campaign::minutes(seconds)
     }
 }
 

@@ -15,14 +15,14 @@ use crate::campaign::checked::Campaign;
 use crate::campaign::jobs::Job;
 use crate::campaign::record::{self, Ended, LOG, State};
 use crate::cli::CampaignRunArgs;
-use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::jobs::commands::Commands;
 use crate::jobs::guard::{Guard, Lock};
 use crate::jobs::log::last_words;
 use crate::jobs::old_folder::set_aside;
-use crate::outputs::documents::campaign::PlannedRun;
-use crate::outputs::documents::campaign_run::{CampaignRun, RunOutcome};
-use crate::outputs::documents::result_summary::Validity;
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::outputs::documents::campaign::PlannedRun;
+use lon_run::outputs::documents::campaign_run::{CampaignRun, RunOutcome};
+use lon_run::outputs::documents::result_summary::Validity;
 
 /// Makes every run that has not ended. `fleet` is the absolute path of the fleet file.
 pub(super) fn run(campaign: &Campaign, args: &CampaignRunArgs, fleet: Option<&Path>) -> Outcome {

@@ -20,11 +20,11 @@ use self::net::DigitsNet;
 use super::run;
 use super::test_series::LiveOutput;
 use crate::cli::{DemoArgs, this_call};
-use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::nodes::target::Target;
-use crate::outputs::run_folder::folder::{Place, RESULTS};
-use crate::test_run::TestSpec;
 use loadgen::settings::{Mode, Scenario};
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::nodes::target::Target;
+use lon_run::outputs::run_folder::folder::{Place, RESULTS};
+use lon_run::test_run::TestSpec;
 
 mod net;
 

@@ -18,15 +18,15 @@ use crate::display::metrics::Boards;
 use crate::display::show::Show;
 use crate::display::steps;
 use crate::display::viewer::Tenants;
-use crate::exit::{Exit, Failure, OrExit as _, Outcome};
-use crate::live::board::Board;
 use crate::mix::{self, CheckedMix, CheckedTenant, MixSearch};
-use crate::outputs::documents;
-use crate::outputs::documents::mix_result::FILE;
-use crate::outputs::report;
-use crate::outputs::run_folder::folder::{Place, write_file};
-use crate::signals::{Leaves, Signals, StopRequests as _};
-use crate::test_run::{Connected, Test};
+use lon_run::exit::{Exit, Failure, OrExit as _, Outcome};
+use lon_run::live::board::Board;
+use lon_run::outputs::documents;
+use lon_run::outputs::documents::mix_result::FILE;
+use lon_run::outputs::report;
+use lon_run::outputs::run_folder::folder::{Place, write_file};
+use lon_run::signals::{Leaves, Signals, StopRequests as _};
+use lon_run::test_run::{Connected, Test};
 
 /// Time within which nodes are free after a run that they were lost to.
 const FREED_WITHIN: Duration = Duration::from_secs(15);

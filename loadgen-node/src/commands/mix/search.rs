@@ -5,13 +5,13 @@ use loadgen::run::SearchEnd;
 
 use super::connected;
 use super::tenant_runs::{Alone, Ended, Running};
-use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::mix::{MixSearch, TRIALS};
-use crate::outputs::documents;
-use crate::outputs::documents::mix_result::{FILE, MixResult};
-use crate::outputs::documents::mix_search::{MixSearched, MixTrial};
-use crate::outputs::documents::result_summary::Validity;
-use crate::outputs::run_folder::folder::write_file;
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::outputs::documents;
+use lon_run::outputs::documents::mix_result::{FILE, MixResult};
+use lon_run::outputs::documents::mix_search::{MixSearched, MixTrial};
+use lon_run::outputs::documents::result_summary::Validity;
+use lon_run::outputs::run_folder::folder::write_file;
 
 impl Running<'_> {
     /// Runs the mix at one load after the other. Reported is the run at the load that was found, else the last one that
@@ -46,7 +46,7 @@ impl Running<'_> {
                     break;
                 }
             };
-            let trial = MixTrial::of(load, step.is_verification(), folder, &ended.result);
+            let trial = ended.result.trial(load, step.is_verification(), folder);
             tracing::info!(load = trial.load, outcome = searched.line(&trial), "a run of the search has ended");
             let passed = trial.passed;
             searched.trials.push(trial);
@@ -90,22 +90,5 @@ impl MixSearch<'_> {
             bracket: self.search.verified_bracket(),
             trials: Vec::new(),
         }
-    }
-}
-
-impl MixTrial {
-    /// A run of the search, judged: a trial by the limits of the tenants, a verification by their verdicts.
-    fn of(load: f64, is_verification: bool, folder: String, run: &MixResult) -> MixTrial {
-        let failed = run.tenants.iter().filter(|tenant| {
-            let keeps = if is_verification { tenant.result == Validity::Valid } else { tenant.keeps_its_limit() };
-            !keeps || tenant.left_early
-        });
-        let reasons: Vec<String> = failed
-            .map(|tenant| {
-                let why = tenant.reasons.first().map_or("it left the mix early", String::as_str);
-                format!("{}: {why}", tenant.name)
-            })
-            .collect();
-        MixTrial { load, passed: reasons.is_empty(), is_verification, folder, reasons }
     }
 }

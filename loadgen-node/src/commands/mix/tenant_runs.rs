@@ -10,18 +10,19 @@ use lon_world::mix::Mix;
 use qdl::{NodeTraffic, Qdl};
 
 use crate::commands::test_series::INCOMPLETE;
+use crate::display::show::Show;
 use crate::display::ui::Ui;
-use crate::exit::{Exit, Failure, OrExit as _, Outcome};
-use crate::live::board::Board;
 use crate::mix::{ALONE, CheckedMix, CheckedTenant};
-use crate::outputs::documents::mix_result::{MixResult, TenantResult};
-use crate::outputs::documents::parts::LatencySplit;
-use crate::outputs::documents::result_summary::{ResultSummary, Validity};
-use crate::outputs::run_folder::folder::Place;
-use crate::outputs::run_folder::record::{self, Recorded};
-use crate::signals::{Signals, StopRequests as _};
-use crate::test_run::tenants::{self, Tenant};
-use crate::test_run::{Claimed, Connected, Finished};
+use lon_run::exit::{Exit, Failure, OrExit as _, Outcome};
+use lon_run::live::board::Board;
+use lon_run::outputs::documents::mix_result::{MixResult, TenantResult};
+use lon_run::outputs::documents::parts::LatencySplit;
+use lon_run::outputs::documents::result_summary::{ResultSummary, Validity};
+use lon_run::outputs::run_folder::folder::Place;
+use lon_run::outputs::run_folder::record::{self, Recorded};
+use lon_run::signals::{Signals, StopRequests as _};
+use lon_run::test_run::tenants::{self, Tenant};
+use lon_run::test_run::{Claimed, Connected, Finished};
 
 /// A mix whose nodes have been reached.
 pub(super) struct Running<'a> {
@@ -59,7 +60,7 @@ impl Running<'_> {
             tracing::info!(time_s = time.as_secs_f64(), "a tenant runs alone first");
             let claimed = tenant.over(self.qdl, tenant.alone(time).test(false)?)?.claim(self.signals)?;
             let place = Place::At(self.folder.join(ALONE).join(&tenant.name));
-            let Recorded { finished, written, .. } = record::record_shown(claimed, &place, Ui::None, board)?;
+            let Recorded { finished, written, .. } = record::record_shown(claimed, &place, board, Show::of(Ui::None))?;
             written.context(INCOMPLETE).or_exit(Exit::Bug)?;
             if finished.exit() == Exit::Interrupted {
                 return Err(anyhow!("interrupted while tenant '{}' ran alone: the mix has no result", tenant.name))
@@ -128,7 +129,7 @@ impl Running<'_> {
                 let place = Place::At(folder.join(&tenant.name));
                 let thread = named.spawn_scoped(scope, move || {
                     let _entered = tenant.span().entered();
-                    record::record_shown(test, &place, Ui::None, board)
+                    record::record_shown(test, &place, board, Show::of(Ui::None))
                 });
                 started.push(thread.context("cannot start a thread").or_exit(Exit::Bug));
             }

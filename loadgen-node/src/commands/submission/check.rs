@@ -9,10 +9,10 @@ use lon_proto::text::on_lines;
 
 use super::super::io::{print_in, print_text};
 use crate::cli::Format;
-use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::documents::submission_check::{NO_CLONE, OfficialChecker};
 use crate::submission::check;
 use crate::submission::checked::Submission;
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::outputs::documents::submission_check::{NO_CLONE, OfficialChecker};
 
 /// The folder of the official checker in a clone.
 const CHECKER: &str = "tools/submission";

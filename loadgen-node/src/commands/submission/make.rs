@@ -8,8 +8,6 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, anyhow};
 
 use super::super::io::print_text;
-use crate::audit::AuditTest;
-use crate::exit::{Exit, Failure, OrExit as _, Outcome};
 use crate::jobs::commands::{Commands, exit_of};
 use crate::jobs::old_folder::set_aside;
 use crate::submission::checked::{Engine, Submission};
@@ -18,7 +16,9 @@ use crate::submission::record::{self, State};
 use crate::submission::run_result::SCORE_FILE;
 use crate::submission::score::{SUBSET_FILE, is_printed};
 use crate::submission::step::Step;
-use crate::test_run::Test;
+use lon_run::audit::AuditTest;
+use lon_run::exit::{Exit, Failure, OrExit as _, Outcome};
+use lon_run::test_run::Test;
 
 /// Makes every run that is not there.
 pub(super) fn make(submission: &Submission) -> Outcome {

@@ -16,12 +16,12 @@ use lon_shell::documents::of_text;
 
 use super::io::print_text;
 use crate::cli::{DialArgs, InitArgs, KserveArgs, SubmissionArgs, SubmissionCommand};
-use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::documents::result_summary::ResultSummary;
-use crate::outputs::documents::system_desc::{self, SystemDesc};
-use crate::outputs::logs::own_result;
 use crate::submission::checked::{Engine, Submission};
 use crate::submission::{template, tree};
+use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::outputs::documents::result_summary::ResultSummary;
+use lon_run::outputs::documents::system_desc::{self, SystemDesc};
+use lon_run::outputs::logs::own_result;
 
 /// Does what the command asks for.
 pub(crate) fn submission(args: &SubmissionArgs) -> Outcome {

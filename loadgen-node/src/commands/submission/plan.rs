@@ -4,17 +4,17 @@ use clap::Parser as _;
 
 use super::super::io::{print_in, print_text};
 use crate::cli::{Cli, Command, Format, RunRequest};
-use crate::division::{Division, Findings};
-use crate::exit::{Exit, Failure, OrExit as _, Outcome};
-use crate::outputs::documents::submission_plan::{BrokenRule, PlanFault, PlannedRun, SCHEMA, SubmissionPlan};
 use crate::submission::checked::Submission;
 use crate::submission::division::SubmissionDivision;
 use crate::submission::kind::Kind;
 use crate::submission::record::{State, state};
 use crate::submission::score;
 use crate::submission::step::Step;
-use crate::test_run::{Test, TestSpec, findings_without_samples, predicted_without_samples};
 use loadgen::plan::predict::Prediction;
+use lon_run::division::{Division, Findings};
+use lon_run::exit::{Exit, Failure, OrExit as _, Outcome};
+use lon_run::outputs::documents::submission_plan::{BrokenRule, PlanFault, PlannedRun, SCHEMA, SubmissionPlan};
+use lon_run::test_run::{Test, TestSpec, findings_without_samples, predicted_without_samples};
 
 /// The rule that every rehearsal breaks.
 const BROKEN_BY_REHEARSALS: &str = "run_duration";

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::super::viewer::RunView;
-use crate::live::snapshot::Snapshot;
+use lon_run::live::snapshot::Snapshot;
 
 /// Points that are kept: a day of them.
 const MOST: usize = 24 * 3_600;

@@ -5,10 +5,10 @@ use ratatui::text::{Line, Span};
 use super::super::units::{clock, rate, time};
 use super::paint::sign;
 use super::picture::{Picture, fitted};
-use crate::live::latencies::{Percentiles, Spread};
-use crate::live::phase::Phase;
-use crate::live::snapshot::Snapshot;
-use crate::live::standing::{Check, State};
+use lon_run::live::latencies::{Percentiles, Spread};
+use lon_run::live::phase::Phase;
+use lon_run::live::snapshot::Snapshot;
+use lon_run::live::standing::{Check, State};
 
 /// Returns the title of the run and its progress, in two lines.
 pub(super) fn head(picture: &Picture<'_>, columns: u16) -> Vec<Line<'static>> {

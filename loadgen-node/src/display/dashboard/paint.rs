@@ -2,7 +2,7 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-use crate::live::standing::State;
+use lon_run::live::standing::State;
 
 /// Styles of the dashboard, with colours or without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

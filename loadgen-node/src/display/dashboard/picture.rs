@@ -6,8 +6,8 @@ use super::super::viewer::RunView;
 use super::history::{Histories, History};
 use super::keys::Controls;
 use super::paint::Paint;
-use crate::live::run_facts::About;
-use crate::live::snapshot::Snapshot;
+use lon_run::live::run_facts::About;
+use lon_run::live::snapshot::Snapshot;
 
 /// Everything that may be drawn.
 #[derive(Clone, Copy)]

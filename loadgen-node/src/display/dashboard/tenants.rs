@@ -12,8 +12,8 @@ use super::history::Point;
 use super::numbers;
 use super::paint::sign;
 use super::picture::{Scene, fitted};
-use crate::live::phase::Phase;
-use crate::live::standing::State;
+use lon_run::live::phase::Phase;
+use lon_run::live::standing::State;
 
 /// Rows of one tenant.
 const ROWS: u16 = 2;

@@ -16,10 +16,10 @@ use lon_shell::version::REVISION;
 use qdl::Direction;
 
 use self::families as f;
-use crate::live::board::{Board, Newest};
-use crate::live::latencies::Latencies;
-use crate::live::run_facts::About;
-use crate::live::snapshot::{Node, Snapshot};
+use lon_run::live::board::{Board, Newest};
+use lon_run::live::latencies::Latencies;
+use lon_run::live::run_facts::About;
+use lon_run::live::snapshot::{Node, Snapshot};
 use lon_world::failures::REASONS;
 
 /// The boards of a command's runs.

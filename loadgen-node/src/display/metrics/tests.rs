@@ -3,8 +3,8 @@ use std::sync::Arc;
 use qdl::NodeNow;
 
 use super::*;
-use crate::live::snapshot::Totals;
-use crate::live::standing::{Check, Standing, State};
+use lon_run::live::snapshot::Totals;
+use lon_run::live::standing::{Check, Standing, State};
 use lon_world::failures::Failed;
 
 fn text(board: &Board) -> String {
@@ -42,7 +42,7 @@ fn before_a_run_there_is_only_the_program() {
 #[test]
 fn everything_of_a_run_is_told() {
     let board = Board::default();
-    let about = Arc::new(crate::live::run_facts::tests::about(true));
+    let about = Arc::new(lon_run::examples::about(true));
     board.put(about, Arc::new(snapshot()));
     let output = text(&board);
     for line in [
@@ -79,7 +79,7 @@ fn everything_of_a_run_is_told() {
 #[test]
 fn every_metric_is_in_the_list() {
     let board = Board::default();
-    board.put(Arc::new(crate::live::run_facts::tests::about(true)), Arc::new(snapshot()));
+    board.put(Arc::new(lon_run::examples::about(true)), Arc::new(snapshot()));
     board.judged(true);
     let list = include_str!("../../../../docs/reference/metrics.md");
     let text = text(&board);
@@ -92,7 +92,7 @@ fn every_metric_is_in_the_list() {
 fn every_series_of_a_tenant_has_its_name() {
     let boards = ["vision", "chat"].map(|name| {
         let board = Board::default();
-        board.put(Arc::new(crate::live::run_facts::tests::about(true)), Arc::new(snapshot()));
+        board.put(Arc::new(lon_run::examples::about(true)), Arc::new(snapshot()));
         (name.to_owned(), board)
     });
     let text = Boards::Tenants(boards.into()).metrics().open_metrics().unwrap();

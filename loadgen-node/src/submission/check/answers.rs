@@ -7,8 +7,8 @@ use loadgen::official::ACCURACY_FILE;
 use lon_proto::files;
 
 use super::tree::{LARGEST, Tree};
-use crate::audit::{self, AnswerLog, AuditedRun, Detail};
-use crate::outputs::logs::accuracy_log::GAP;
+use lon_run::audit::{self, AnswerLog, AuditedRun, Detail};
+use lon_run::outputs::logs::accuracy_log::GAP;
 
 /// The largest log of an accuracy run that the official checker takes.
 const LARGEST_BYTES: usize = 10_240;

@@ -11,10 +11,10 @@ use super::super::score;
 use super::place::Place;
 use super::tree::{LARGEST, Tree};
 use super::{answers, logs, texts};
-use crate::audit::second_chance::{BASELINE_FILE, COMPLIANCE_FILE, SecondChance};
-use crate::audit::{self, AnswerLog, AuditTest, AuditedRun, Findings};
-use crate::outputs::logs::accuracy_log::GAP;
-use crate::outputs::logs::audit_folder::ACCURACY;
+use lon_run::audit::second_chance::{BASELINE_FILE, COMPLIANCE_FILE, SecondChance};
+use lon_run::audit::{self, AnswerLog, AuditTest, AuditedRun, Findings};
+use lon_run::outputs::logs::accuracy_log::GAP;
+use lon_run::outputs::logs::audit_folder::ACCURACY;
 
 /// The first round whose official file for TEST07 asks every sample once.
 const ASKS_ONCE: &str = "v6.1";

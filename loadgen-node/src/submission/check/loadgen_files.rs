@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use crate::audit::Detail;
+use lon_run::audit::Detail;
 
 /// Sums with the files that have had them.
 const SUMS: &str = include_str!("loadgen_files.txt");

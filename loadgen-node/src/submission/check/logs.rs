@@ -12,7 +12,7 @@ use super::place::Place;
 use super::settings::{self, Unlike};
 use super::tree::Tree;
 use super::tree_division::TreeDivision;
-use crate::audit::{AuditedRun, Detail};
+use lon_run::audit::{AuditedRun, Detail};
 
 /// The most contradictions that findings name of a pair of logs.
 const SHOWN: usize = 3;
@@ -214,7 +214,7 @@ mod tests {
 
     use super::super::place::{closed, logged};
     use super::*;
-    use crate::audit::AuditTest;
+    use lon_run::audit::AuditTest;
 
     /// Source: trees of v5.1 with logs of LoadGen 4.1, which the official checker takes.
     #[test]
@@ -249,7 +249,7 @@ mod tests {
             let mut tree = Tree::open(root.path()).unwrap();
             assert!(run(&mut tree, &place, kind).is_some());
             let outcome = tree.end("v6.0");
-            let has = |list: &[crate::outputs::documents::submission_check::TreeFinding], part: &str| {
+            let has = |list: &[lon_run::outputs::documents::submission_check::TreeFinding], part: &str| {
                 list.iter().any(|finding| finding.what.contains(part))
             };
             for part in ["the run is not VALID", "the run had errors: num_errors is 1"] {

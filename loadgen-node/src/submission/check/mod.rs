@@ -38,8 +38,8 @@ use loadgen::conf::rules::Rules;
 use lon_proto::text::on_one_line;
 use tree_division::TreeDivision;
 
-use crate::outputs::documents::submission_check::{NO_FILES, SCHEMA, SubmissionCheck, UNOFFICIAL};
 use crate::submission::checked::Submission;
+use lon_run::outputs::documents::submission_check::{NO_FILES, SCHEMA, SubmissionCheck, UNOFFICIAL};
 
 /// The command that makes a tree.
 const MADE_BY: &str = "Give the folder that `loadgen-node submission build FILE --out TREE` made";

@@ -11,8 +11,8 @@ use super::super::inferred;
 use super::super::kind::Kind;
 use super::super::layout::Layout;
 use super::tree_division::TreeDivision;
-use crate::audit::Detail;
-use crate::outputs::logs::audit_folder::{ACCURACY, PERFORMANCE};
+use lon_run::audit::Detail;
+use lon_run::outputs::logs::audit_folder::{ACCURACY, PERFORMANCE};
 
 /// A benchmark and a scenario of a system.
 pub(super) struct Place {

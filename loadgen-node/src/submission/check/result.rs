@@ -6,7 +6,7 @@ use super::super::kind::Kind;
 use super::place::Place;
 use super::tree::Tree;
 use super::{answers, compliance, logs, texts};
-use crate::audit::{self, AuditedRun};
+use lon_run::audit::{self, AuditedRun};
 
 /// Settings in which an accuracy run may differ from the performance run, beside how long and how fast it asks. The
 /// number of samples in memory at a time does not matter to it. The seeds of each run are checked against the round.

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::super::kind::Kind;
 use super::place::Place;
-use crate::audit::Detail;
-use crate::division::fields;
+use lon_run::audit::Detail;
+use lon_run::division::fields;
 
 /// Settings that a submitter chooses, and those that other rules are about.
 const FREE: [&str; 14] = [
@@ -129,7 +129,7 @@ mod tests {
 
     use super::super::place::{closed, logged};
     use super::*;
-    use crate::audit::AuditTest;
+    use lon_run::audit::AuditTest;
 
     fn unlike_of(kind: Kind, changed: &[(&str, &str)]) -> Unlike {
         unlike_in("whisper", kind, changed)

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::super::system::must_have_a_text;
 use super::tree::Tree;
 use super::tree_division::TreeDivision;
-use crate::test_run::system_facts::{NETWORK_KEYS, SYSTEM_KEYS, is_official};
+use lon_run::test_run::system_facts::{NETWORK_KEYS, SYSTEM_KEYS, is_official};
 
 /// Keys whose texts the official checker and its report take for whole numbers.
 const WHOLE: [&str; 3] = ["number_of_nodes", "accelerators_per_node", "host_processors_per_node"];

@@ -15,9 +15,9 @@ use super::place::Place;
 use super::settings::{is_equal, requested};
 use super::system::is_empty;
 use super::tree::Tree;
-use crate::audit::AuditedRun;
-use crate::division::fields;
-use crate::outputs::logs::audit_folder::ACCURACY;
+use lon_run::audit::AuditedRun;
+use lon_run::division::fields;
+use lon_run::outputs::logs::audit_folder::ACCURACY;
 
 /// The beginning of the line of the script for classifiers.
 const COUNTED: &str = "accuracy=";

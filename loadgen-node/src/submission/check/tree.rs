@@ -10,8 +10,8 @@ use lon_proto::files::{self, Limit};
 use lon_proto::text::on_one_line;
 
 use super::super::layout::REHEARSAL;
-use crate::audit::{AuditCheck, CheckOutcome, LENGTHS_ROW, VERDICT_ROW, VERSION_ROW};
-use crate::outputs::documents::submission_check::TreeFinding;
+use lon_run::audit::{AuditCheck, CheckOutcome, LENGTHS_ROW, VERDICT_ROW, VERSION_ROW};
+use lon_run::outputs::documents::submission_check::TreeFinding;
 
 /// The largest file that a submission may have (50 MB in the checkers of the rounds).
 const LARGEST_BYTES: u64 = 50 * 1024 * 1024;

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use loadgen_node::documents::mix_result::{MixResult, TenantResult};
-use loadgen_node::documents::result_summary::Validity;
+use lon_run::documents::mix_result::{MixResult, TenantResult};
+use lon_run::documents::result_summary::Validity;
 use lon_tests::folder_check::FolderCheck;
 use serde_json::json;
 

@@ -1,0 +1,34 @@
+//! A run while it goes on: one reader, and one value that every display is made of.
+//!
+//! ```text
+//! engine's thread ── records of samples (Live), phases (Counts), failures, stalls ──┐
+//! QDL's threads ──── counters of each lane and socket (Meter) ──────────────────────┤
+//!                                                                                   ▼
+//!                       a thread of its own, some times a second: Watch ─> Snapshot
+//!                                                                            ├─> progress line, or lines of the log
+//!                                                                            ├─> dashboard
+//!                                                                            └─> metrics
+//! ```
+//!
+//! Whoever measures never waits for whoever looks. The engine and the QDL write what they write in any case: cells,
+//! counters, buckets of the schedule lag; the reader loads them. It reads the end of each sample once, in some 20 ns,
+//! at a lower priority than those who work. Nothing here is kept for the result: that is made of the engine's own
+//! records, and what is shown here never decides about a verdict.
+//!
+//! - `run_facts`: what is known of a run before it begins;
+//! - `watch`: the reader; `course`: latencies of the last seconds and so far, with `latencies`, a histogram;
+//!   `marks`: rates of the last seconds;
+//! - `snapshot`: what the reader finds at one moment, with `phase`, how far it is; `standing`: what is judged of it
+//!   already; `board`: the newest one, for other threads;
+//! - `one_run`: one run with its reader and its board.
+
+pub mod board;
+mod course;
+pub mod latencies;
+mod marks;
+pub mod one_run;
+pub mod phase;
+pub mod run_facts;
+pub mod snapshot;
+pub mod standing;
+pub(crate) mod watch;

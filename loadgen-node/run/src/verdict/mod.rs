@@ -1,0 +1,19 @@
+//! Reasons that make a result INVALID, or limit what it says, beyond what the engine judges.
+//!
+//! - `reasons`: the node's own reasons against a result;
+//! - `hints`: what to set when a run was too short;
+//! - `lag`: how late the LoadGen node may be; `limits`: latencies beside the limits that they are judged by;
+//!   `within`: limits of the user, which nothing is judged by;
+//! - `stalls`: when either end stood still during the run;
+//! - `bound`: what held the run back;
+//! - `saturation`: how near to its limits the LoadGen node was; `baseline`: what the network cost.
+
+pub(crate) mod baseline;
+pub(crate) mod bound;
+pub(crate) mod hints;
+pub(crate) mod lag;
+pub(crate) mod limits;
+pub(crate) mod reasons;
+pub(crate) mod saturation;
+pub(crate) mod stalls;
+pub mod within;
