@@ -34,7 +34,6 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{CommandFactory as _, FromArgMatches as _};
-pub use cli::object;
 use cli::{Cli, Command};
 use lon_run::exit::{Exit, OrExit as _};
 use lon_shell::{bugs, packaging, short_help, variables};

@@ -2,6 +2,7 @@
 //!
 //! | room | what it is for |
 //! |---|---|
+//! | `options` | a test as a JSON object, for programs that call the C library |
 //! | `outputs` | what a run leaves behind: folder, logs, JSON documents, page, the result on the screen |
 //! | `test_run` | one test as a value: what is asked for, its checks, its run, what is known afterwards |
 //! | `live` | what is known of a run while it goes on, read by one reader |
@@ -12,6 +13,7 @@
 //! | `network` | what crossed the network, and what that means for a fabric |
 //! | `nodes` | which SUT nodes there are, and how they are reached |
 //! | `signals` | SIGINT and SIGTERM |
+//! | `values` | values as users write them |
 //! | `exit` | exit codes, and errors that carry one |
 //! | `examples` | documents and facts that are made up, for unit tests |
 //!
@@ -26,10 +28,12 @@ pub mod exit;
 pub mod live;
 pub mod network;
 pub mod nodes;
+pub mod options;
 pub mod outputs;
 pub mod probe;
 pub mod signals;
 pub mod test_run;
+pub mod values;
 pub mod verdict;
 
 pub use division::{AccuracyRun, Division};

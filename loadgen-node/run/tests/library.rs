@@ -1,5 +1,4 @@
 //! Tests as values: made without a command line, several in one process.
-#![cfg(feature = "demo")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot start its node has failed")]
 
 use std::num::NonZeroUsize;

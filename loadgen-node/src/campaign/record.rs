@@ -8,7 +8,7 @@ use lon_proto::files::{self, Limit};
 
 use super::jobs::Job;
 use lon_run::outputs::documents;
-use lon_run::outputs::documents::campaign::{PlannedRun, RunKind};
+use lon_run::outputs::documents::campaign::PlannedRun;
 use lon_run::outputs::documents::campaign_run::{CampaignRun, RunOutcome, SCHEMA};
 use lon_run::outputs::documents::mix_result;
 use lon_run::outputs::documents::result_summary::{self, Validity};

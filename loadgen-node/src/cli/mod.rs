@@ -4,7 +4,7 @@
 //!   `others`: the flags of each command;
 //!   `format`: in which form a table is printed; `parse`: values of flags; `help`: texts after the flags; `headings`:
 //!   under which help lists the flags; `flag_tip`: what is said of flags that are none;
-//! - `checked`: from the flags of `run` to what is asked for; `object`: the same from a JSON object.
+//! - `checked`: from the flags of `run` to what is asked for.
 
 #![allow(
     rustdoc::broken_intra_doc_links,
@@ -50,7 +50,6 @@ mod headings;
 mod help;
 mod metrics;
 mod nodes;
-pub mod object;
 mod others;
 mod parse;
 mod probe;

@@ -3,17 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, ValueEnum};
-use lon_net::token::Token;
-use qdl::{KserveServer, PeerKind, Peers, Transport};
+use qdl::{PeerKind, Transport};
 use serde_json::Value;
 
 use super::headings::{NETWORK, NODES};
 use super::parse::duration;
-use lon_run::exit::{Exit, OrExit as _, Outcome};
+use lon_run::exit::Outcome;
 use lon_run::nodes::target::Target;
-use lon_run::nodes::targets;
+use lon_run::nodes::target_spec::TargetSpec;
 
 /// The transport unless `--transport` says otherwise. SUT nodes serve all of theirs on one port.
 pub(crate) const USUAL_TRANSPORT: Transport = Transport::GRPC;
@@ -124,39 +122,25 @@ impl DialArgs {
 
     /// The nodes and how they are reached, checked. Files and names in `--sut` are read and resolved here.
     pub(crate) fn target(&self, kserve: &KserveArgs) -> Outcome<Target> {
-        let peers = self.peers(kserve).context("--sut").or_exit(Exit::Usage)?;
-        let SecurityArgs { tls_ca, tls_cert, tls_key, insecure, allow_open_key_files, .. } = &self.connection.security;
-        let files = lon_shell::tls::files(tls_ca.as_ref(), tls_cert.as_ref(), tls_key.as_ref(), *allow_open_key_files);
-        let tls = lon_shell::tls::client(&files).or_exit(Exit::Usage)?;
-        let token = self.token().or_exit(Exit::Usage)?;
-        let (inputs, wait_ready, written) = (kserve.inputs.clone(), self.connection.wait_ready, self.sut.clone());
-        let model = kserve.model.clone().filter(|_| self.connection.transport != TransportArg::Kserve);
-        Ok(Target { peers, model, inputs, tls, token, allows_plain_text: *insecure, wait_ready, written })
+        self.spec(kserve).open()
     }
 
-    /// Returns the token for nodes that want one.
-    fn token(&self) -> anyhow::Result<Option<Token>> {
-        let Some(file) = &self.connection.security.token_file else { return Ok(None) };
-        if self.connection.transport == TransportArg::Kserve {
-            bail!("--token-file is for SUT nodes, not for --transport kserve");
+    fn spec(&self, kserve: &KserveArgs) -> TargetSpec {
+        let SecurityArgs { tls_ca, tls_cert, tls_key, insecure, token_file, allow_open_key_files } =
+            self.connection.security.clone();
+        TargetSpec {
+            sut: self.sut.clone(),
+            transport: self.connection.transport.into(),
+            tls_ca,
+            tls_cert,
+            tls_key,
+            insecure,
+            token_file,
+            allow_open_key_files,
+            wait_ready: self.connection.wait_ready,
+            model: kserve.model.clone(),
+            inputs: kserve.inputs.clone(),
         }
-        Ok(Some(Token::read(file, self.connection.security.allow_open_key_files)?))
-    }
-
-    /// With transport kserve nodes have names (`NAME=host:port`), and there is a model. Other transports want neither.
-    fn peers(&self, kserve: &KserveArgs) -> anyhow::Result<Peers> {
-        if self.connection.transport != TransportArg::Kserve {
-            if !kserve.inputs.is_empty() {
-                bail!("--kserve-inputs is for --transport kserve");
-            }
-            return Ok(Peers::sut_nodes(targets::parse(&self.sut)?, self.connection.transport.into()));
-        }
-        let model = kserve.model.clone().filter(|model| !model.is_empty());
-        let needs = "--transport kserve needs --model NAME: the name that the server knows it by";
-        let model = model.ok_or_else(|| anyhow!(needs))?;
-        let servers = targets::parse_named(&self.sut)?;
-        let servers = servers.into_iter().map(|(name, address)| KserveServer { name, address });
-        Ok(Peers::kserve(servers.collect(), model))
     }
 }
 
@@ -182,7 +166,8 @@ impl ConnectionArgs {
 mod tests {
     use clap::Parser as _;
 
-    use super::*;
+    use qdl::{KserveServer, Peers};
+
     use crate::cli::{Cli, Command, RunArgs};
 
     fn run_args(more: &[&str]) -> RunArgs {
@@ -195,7 +180,7 @@ mod tests {
 
     fn parsed(more: &[&str]) -> Result<Peers, String> {
         let args = run_args(more);
-        args.dial.peers(&args.kserve).map_err(|error| format!("{error:#}"))
+        args.dial.spec(&args.kserve).peers().map_err(|error| format!("{error:#}"))
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use clap::Args;
 use lon_qsl::dataset::Aggregate;
-use lon_qsl::{Codec, CodecError, Preprocess};
+use lon_qsl::{Codec, Preprocess};
+pub(crate) use lon_run::values::Compression;
 
 use super::headings::{NETWORK, WHAT};
 use super::parse::{assignment, integers, mode, rounds, share};
@@ -227,32 +228,6 @@ impl TestArgs {
             rules,
             integers,
             strict_conf,
-        }
-    }
-}
-
-/// The value of `--compression`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Compression {
-    /// Samples are encoded with this codec.
-    Codec(Codec),
-    /// No run, but advice on which codec to choose.
-    Auto,
-}
-
-impl Default for Compression {
-    fn default() -> Compression {
-        Compression::Codec(Codec::None)
-    }
-}
-
-impl FromStr for Compression {
-    type Err = CodecError;
-
-    fn from_str(text: &str) -> Result<Compression, CodecError> {
-        match text {
-            "auto" => Ok(Compression::Auto),
-            _ => text.parse().map(Compression::Codec),
         }
     }
 }

@@ -25,8 +25,11 @@ pub mod failure;
 pub mod figures;
 pub mod log;
 pub mod metrics;
+#[cfg(feature = "command-line")]
 pub mod packaging;
+#[cfg(feature = "command-line")]
 pub mod short_help;
 pub mod tls;
+#[cfg(feature = "command-line")]
 pub mod variables;
 pub mod version;

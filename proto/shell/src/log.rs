@@ -8,7 +8,6 @@ use std::fmt::Debug;
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use clap::ValueEnum;
 use lon_proto::text::on_lines;
 use tracing::field::Field;
 use tracing_subscriber::filter::{ParseError, Targets};
@@ -23,13 +22,14 @@ use crate::figures::{bytes, length_ns};
 /// The format of the log; the values of `--log-format`.
 ///
 /// `--help` shows their names alone: with a text for each, clap would print the help of every flag in its long form.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "command-line", derive(clap::ValueEnum))]
 pub enum LogFormat {
     /// Lines of text, in colour on a terminal.
-    #[value(help = None::<&'static str>)]
+    #[cfg_attr(feature = "command-line", value(help = None::<&'static str>))]
     Text,
     /// One JSON object a line.
-    #[value(help = None::<&'static str>)]
+    #[cfg_attr(feature = "command-line", value(help = None::<&'static str>))]
     Json,
 }
 

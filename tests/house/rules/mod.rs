@@ -33,7 +33,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("proto/shell", &["lon-machine", "lon-net", "lon-proto"]),
     ("qdl", &["lon-machine", "lon-proto", "lon-net"]),
     ("qdl/probe", &["qdl"]),
-    ("loadgen-node/capi", &["loadgen-node", "lon-net", "lon-qsl", "lon-shell", "qdl"]),
+    ("loadgen-node/capi", &["lon-net", "lon-qsl", "lon-run", "lon-shell", "qdl"]),
     ("loadgen-node/engine", &[]),
     ("loadgen-node/qsl", &["lon-proto", "lon-image"]),
     ("loadgen-node/world", &["loadgen", "lon-qsl", "lon-shell", "qdl"]),
@@ -46,11 +46,16 @@ const PACKAGES: &[(&str, &[&str])] = &[
             "lon-probe",
             "lon-proto",
             "lon-qsl",
+            "lon-run",
             "lon-shell",
             "lon-sut",
             "lon-world",
             "qdl",
         ],
+    ),
+    (
+        "loadgen-node/run",
+        &["loadgen", "lon-machine", "lon-net", "lon-probe", "lon-proto", "lon-qsl", "lon-shell", "lon-world", "qdl"],
     ),
     ("sut-node", &["lon-machine", "lon-net", "lon-onnx", "lon-proto", "lon-qsl", "lon-shell", "lon-sut", "qdl"]),
     ("sut-node/node", &["lon-image", "lon-machine", "lon-net", "lon-probe", "lon-proto", "lon-shell", "qdl"]),
@@ -66,6 +71,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
             "lon-onnx",
             "lon-proto",
             "lon-qsl",
+            "lon-run",
             "lon-shell",
             "lon-sut",
             "qdl",
@@ -157,13 +163,19 @@ const ROOMS: &[Floors] = &[
             "fleet mix",
             "keys",
             "cli",
-            "probe_baseline comparison",
+            "probe_baseline comparison display jobs",
+        ],
+    },
+    Floors {
+        folder: "loadgen-node/run",
+        floors: &[
+            "examples options",
             "outputs",
-            "display test_run",
+            "test_run",
             "live probe verdict",
             "audit division",
-            "jobs network nodes signals",
-            "exit",
+            "network nodes signals",
+            "exit values",
         ],
     },
     Floors {
@@ -340,7 +352,7 @@ fn scenarios_are_chosen_in_their_rooms() {
         // Interactive is Server with other limits, and no scenario of the engine.
         "loadgen-node/src/submission/suites.rs",
         // Offline measures the rate that nodes can answer at once.
-        "loadgen-node/src/test_run/auto_tune.rs",
+        "loadgen-node/run/src/test_run/auto_tune.rs",
     ];
     let faults = places::outside(&House::here(), &Pattern::ChoiceOf("Scenario"), &allowed);
     no_more_than(0, "choices of a scenario", &faults);
@@ -370,7 +382,7 @@ fn kserve_is_told_apart_in_its_rooms() {
         "qdl/src/carry/",
         "qdl/src/control/",
         "loadgen-node/qsl/src/encode/kserve.rs",
-        "loadgen-node/src/test_run/kserve.rs",
+        "loadgen-node/run/src/test_run/kserve.rs",
         "loadgen-node/src/cli/",
     ];
     no_more_than(0, "choices by kserve", &places::outside(&House::here(), &Pattern::BranchOn("kserve"), &allowed));
@@ -407,7 +419,7 @@ fn files_are_read_in_one_place() {
         // It looks at the mode of what it has opened, and reads on with the one reader.
         "proto/net/src/key_file.rs",
         // A folder, to bring its names to the disk.
-        "loadgen-node/src/outputs/run_folder/folder.rs",
+        "loadgen-node/run/src/outputs/run_folder/folder.rs",
         // They only start programs, and read what those wrote.
         "tests/perf/",
     ];

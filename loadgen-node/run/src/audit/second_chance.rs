@@ -13,6 +13,7 @@ const NEAR_PERCENT_OF: (&str, f64) = ("FID_SCORE", 2.0);
 
 /// The names of both texts in the folder of the test.
 pub const BASELINE_FILE: &str = "accuracy/baseline_accuracy.txt";
+/// The file of the compliance run.
 pub const COMPLIANCE_FILE: &str = "accuracy/compliance_accuracy.txt";
 
 /// The scores of both logs over the samples that the test has logged, as the official script prints them.

@@ -19,6 +19,7 @@ use loadgen::settings::{Mode, Scenario, TestSettings};
 /// All that is known at some moment.
 #[derive(Clone, Copy)]
 pub struct Facts<'a> {
+    /// The plan of the run.
     pub planned: &'a Planned,
     /// `None`: the nodes have not been asked yet.
     pub nodes: Option<NodesSeen<'a>>,
@@ -29,11 +30,15 @@ pub struct Facts<'a> {
 /// The plan of a run.
 #[derive(Clone, Debug)]
 pub struct Planned {
+    /// The benchmark of the run.
     pub benchmark: &'static Benchmark,
+    /// The scenario of the run.
     pub scenario: Scenario,
+    /// The mode of the run.
     pub mode: Mode,
     /// The round whose rules apply, for example `v6.1`.
     pub round: &'static str,
+    /// The settings that rules are about.
     pub settings: Settings,
     /// Samples in one query; `None` when the settings cannot be run.
     pub samples_per_query: Option<u64>,
@@ -69,6 +74,7 @@ pub struct Settings {
 pub struct Data {
     /// A path, a built-in name, or `synthetic:` with what is generated.
     pub name: String,
+    /// Number of its samples.
     pub total: u64,
     /// Samples from which a performance run draws.
     pub performance: u64,

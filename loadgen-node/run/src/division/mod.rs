@@ -67,4 +67,12 @@ impl Division {
             Division::Network => "network",
         }
     }
+
+    /// The division of this name.
+    ///
+    /// # Errors
+    /// There is no such division.
+    pub fn named(name: &str) -> Result<Division, &'static str> {
+        [Division::None, Division::Network].into_iter().find(|known| known.name() == name).ok_or("none or network")
+    }
 }

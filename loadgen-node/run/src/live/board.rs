@@ -12,7 +12,9 @@ pub struct Board(Arc<Mutex<Option<Newest>>>);
 /// A run, and what the newest look at it found.
 #[derive(Clone, Debug)]
 pub struct Newest {
+    /// The facts of the run.
     pub about: Arc<About>,
+    /// The newest look at it.
     pub snapshot: Arc<Snapshot>,
     /// True when the result is VALID; `None` until that is known.
     pub is_valid: Option<bool>,

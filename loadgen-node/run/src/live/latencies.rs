@@ -18,9 +18,13 @@ pub struct Latencies {
 pub struct Percentiles {
     /// Number of values.
     pub count: u64,
+    /// The median, in ns.
     pub p50_ns: u64,
+    /// The 90th percentile, ns.
     pub p90_ns: u64,
+    /// The 99th percentile, ns.
     pub p99_ns: u64,
+    /// The 99.9th percentile, ns.
     pub p99_9_ns: u64,
     /// The percentile that is judged.
     pub judged_ns: u64,

@@ -18,6 +18,7 @@ use lon_world::failures::Failed;
 /// The rules that a run is held to, as they stand.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Standing {
+    /// Each rule with its state.
     pub checks: Vec<Check>,
 }
 
@@ -30,6 +31,7 @@ pub struct Check {
     pub value: String,
     /// Value that the rule wants.
     pub requirement: String,
+    /// The state of the rule now.
     pub state: State,
     /// It is a percentile of durations.
     pub is_timed: bool,

@@ -12,8 +12,11 @@ use qdl::EndCounters;
 /// A value for each way in which a fabric is filled.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ByWay<T> {
+    /// From the LoadGen node to the SUT nodes.
     pub up: T,
+    /// From the SUT nodes to the LoadGen node.
     pub down: T,
+    /// Both directions at once.
     pub both: T,
 }
 
@@ -38,8 +41,11 @@ pub struct End {
     pub retransmits: Option<u64>,
     /// Counters of its kernel and interface that grew meanwhile.
     pub troubles: Troubles,
+    /// The path of its connections.
     pub path: Option<Path>,
+    /// The network interface of the path.
     pub interface: Option<Interface>,
+    /// Number of its cores.
     pub cores: u32,
 }
 

@@ -51,11 +51,15 @@ pub struct AtConnections {
 /// The findings on one node. Values that could not be measured any more are missing.
 #[derive(Clone, Debug, Default)]
 pub struct NodeFabric {
+    /// Unique name of the node.
     pub name: String,
+    /// Its address, `host:port`.
     pub address: String,
+    /// Round trips of each size.
     pub rtt: Vec<Rtt>,
     /// Over the number of connections that fills the link.
     pub goodput: Goodput,
+    /// Goodput of each repeat.
     pub repeats: Repeats,
     /// Over each number of connections that was tried, the fewest first.
     pub by_connections: Vec<AtConnections>,
@@ -78,10 +82,13 @@ pub struct NodeFabric {
 /// The findings on all nodes.
 #[derive(Clone, Debug, Default)]
 pub struct Fabric {
+    /// Name of the transport.
     pub transport: &'static str,
+    /// The findings on each node.
     pub nodes: Vec<NodeFabric>,
     /// All nodes at once.
     pub together: Goodput,
+    /// Goodput of all nodes in each repeat.
     pub together_repeats: Repeats,
     /// The bytes of the whole probe on the sockets. They are no part of a run's bytes.
     pub socket_bytes: Bytes,

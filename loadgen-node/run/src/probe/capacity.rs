@@ -36,9 +36,11 @@ const SAMPLES: usize = 16;
 pub struct Selection {
     /// The round of MLPerf whose suite and rules are taken.
     pub round: &'static str,
+    /// The suite of the benchmarks.
     pub suite: Suite,
     /// Benchmarks beside those of the suite, a user's own.
     pub more: Vec<&'static Benchmark>,
+    /// The codecs that are tried.
     pub codecs: Vec<Codec>,
     /// Types that samples are sent as, beside that of the formula.
     pub dtypes: Vec<DType>,

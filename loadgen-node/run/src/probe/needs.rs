@@ -31,7 +31,9 @@ const LINE_FULL: f64 = 0.85;
 /// A rate of samples that is required.
 #[derive(Clone, Copy, Debug)]
 pub struct Rate {
+    /// The benchmark of the samples.
     pub benchmark: &'static Benchmark,
+    /// Rate of the samples, per second.
     pub samples_per_s: f64,
 }
 

@@ -23,28 +23,38 @@ pub struct Interval {
     pub at: Option<SystemTime>,
     /// Goodput of all nodes together, bit/s; none when too little came through to say.
     pub up: Option<f64>,
+    /// The same towards the LoadGen node, bit/s.
     pub down: Option<f64>,
     /// The node that got least, by its place, where there are several: up, and down.
     pub slowest_up: Option<(usize, f64)>,
+    /// The slowest node towards the LoadGen node, with its rate.
     pub slowest_down: Option<(usize, f64)>,
     /// Round trips of 64 bytes to the first node while it was filled towards the SUT, and back.
     pub loaded_up: Option<Percentiles>,
+    /// The same while it was filled towards the LoadGen node.
     pub loaded_down: Option<Percentiles>,
     /// Segments or packets that either end has sent again; none when a system does not say.
     pub retransmits: Option<u64>,
     /// Counters of trouble that grew, at this end and at all nodes'.
     pub own_troubles: Troubles,
+    /// Counters of trouble that grew at the nodes.
     pub sut_troubles: Troubles,
 }
 
 /// Measurements of all intervals together.
 #[derive(Clone, Debug, Default)]
 pub struct Sum {
+    /// Number of the intervals.
     pub intervals: u64,
+    /// Goodput towards the nodes in each, bit/s.
     pub up: Vec<f64>,
+    /// Goodput towards the LoadGen node in each, bit/s.
     pub down: Vec<f64>,
+    /// Segments that TCP sent again.
     pub retransmits: Option<u64>,
+    /// Counters of trouble that grew at this end.
     pub own_troubles: Troubles,
+    /// Counters of trouble that grew at the nodes.
     pub sut_troubles: Troubles,
 }
 

@@ -30,7 +30,9 @@ pub struct Subject<'a> {
 
 /// Settings with the origin of each, and the round that they follow.
 pub struct Layered {
+    /// Each setting with its origin.
     pub sourced: Sourced,
+    /// The round that they follow.
     pub rules: &'static Rules,
     /// By which release's rules traffic is generated.
     pub profile: Profile,

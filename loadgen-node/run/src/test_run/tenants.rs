@@ -26,7 +26,9 @@ const ROOM_OF_PULLED_QUERIES: u64 = 1 << 20;
 
 /// A test that is to run beside others, and when it starts on their clock.
 pub struct Tenant {
+    /// The test, with its nodes connected.
     pub test: Connected,
+    /// The time of its start, on the clock of the mix.
     pub start: Duration,
 }
 

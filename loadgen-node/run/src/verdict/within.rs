@@ -55,10 +55,13 @@ pub enum WithinError {
 /// Reason why a run cannot be held against the limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoLatency {
+    /// The mode measures no latencies.
     #[error("mode {0} measures no latencies: leave --within out")]
     NotTimed(&'static str),
+    /// The run has no tokens.
     #[error("{0}: token runs alone measure it (use_token_latencies=1); latency is the limit of other runs")]
     NoTokens(&'static str),
+    /// The scenario has no such latency.
     #[error("{0}: {1} measures whole answers and no first tokens; latency is its limit")]
     NotInScenario(&'static str, &'static str),
 }

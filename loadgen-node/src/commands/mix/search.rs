@@ -8,8 +8,8 @@ use super::tenant_runs::{Alone, Ended, Running};
 use crate::mix::{MixSearch, TRIALS};
 use lon_run::exit::{Exit, OrExit as _, Outcome};
 use lon_run::outputs::documents;
-use lon_run::outputs::documents::mix_result::{FILE, MixResult};
-use lon_run::outputs::documents::mix_search::{MixSearched, MixTrial};
+use lon_run::outputs::documents::mix_result::FILE;
+use lon_run::outputs::documents::mix_search::MixSearched;
 use lon_run::outputs::documents::result_summary::Validity;
 use lon_run::outputs::run_folder::folder::write_file;
 

@@ -22,17 +22,23 @@ const FURTHER: &str = "further";
 
 /// Data that the document is made of.
 pub struct View {
+    /// Name of the benchmark.
     pub benchmark: String,
     /// Tensors that a sample has for the model, where they are known.
     pub inputs: Option<String>,
     /// True when a text may stand for the first of these tensors.
     pub takes_texts: bool,
+    /// The settings with their origins.
     pub layers: Layered,
+    /// The size of the QSL.
     pub qsl: Qsl,
     /// True when samples are known; otherwise predicted bytes leave the samples out.
     pub has_samples: bool,
+    /// The plan, or the reason why there is none.
     pub plan: Result<Plan, PlanError>,
+    /// The prediction of the run, where there is one.
     pub prediction: Option<Prediction>,
+    /// Warnings about the settings.
     pub warnings: Vec<String>,
     /// Findings on the rules of the Network division, where they are asked for.
     pub findings: Option<Findings>,

@@ -78,6 +78,7 @@ pub enum NeedLimitKind {
 }
 
 impl NeedsDocument {
+    /// The document of these rates and of what they need.
     pub fn new(rates: &[Rate], needs: &[Need]) -> NeedsDocument {
         let rate =
             |rate: &Rate| RateDocument { benchmark: rate.benchmark.name.to_owned(), samples_per_s: rate.samples_per_s };

@@ -15,6 +15,7 @@ pub enum Validity {
 }
 
 impl Validity {
+    /// The validity of a result that is VALID or not.
     pub fn of(valid: bool) -> Validity {
         if valid { Validity::Valid } else { Validity::Invalid }
     }

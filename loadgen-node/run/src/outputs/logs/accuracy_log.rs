@@ -38,16 +38,22 @@ pub struct Log {
 /// Why there are no answers to read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
+    /// The file cannot be read.
     #[error("cannot read {0}")]
     Read(PathBuf, #[source] io::Error),
+    /// The file is no accuracy log.
     #[error("{0} is not what a run writes")]
     Form(PathBuf, #[source] serde_json::Error),
+    /// The folder has no hash of the log.
     #[error("{0} is truncated, and no {SCORE} beside it has a line hash=SHA256 to find the whole log by")]
     NoHash(PathBuf),
+    /// No folder is named that has the whole log.
     #[error("{0} is truncated: --backup FOLDER says where the whole log is, whose SHA-256 is {1}")]
     NoBackup(PathBuf, String),
+    /// No file of the backup has the hash of the whole log.
     #[error("{0} is truncated, and none of the {1} files in {2} has the SHA-256 of the whole log, {3}")]
     NotFound(PathBuf, usize, PathBuf, String),
+    /// The log is another one than its hash says.
     #[error("{0} has the SHA-256 {1}, and {SCORE} beside it says {2}: it was changed after it was scored")]
     Changed(PathBuf, String, String),
 }

@@ -49,16 +49,21 @@ const LIMITS: [RGBColor; 5] = [
 
 /// An axis: what it shows, and how its values are written.
 pub struct Axis {
+    /// Name of the quantity.
     pub title: Cow<'static, str>,
+    /// True for a logarithmic axis.
     pub is_log: bool,
     /// True when values are whole numbers.
     pub is_whole: bool,
+    /// The text of a value.
     pub text: fn(f64) -> String,
 }
 
 /// A curve. Points without a value are left out.
 pub struct Curve {
+    /// Name of the curve.
     pub name: String,
+    /// A value for each point.
     pub values: Vec<Option<f64>>,
 }
 
@@ -66,13 +71,17 @@ pub struct Curve {
 pub struct Chart {
     /// Stands in the page's links.
     pub id: &'static str,
+    /// Title of the chart.
     pub title: &'static str,
     /// Sentence that says what the chart shows.
     pub about: String,
+    /// The horizontal axis.
     pub x: Axis,
+    /// The vertical axis.
     pub y: Axis,
     /// The places, in increasing order.
     pub places: Vec<f64>,
+    /// The curves, in the order of their colours.
     pub curves: Vec<Curve>,
     /// Lines across, with their names.
     pub limits: Vec<(String, f64)>,

@@ -57,6 +57,7 @@ pub fn rate() -> Axis {
     Axis { title: "samples per second".into(), is_log: false, is_whole: false, text }
 }
 
+/// An axis of latencies, logarithmic.
 pub fn latency() -> Axis {
     Axis { title: "latency".into(), is_log: true, is_whole: false, text: |ns| duration_ns(ns.round() as i64) }
 }

@@ -31,6 +31,7 @@ pub struct Series {
     pub latencies: Histogram<u64>,
     /// The length of a step, s.
     pub step_s: f64,
+    /// The steps in their order.
     pub steps: Vec<Step>,
     /// Of token runs.
     pub tokens: Option<TokenTimes>,

@@ -21,10 +21,13 @@ use crate::test_run::Finished;
 
 /// Data of a run for its page.
 pub struct Source {
+    /// The result of the run.
     pub result: ResultSummary,
     /// Of a run that another engine led: whether its logs can be used. The result has no verdict and no latencies then.
     pub by_another: Option<QdlState>,
+    /// The network report, where there is one.
     pub network: Option<NetworkReport>,
+    /// The description of the system, where there is one.
     pub system: Option<SystemDesc>,
     /// The picture of the system, as SVG.
     pub diagram: Option<String>,

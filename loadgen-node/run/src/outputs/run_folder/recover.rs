@@ -32,16 +32,22 @@ const WHY: &str = "the program was killed before the run had ended: this is what
 /// Why a folder cannot be recovered.
 #[derive(Debug, thiserror::Error)]
 pub enum RecoverError {
+    /// The folder is not one of a run.
     #[error("{0}")]
     NotARun(String, #[source] io::Error),
+    /// The run has ended, with all of its files.
     #[error("the run of {0} has ended, nothing is missing: loadgen-node show prints its result")]
     HasEnded(PathBuf),
+    /// The run goes on.
     #[error("the run of {0} goes on: wait until it has ended")]
     GoesOn(PathBuf),
+    /// The parts are of another version.
     #[error("{0} is of another run: its settings are not those of {RESULT} beside it; move it away")]
     Other(PathBuf),
+    /// A part cannot be read.
     #[error("cannot read {0}")]
     Read(PathBuf, #[source] io::Error),
+    /// The result cannot be written.
     #[error(transparent)]
     Write(#[from] FolderError),
 }

@@ -9,7 +9,9 @@ use lon_proto::text::{on_lines, on_one_line};
 /// A table of texts. Rows are as long as the heads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
+    /// The heads of the columns.
     pub heads: Vec<String>,
+    /// The rows, each with a text for each column.
     pub rows: Vec<Vec<String>>,
 }
 

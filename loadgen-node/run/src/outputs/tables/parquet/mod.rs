@@ -35,16 +35,22 @@ mod word {
 /// A value of a row, where there is one.
 #[derive(Clone, Copy)]
 pub enum Cell<'a> {
+    /// A whole number of 64 bits.
     Number(Option<u64>),
+    /// A number of double precision.
     Real(Option<f64>),
+    /// A text in UTF-8.
     Text(Option<&'a str>),
 }
 
 /// Type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// Whole numbers of 64 bits.
     Number,
+    /// Numbers of double precision.
     Real,
+    /// Texts in UTF-8.
     Text,
 }
 
