@@ -43,7 +43,7 @@ impl<R: Runs> Show<R> {
 }
 
 impl Show<OneRun> {
-    /// What starts this display of one run.
+    /// A display of one run, which starts with it.
     pub(crate) fn of(ui: Ui) -> impl FnOnce(OneRun, Arc<AtomicBool>) -> Show<OneRun> {
         move |run, stop| Show::start(run, ui, stop)
     }

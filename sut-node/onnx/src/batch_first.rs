@@ -6,37 +6,13 @@ use std::sync::Arc;
 
 use super::engine::{BatchInput, BatchOutput, Engine, Session, Sizes};
 use super::footprint::Footprint;
-use super::port::Port;
+use super::model::BatchAxes;
 
-/// For each output the place of its batch dimension; 0 where the file names none other.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct BatchAxes(Vec<usize>);
-
-impl BatchAxes {
-    /// Finds the outputs that have the leading dimension of the inputs, by its name, at one other place, and puts it
-    /// first in their signature.
-    pub(super) fn put_first(inputs: &[Port], outputs: &mut [Port]) -> BatchAxes {
-        let leading = |port: &Port| port.symbols.first().cloned().flatten();
-        let batch = inputs.first().and_then(leading).filter(|name| name.contains(char::is_alphanumeric));
-        let Some(batch) = batch.filter(|name| inputs.iter().all(|port| leading(port).as_ref() == Some(name))) else {
-            return BatchAxes::default();
-        };
-        let axis = |port: &mut Port| {
-            let mut named = (0..port.symbols.len()).filter(|&axis| port.symbols[axis].as_ref() == Some(&batch));
-            let (Some(axis), None) = (named.next(), named.next()) else { return 0 };
-            port.spec.dims[..=axis].rotate_right(1);
-            port.symbols[..=axis].rotate_right(1);
-            axis
-        };
-        BatchAxes(outputs.iter_mut().map(axis).collect())
-    }
-
-    /// The engine whose outputs have the batch first.
-    pub(super) fn of(self, engine: Box<dyn Engine>) -> Box<dyn Engine> {
-        match self.0.iter().all(|&axis| axis == 0) {
-            true => engine,
-            false => Box::new(BatchFirst { engine, axes: self.0.into() }),
-        }
+/// The engine whose outputs have the batch first.
+pub(super) fn batch_first(axes: &BatchAxes, engine: Box<dyn Engine>) -> Box<dyn Engine> {
+    match axes.0.iter().all(|&axis| axis == 0) {
+        true => engine,
+        false => Box::new(BatchFirst { engine, axes: axes.0.clone().into() }),
     }
 }
 

@@ -35,6 +35,7 @@ use lon_sut::tensor::{DType, Signature, TensorSpec};
 use sha2::{Digest as _, Sha256};
 
 use self::batch::{AnswerRules, Bound, OnnxWorker};
+use self::batch_first::batch_first;
 use self::decoder::{Decoder, Layout};
 use self::engine::{Engine, SpareSession};
 use self::external::External;
@@ -162,7 +163,7 @@ impl Onnx {
                 Box::new(tract::Tract::new(&model, &proto, folder.as_deref(), options).map_err(unusable)?)
             }
         };
-        let engine = model.batch_axes.clone().of(engine);
+        let engine = batch_first(&model.batch_axes, engine);
         if layout.is_some() {
             fit_tokens(options)?;
         }

@@ -8,7 +8,6 @@ use lon_sut::tensor::{Signature, TensorSpec};
 use tract_onnx::pb::{GraphProto, ModelProto, ValueInfoProto};
 use tract_onnx::prelude::Framework as _;
 
-use super::batch_first::BatchAxes;
 use super::port::{End, Port, port};
 
 /// Facts about a model before it runs.
@@ -102,6 +101,30 @@ impl Model {
     /// Returns true when sizes other than the batch depend on the sample.
     pub(super) fn has_free_dims(&self) -> bool {
         self.inputs.iter().any(|spec| spec.dims.iter().skip(1).any(Option::is_none))
+    }
+}
+
+/// For each output the place of its batch dimension; 0 where the file names none other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct BatchAxes(pub(super) Vec<usize>);
+
+impl BatchAxes {
+    /// Finds the outputs that have the leading dimension of the inputs, by its name, at one other place, and puts it
+    /// first in their signature.
+    fn put_first(inputs: &[Port], outputs: &mut [Port]) -> BatchAxes {
+        let leading = |port: &Port| port.symbols.first().cloned().flatten();
+        let batch = inputs.first().and_then(leading).filter(|name| name.contains(char::is_alphanumeric));
+        let Some(batch) = batch.filter(|name| inputs.iter().all(|port| leading(port).as_ref() == Some(name))) else {
+            return BatchAxes::default();
+        };
+        let axis = |port: &mut Port| {
+            let mut named = (0..port.symbols.len()).filter(|&axis| port.symbols[axis].as_ref() == Some(&batch));
+            let (Some(axis), None) = (named.next(), named.next()) else { return 0 };
+            port.spec.dims[..=axis].rotate_right(1);
+            port.symbols[..=axis].rotate_right(1);
+            axis
+        };
+        BatchAxes(outputs.iter_mut().map(axis).collect())
     }
 }
 

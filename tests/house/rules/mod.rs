@@ -199,7 +199,7 @@ const ROOMS: &[Floors] = &[
             "sharing",
             "decoder",
             "proof",
-            "batch",
+            "batch batch_first",
             "trial_samples ort tract",
             "engine ep faults library log_limit weights",
             "form model",
@@ -367,6 +367,8 @@ fn transports_are_chosen_in_their_rooms() {
         "qdl/src/control/peers.rs",
         "sut-node/node/src/accept/",
         "loadgen-node/src/cli/",
+        "loadgen-node/run/src/nodes/target_spec.rs",
+        "loadgen-node/run/src/options.rs",
         "loadgen-node/src/commands/demo/",
         "tests/perf/",
     ];
@@ -383,6 +385,7 @@ fn kserve_is_told_apart_in_its_rooms() {
         "qdl/src/control/",
         "loadgen-node/qsl/src/encode/kserve.rs",
         "loadgen-node/run/src/test_run/kserve.rs",
+        "loadgen-node/run/src/nodes/target_spec.rs",
         "loadgen-node/src/cli/",
     ];
     no_more_than(0, "choices by kserve", &places::outside(&House::here(), &Pattern::BranchOn("kserve"), &allowed));
