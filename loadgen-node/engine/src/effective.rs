@@ -1,7 +1,7 @@
 //! Effective settings: what the requested ones come to in the chosen scenario.
 
 use crate::judge::{self, Measured, Summary, Terms, TokenLimits, Users};
-use crate::requested::{Mode, Qsl};
+use crate::mode::{Mode, Qsl};
 use crate::scenario::{Scenario, TestSettings};
 use crate::traffic::arrivals::DueTimes;
 use crate::traffic::{Arrivals, PlanError, Request, Sanitised, Shape, Trigger};
@@ -11,7 +11,7 @@ pub const MAX_DURATION_MS: u64 = 10 * 365 * 24 * 3_600 * 1_000;
 
 /// The settings in force, with the official names of the `effective_*` log keys.
 #[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs, reason = "the names are the official ones; Requested explains them")]
+#[allow(missing_docs, reason = "the names are the official ones; TestSettings explains them")]
 pub struct Effective {
     pub scenario: Scenario,
     pub mode: Mode,
@@ -69,7 +69,7 @@ impl Effective {
         Ok((requested, effective, faults))
     }
 
-    fn assemble(request: &Request<'_, Scenario>, sanitised: Sanitised) -> Result<Self, PlanError> {
+    fn assemble(request: &Request<'_>, sanitised: Sanitised) -> Result<Self, PlanError> {
         let s = request.settings;
         let min_sample_count = sanitised.min_query_count.checked_mul(sanitised.samples_per_query).ok_or_else(|| {
             PlanError::value("min_query_count", &sanitised.min_query_count, "too large with these samples per query")

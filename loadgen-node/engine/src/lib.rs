@@ -24,7 +24,7 @@
 //! | [`judge`] | measured latencies -> a [`judge::Summary`]; one file for each scenario: verdict and metric |
 //! | [`traffic`] | requested settings -> what is asked; one file for each scenario |
 //! | `value` | a value as the official logs print it |
-//! | `requested` | the record of the requested settings |
+//! | `mode` | the mode of a test, the sizes of its sample library, and its seeds |
 //! | [`further`] | settings beside the official ones, which a scenario declares |
 //! | [`world`] | time, issuing and arrivals: all that the engine sees of the world |
 
@@ -32,11 +32,11 @@ pub mod conf;
 mod effective;
 pub mod further;
 pub mod judge;
+mod mode;
 pub mod official;
 pub mod plan;
 pub mod recorder;
 pub mod report;
-mod requested;
 pub mod run;
 pub mod scenario;
 pub mod settings;

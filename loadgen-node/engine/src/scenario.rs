@@ -5,37 +5,13 @@
 //! [`Definition`]: `tests/new_scenario.rs` has one that no other file knows.
 
 use std::fmt;
-use std::hash::{Hash, Hasher};
 
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::judge::{self, Headlines, Judge};
-use crate::requested::Requested;
-use crate::traffic::{self, Traffic};
-
-/// The official settings of a test, as requested.
-pub type TestSettings = Requested<Scenario>;
-
-/// Scenario of a test: the way in which queries reach the SUT, and the rules by which a run is judged.
-///
-/// Two scenarios are equal when their names are. In JSON a scenario is its name, and only those of [`Scenario::ALL`]
-/// can be read back.
-#[derive(Clone, Copy)]
-pub struct Scenario(&'static Definition);
-
-/// Parts of a scenario.
-#[derive(Clone, Copy)]
-pub struct Definition {
-    /// The official name, without blanks.
-    pub name: &'static str,
-    /// Traffic of the scenario.
-    pub traffic: &'static dyn Traffic<Scenario>,
-    /// Rules by which the scenario is judged.
-    pub judge: &'static dyn Judge,
-    /// The lines and keys that only this scenario has in the reports.
-    pub headlines: &'static dyn Headlines,
-}
+use crate::judge;
+use crate::traffic;
+pub use crate::traffic::{Definition, Scenario, TestSettings};
 
 /// The number of registered scenarios.
 const COUNT: usize = 6;
@@ -43,37 +19,37 @@ const COUNT: usize = 6;
 impl Scenario {
     /// The registered scenarios: the official ones in the order of their enumeration, then those of our own.
     pub const ALL: [Scenario; COUNT] = [
-        Scenario(&Definition {
+        Scenario::new(&Definition {
             name: "SingleStream",
             traffic: &traffic::SingleStream,
             judge: &judge::SingleStream,
             headlines: &judge::SingleStream,
         }),
-        Scenario(&Definition {
+        Scenario::new(&Definition {
             name: "MultiStream",
             traffic: &traffic::MultiStream,
             judge: &judge::MultiStream,
             headlines: &judge::MultiStream,
         }),
-        Scenario(&Definition {
+        Scenario::new(&Definition {
             name: "Server",
             traffic: &traffic::Server,
             judge: &judge::Server,
             headlines: &judge::Server,
         }),
-        Scenario(&Definition {
+        Scenario::new(&Definition {
             name: "Offline",
             traffic: &traffic::Offline,
             judge: &judge::Offline,
             headlines: &judge::Offline,
         }),
-        Scenario(&Definition {
+        Scenario::new(&Definition {
             name: "Burst",
             traffic: &traffic::Burst,
             judge: &judge::Burst,
             headlines: &judge::Burst,
         }),
-        Scenario(&Definition {
+        Scenario::new(&Definition {
             name: "Closed",
             traffic: &traffic::Closed,
             judge: &judge::Closed,
@@ -97,34 +73,9 @@ impl Scenario {
     /// A fixed number of users, each with one query in flight.
     pub const CLOSED: Scenario = Self::ALL[5];
 
-    /// A scenario that need not be registered.
-    pub const fn new(entry: &'static Definition) -> Scenario {
-        Scenario(entry)
-    }
-
-    /// The official name, without blanks.
-    pub fn name(self) -> &'static str {
-        self.0.name
-    }
-
     /// The registered scenario with this official name.
     pub fn from_name(name: &str) -> Option<Scenario> {
         Self::ALL.into_iter().find(|scenario| scenario.name() == name)
-    }
-
-    /// Returns the traffic of the scenario.
-    pub fn traffic(self) -> &'static dyn Traffic<Scenario> {
-        self.0.traffic
-    }
-
-    /// Returns the rules by which the scenario is judged.
-    pub fn judge(self) -> &'static dyn Judge {
-        self.0.judge
-    }
-
-    /// The lines and keys that only this scenario has in the reports.
-    pub fn headlines(self) -> &'static dyn Headlines {
-        self.0.headlines
     }
 }
 
@@ -132,26 +83,6 @@ impl Scenario {
 impl Default for Scenario {
     fn default() -> Self {
         Self::SINGLE_STREAM
-    }
-}
-
-impl PartialEq for Scenario {
-    fn eq(&self, other: &Scenario) -> bool {
-        self.name() == other.name()
-    }
-}
-
-impl Eq for Scenario {}
-
-impl Hash for Scenario {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.name().hash(state);
-    }
-}
-
-impl fmt::Debug for Scenario {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 
@@ -199,7 +130,7 @@ static NAMES: [&str; COUNT] = {
     let mut names = [""; COUNT];
     let mut i = 0;
     while i < COUNT {
-        names[i] = Scenario::ALL[i].0.name;
+        names[i] = Scenario::ALL[i].name();
         i += 1;
     }
     names

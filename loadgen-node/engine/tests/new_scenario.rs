@@ -13,7 +13,7 @@ use loadgen::report::detail::{self, DetailContext};
 use loadgen::report::{Entry, Line, Trailer, Value, summary_text, trace_log};
 use loadgen::run::{End, RunOptions, RunOutcome, Stop, run};
 use loadgen::scenario::{Definition, Scenario, TestSettings};
-use loadgen::settings::{Assigned, FurtherKey, Mode, Qsl, Quantity, Requested};
+use loadgen::settings::{Assigned, FurtherKey, Mode, Qsl, Quantity};
 use loadgen::sim::{Service, SimOptions, SimWorld};
 use loadgen::traffic::{Expected, LatencyStart, Layout, Request, Sanitised, Shape, Traffic, Trigger};
 use loadgen::world::TimeNs;
@@ -31,8 +31,8 @@ static OUTSTANDING: FurtherKey = FurtherKey {
     help: "Samples outstanding at one time.",
 };
 
-impl<S> Traffic<S> for AsksClosedLoop {
-    fn shape(&self, request: &Request<'_, S>) -> Result<Shape, PlanError> {
+impl Traffic for AsksClosedLoop {
+    fn shape(&self, request: &Request<'_>) -> Result<Shape, PlanError> {
         Ok(Shape {
             layout: Layout::One,
             trigger: Trigger::Reply { below: request.settings.further.whole(&OUTSTANDING) },
@@ -51,7 +51,7 @@ impl<S> Traffic<S> for AsksClosedLoop {
         Expected::Latency
     }
 
-    fn sanitise(&self, request: &Request<'_, S>, _faults: &mut Vec<String>) -> Result<Sanitised, PlanError> {
+    fn sanitise(&self, request: &Request<'_>, _faults: &mut Vec<String>) -> Result<Sanitised, PlanError> {
         let s = request.settings;
         let (expected_ns, outstanding) = (s.single_stream_expected_latency_ns, s.further.whole(&OUTSTANDING));
         if expected_ns < 1.0 {
@@ -68,7 +68,7 @@ impl<S> Traffic<S> for AsksClosedLoop {
         })
     }
 
-    fn requested(&self, s: &Requested<S>) -> Vec<Entry> {
+    fn requested(&self, s: &TestSettings) -> Vec<Entry> {
         vec![("closed_loop_expected_latency_ns".into(), s.single_stream_expected_latency_ns.into())]
     }
 }

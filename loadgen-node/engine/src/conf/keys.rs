@@ -4,7 +4,7 @@
 use super::lookup::ANY;
 use super::number;
 use super::parse::{Entry, Remark, Table};
-use crate::requested::Mode;
+use crate::mode::Mode;
 use crate::scenario::{Scenario, TestSettings};
 use crate::settings::keys::{self, KEYS, Key, Slot, Truth, Unit};
 

@@ -13,7 +13,7 @@ use super::keys::{self, Applied, Owner};
 use super::lookup::ANY;
 use super::parse::{Fault, Remark, Table};
 use super::rules::Rules;
-use crate::requested::Mode;
+use crate::mode::Mode;
 use crate::scenario::{Scenario, TestSettings};
 use crate::settings::{Assigned, Assignment, AssignmentError, TEST05_SEEDS};
 

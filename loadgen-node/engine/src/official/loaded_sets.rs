@@ -2,8 +2,8 @@
 
 use super::detail_log::DetailLog;
 use super::quantity::{Agreement, Part, Quantity};
+use crate::mode::Mode;
 use crate::plan::Plan;
-use crate::requested::Mode;
 use crate::settings::{IntegerRule, Profile, SetRule};
 
 /// The key of a loaded set in the detail log.

@@ -3,7 +3,7 @@
 use super::detail_log::DetailLog;
 use super::error::LogError;
 use super::statements::Statements;
-use crate::requested::Qsl;
+use crate::mode::Qsl;
 use crate::scenario::TestSettings;
 
 /// The requested settings of a run, as its detail log has them.

@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use super::detail_log::{DETAIL_FILE, DetailLog};
 use super::digits::{is_full, printed_as};
 use super::error::LogError;
+use crate::mode::Qsl;
 use crate::plan::Plan;
-use crate::requested::Qsl;
 use crate::scenario::TestSettings;
 
 /// Most samples of a library whose sets are drawn again. The largest official dataset has 788,379.

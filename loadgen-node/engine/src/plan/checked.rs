@@ -4,7 +4,7 @@
 //! No traffic is stored here: phases know how to generate theirs again ([`crate::trace`]).
 
 use crate::effective::Effective;
-use crate::requested::{Mode, Qsl};
+use crate::mode::{Mode, Qsl};
 use crate::scenario::TestSettings;
 use crate::settings::Profile;
 use crate::trace::{Cut, LoadableSet, PhaseMode, PhasePlan, loadable_sets};

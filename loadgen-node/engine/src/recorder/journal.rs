@@ -234,7 +234,7 @@ mod tests {
     use super::super::column::Column;
     use super::*;
     use crate::judge::Counts;
-    use crate::requested::Qsl;
+    use crate::mode::Qsl;
     use crate::scenario::{Scenario, TestSettings};
 
     const SAMPLES: usize = 2 * BLOCK + 100;

@@ -155,7 +155,7 @@ mod tests {
     use super::super::timeline::FinalQuery;
     use super::*;
     use crate::judge::Verdict;
-    use crate::requested::Qsl;
+    use crate::mode::Qsl;
     use crate::scenario::TestSettings;
 
     fn stored(with_tokens: bool) -> StoredTimeline {

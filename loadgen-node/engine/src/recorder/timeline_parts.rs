@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::header;
 use super::timeline::FinalQuery;
 use crate::judge::{Counts, Reason};
-use crate::requested::Qsl;
+use crate::mode::Qsl;
 use crate::scenario::TestSettings;
 use crate::trace::MAX_SAMPLES_PER_PHASE;
 

@@ -165,8 +165,8 @@ impl Log<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mode::Qsl;
     use crate::report::summary_text;
-    use crate::requested::Qsl;
     use crate::run::{RunOptions, run};
     use crate::scenario::{Scenario, TestSettings};
     use crate::sim::{SimOptions, SimWorld};

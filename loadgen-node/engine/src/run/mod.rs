@@ -48,8 +48,8 @@ pub use crate::judge::Counts;
 pub use crate::recorder::LagStats;
 
 use crate::judge::{Summary, Verdict};
+use crate::mode::Mode;
 use crate::plan::Plan;
-use crate::requested::Mode;
 use crate::trace::Picks;
 use crate::world::World;
 use find_peak::Hunt;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::goal::Goal;
 use super::search::{Bracket, Step};
-use crate::requested::Qsl;
+use crate::mode::Qsl;
 use crate::scenario::TestSettings;
 
 /// Trials run unless told otherwise: widening from 1 to the largest rate takes 50.

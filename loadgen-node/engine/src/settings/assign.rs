@@ -12,7 +12,7 @@ use super::keys::{self, Key, Slot, Unit};
 use super::names::{UnknownName, named};
 use super::typed::Typed;
 use crate::further::{FurtherKey, FurtherValue, Quantity};
-use crate::requested::Mode;
+use crate::mode::Mode;
 use crate::scenario::{Scenario, TestSettings};
 
 /// The value that stands for one which a look at the SUT finds.

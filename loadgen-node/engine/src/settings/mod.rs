@@ -25,5 +25,5 @@ pub use profile::{IntegerRule, Profile, SetRule};
 pub use seeds::{OFFICIAL_SEEDS, Round, TEST01_ACCURACY_LOG_SEED, TEST05_SEEDS};
 
 pub use crate::further::{Further, FurtherKey, FurtherValue, Quantity};
-pub use crate::requested::{Mode, Qsl, Requested, Seeds};
+pub use crate::mode::{Mode, Qsl, Seeds};
 pub use crate::scenario::{Scenario, TestSettings};

@@ -1,6 +1,6 @@
 //! The seeds that each official round prescribes, as data.
 
-use crate::requested::Seeds;
+use crate::mode::Seeds;
 
 /// An official round and its seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

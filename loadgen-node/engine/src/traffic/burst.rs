@@ -4,11 +4,10 @@
 //! when the last answer of the one before has arrived.
 
 use super::arrivals::Arrivals;
+use super::contract::{Load, Request, Sanitised, TestSettings, Traffic};
 use super::error::PlanError;
-use super::rules::{Load, Request, Sanitised, Traffic};
 use super::shape::{Expected, LatencyStart, Layout, Shape, Trigger};
 use crate::further::{FurtherKey, FurtherValue, Quantity};
-use crate::requested::Requested;
 use crate::value::Entry;
 
 /// The traffic of Burst.
@@ -55,12 +54,12 @@ static PERCENTILE: FurtherKey = FurtherKey {
 const MOST_BURSTS_PER_S: f64 = 10_000.0;
 
 /// The interval of bursts in ns; `None` where each waits for the answers to the one before.
-fn interval_ns<S>(settings: &Requested<S>) -> Option<u64> {
+fn interval_ns(settings: &TestSettings) -> Option<u64> {
     Some(settings.further.whole(&INTERVAL)).filter(|ns| *ns > 0)
 }
 
-impl<S: Clone> Traffic<S> for Burst {
-    fn shape(&self, request: &Request<'_, S>) -> Result<Shape, PlanError> {
+impl Traffic for Burst {
+    fn shape(&self, request: &Request<'_>) -> Result<Shape, PlanError> {
         let size = request.settings.further.whole(&SIZE);
         let (trigger, latency_start) = match interval_ns(request.settings) {
             Some(_) => (Trigger::Schedule, LatencyStart::Due),
@@ -74,7 +73,7 @@ impl<S: Clone> Traffic<S> for Burst {
         &KEYS
     }
 
-    fn arrivals(&self, request: &Request<'_, S>) -> Result<Arrivals, PlanError> {
+    fn arrivals(&self, request: &Request<'_>) -> Result<Arrivals, PlanError> {
         let size = request.settings.further.whole(&SIZE);
         Ok(match interval_ns(request.settings) {
             Some(every_ns) => Arrivals::Bursts { size, every_ns, is_exponential: false },
@@ -86,7 +85,7 @@ impl<S: Clone> Traffic<S> for Burst {
         Expected::Bursts
     }
 
-    fn sanitise(&self, request: &Request<'_, S>, _faults: &mut Vec<String>) -> Result<Sanitised, PlanError> {
+    fn sanitise(&self, request: &Request<'_>, _faults: &mut Vec<String>) -> Result<Sanitised, PlanError> {
         let s = request.settings;
         let size = s.further.whole(&SIZE);
         let bursts_per_s = interval_ns(s).map_or(MOST_BURSTS_PER_S, |every_ns| 1e9 / every_ns as f64);
@@ -101,7 +100,7 @@ impl<S: Clone> Traffic<S> for Burst {
         })
     }
 
-    fn requested(&self, s: &Requested<S>) -> Vec<Entry> {
+    fn requested(&self, s: &TestSettings) -> Vec<Entry> {
         vec![
             (SIZE.field.into(), s.further.whole(&SIZE).into()),
             (INTERVAL.field.into(), s.further.whole(&INTERVAL).into()),
@@ -110,12 +109,12 @@ impl<S: Clone> Traffic<S> for Burst {
         ]
     }
 
-    fn load(&self, settings: &Requested<S>) -> Option<Load> {
+    fn load(&self, settings: &TestSettings) -> Option<Load> {
         let value = settings.further.whole(&SIZE) as f64;
         Some(Load { setting: SIZE.name, value, unit: "queries", is_whole: true, has_limit: true })
     }
 
-    fn at_load(&self, settings: &Requested<S>, value: f64) -> Requested<S> {
+    fn at_load(&self, settings: &TestSettings, value: f64) -> TestSettings {
         let mut settings = settings.clone();
         settings.further.set(&SIZE, FurtherValue::Whole(value as u64));
         settings

@@ -1,10 +1,9 @@
 //! Scenario Closed: a fixed number of users. Each issues a query, awaits its answer, thinks, and issues the next one.
 
+use super::contract::{Load, Request, Sanitised, TestSettings, Traffic};
 use super::error::PlanError;
-use super::rules::{Load, Request, Sanitised, Traffic};
 use super::shape::{Expected, LatencyStart, Layout, Shape, Trigger};
 use crate::further::{FurtherKey, FurtherValue, Quantity};
-use crate::requested::Requested;
 use crate::value::Entry;
 
 /// The traffic of Closed.
@@ -55,8 +54,8 @@ static MOST_QPS: FurtherKey = FurtherKey {
     help: "Highest rate that the run can come to, queries per second: room for the records of so many is made.",
 };
 
-impl<S: Clone> Traffic<S> for Closed {
-    fn shape(&self, request: &Request<'_, S>) -> Result<Shape, PlanError> {
+impl Traffic for Closed {
+    fn shape(&self, request: &Request<'_>) -> Result<Shape, PlanError> {
         let further = &request.settings.further;
         let trigger = Trigger::Users { count: further.whole(&CONCURRENCY), think_ns: further.whole(&THINK_TIME) };
         Ok(Shape { layout: Layout::One, trigger, latency_start: LatencyStart::Issue, duration_factor: 1, group: 1 })
@@ -71,7 +70,7 @@ impl<S: Clone> Traffic<S> for Closed {
         Expected::MostQps
     }
 
-    fn sanitise(&self, request: &Request<'_, S>, _faults: &mut Vec<String>) -> Result<Sanitised, PlanError> {
+    fn sanitise(&self, request: &Request<'_>, _faults: &mut Vec<String>) -> Result<Sanitised, PlanError> {
         let s = request.settings;
         let (users, think_ns) = (s.further.whole(&CONCURRENCY), s.further.whole(&THINK_TIME));
         // Users that think cannot ask more often than that.
@@ -87,7 +86,7 @@ impl<S: Clone> Traffic<S> for Closed {
         })
     }
 
-    fn requested(&self, s: &Requested<S>) -> Vec<Entry> {
+    fn requested(&self, s: &TestSettings) -> Vec<Entry> {
         vec![
             (CONCURRENCY.field.into(), s.further.whole(&CONCURRENCY).into()),
             (THINK_TIME.field.into(), s.further.whole(&THINK_TIME).into()),
@@ -97,14 +96,14 @@ impl<S: Clone> Traffic<S> for Closed {
         ]
     }
 
-    fn load(&self, settings: &Requested<S>) -> Option<Load> {
+    fn load(&self, settings: &TestSettings) -> Option<Load> {
         let value = settings.further.whole(&CONCURRENCY) as f64;
         // Without a limit no number of users is too many.
         let has_limit = settings.further.whole(&LIMIT) > 0;
         Some(Load { setting: CONCURRENCY.name, value, unit: "users", is_whole: true, has_limit })
     }
 
-    fn at_load(&self, settings: &Requested<S>, value: f64) -> Requested<S> {
+    fn at_load(&self, settings: &TestSettings, value: f64) -> TestSettings {
         let mut settings = settings.clone();
         settings.further.set(&CONCURRENCY, FurtherValue::Whole(value as u64));
         settings

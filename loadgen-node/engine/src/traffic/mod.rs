@@ -2,7 +2,7 @@
 //!
 //! | file | what it has |
 //! |---|---|
-//! | `rules` | [`Traffic`], the contract: requested settings -> effective values and a [`Shape`] |
+//! | `contract` | [`TestSettings`], the handle of a scenario, and [`Traffic`]: requested settings -> effective values and a [`Shape`] |
 //! | `shape` | [`Shape`]: samples, issue and latency of queries, as plain values |
 //! | `single_stream`, `multi_stream`, `server`, `offline`, `burst`, `closed` | the scenarios |
 //! | [`arrivals`] | the processes by which queries with due times follow one another |
@@ -15,10 +15,10 @@ pub mod arrivals;
 mod burst;
 mod checks;
 mod closed;
+mod contract;
 mod error;
 mod multi_stream;
 mod offline;
-mod rules;
 mod server;
 mod shape;
 mod single_stream;
@@ -26,10 +26,10 @@ mod single_stream;
 pub use arrivals::Arrivals;
 pub(crate) use burst::Burst;
 pub(crate) use closed::Closed;
+pub use contract::{Definition, Load, Request, Sanitised, Scenario, TestSettings, Traffic};
 pub use error::PlanError;
 pub(crate) use multi_stream::MultiStream;
 pub(crate) use offline::Offline;
-pub use rules::{Load, Request, Sanitised, Traffic};
 pub(crate) use server::Server;
 pub use server::arrivals_text;
 pub use shape::{Expected, LatencyStart, Layout, Shape, Trigger};

@@ -1,10 +1,9 @@
 //! MultiStream: a fixed number of consecutive samples at a time; the next query is issued when all were answered.
 
 use super::checks::check_expected_latency;
+use super::contract::{Load, Request, Sanitised, TestSettings, Traffic};
 use super::error::PlanError;
-use super::rules::{Load, Request, Sanitised, Traffic};
 use super::shape::{Expected, LatencyStart, Layout, Shape, Trigger};
-use crate::requested::Requested;
 use crate::value::Entry;
 
 /// The traffic of MultiStream.
@@ -13,8 +12,8 @@ pub(crate) struct MultiStream;
 /// Most samples in a query. Every loaded set is padded by this number, and a query is issued in one piece.
 const MAX_SAMPLES_PER_QUERY: u64 = 1 << 24;
 
-impl<S: Clone> Traffic<S> for MultiStream {
-    fn shape(&self, _request: &Request<'_, S>) -> Result<Shape, PlanError> {
+impl Traffic for MultiStream {
+    fn shape(&self, _request: &Request<'_>) -> Result<Shape, PlanError> {
         Ok(Shape {
             layout: Layout::Window,
             trigger: Trigger::Reply { below: 1 },
@@ -28,7 +27,7 @@ impl<S: Clone> Traffic<S> for MultiStream {
         Expected::Latency
     }
 
-    fn sanitise(&self, request: &Request<'_, S>, _faults: &mut Vec<String>) -> Result<Sanitised, PlanError> {
+    fn sanitise(&self, request: &Request<'_>, _faults: &mut Vec<String>) -> Result<Sanitised, PlanError> {
         let s = request.settings;
         check_expected_latency("multi_stream_expected_latency_ns", s.multi_stream_expected_latency_ns)?;
         let samples_per_query = s.multi_stream_samples_per_query;
@@ -47,7 +46,7 @@ impl<S: Clone> Traffic<S> for MultiStream {
         })
     }
 
-    fn requested(&self, s: &Requested<S>) -> Vec<Entry> {
+    fn requested(&self, s: &TestSettings) -> Vec<Entry> {
         vec![
             ("multi_stream_expected_latency_ns".into(), s.multi_stream_expected_latency_ns.into()),
             ("multi_stream_target_latency_percentile".into(), s.multi_stream_target_latency_percentile.into()),
@@ -55,13 +54,13 @@ impl<S: Clone> Traffic<S> for MultiStream {
         ]
     }
 
-    fn load(&self, settings: &Requested<S>) -> Option<Load> {
+    fn load(&self, settings: &TestSettings) -> Option<Load> {
         let value = settings.multi_stream_samples_per_query as f64;
         // Without a limit no number of samples is too many.
         Some(Load { setting: "samples_per_query", value, unit: "samples", is_whole: true, has_limit: false })
     }
 
-    fn at_load(&self, settings: &Requested<S>, value: f64) -> Requested<S> {
-        Requested { multi_stream_samples_per_query: value as u64, ..settings.clone() }
+    fn at_load(&self, settings: &TestSettings, value: f64) -> TestSettings {
+        TestSettings { multi_stream_samples_per_query: value as u64, ..settings.clone() }
     }
 }

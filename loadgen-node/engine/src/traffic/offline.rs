@@ -1,10 +1,9 @@
 //! Offline: one query with all samples, due at once; every latency runs from the start of the phase.
 
 use super::checks::effective_rate;
+use super::contract::{Request, Sanitised, TestSettings, Traffic};
 use super::error::PlanError;
-use super::rules::{Request, Sanitised, Traffic};
 use super::shape::{Expected, LatencyStart, Layout, Shape, Trigger};
-use crate::requested::Requested;
 use crate::value::Entry;
 
 /// The traffic of Offline.
@@ -13,8 +12,8 @@ pub(crate) struct Offline;
 /// The query has this many times the samples that are expected to be processed in the minimum duration.
 const SLACK: f64 = 1.1;
 
-impl<S> Traffic<S> for Offline {
-    fn shape(&self, _request: &Request<'_, S>) -> Result<Shape, PlanError> {
+impl Traffic for Offline {
+    fn shape(&self, _request: &Request<'_>) -> Result<Shape, PlanError> {
         Ok(Shape {
             layout: Layout::WholeSet,
             trigger: Trigger::Room,
@@ -28,7 +27,7 @@ impl<S> Traffic<S> for Offline {
         Expected::SampleRate
     }
 
-    fn sanitise(&self, request: &Request<'_, S>, faults: &mut Vec<String>) -> Result<Sanitised, PlanError> {
+    fn sanitise(&self, request: &Request<'_>, faults: &mut Vec<String>) -> Result<Sanitised, PlanError> {
         let s = request.settings;
         let target_qps = effective_rate("offline_expected_qps", s.offline_expected_qps, faults)?;
         let by_duration = ((SLACK * (s.min_duration_ms as f64 / 1000.0)) * target_qps) as u64;
@@ -48,7 +47,7 @@ impl<S> Traffic<S> for Offline {
         })
     }
 
-    fn requested(&self, s: &Requested<S>) -> Vec<Entry> {
+    fn requested(&self, s: &TestSettings) -> Vec<Entry> {
         vec![("offline_expected_qps".into(), s.offline_expected_qps.into())]
     }
 }

@@ -3,11 +3,10 @@
 
 use super::arrivals::{Arrivals, check, parse};
 use super::checks::effective_rate;
+use super::contract::{Load, Request, Sanitised, TestSettings, Traffic};
 use super::error::PlanError;
-use super::rules::{Load, Request, Sanitised, Traffic};
 use super::shape::{Expected, LatencyStart, Layout, Shape, Trigger};
 use crate::further::{FurtherKey, Quantity};
-use crate::requested::Requested;
 use crate::value::Entry;
 
 /// The traffic of Server.
@@ -23,12 +22,12 @@ static ARRIVALS: FurtherKey = FurtherKey {
 };
 
 /// The text of the arrival process; `None` where none is set.
-pub fn arrivals_text<S>(settings: &Requested<S>) -> Option<&str> {
+pub fn arrivals_text(settings: &TestSettings) -> Option<&str> {
     settings.further.text(&ARRIVALS)
 }
 
-impl<S: Clone> Traffic<S> for Server {
-    fn shape(&self, _request: &Request<'_, S>) -> Result<Shape, PlanError> {
+impl Traffic for Server {
+    fn shape(&self, _request: &Request<'_>) -> Result<Shape, PlanError> {
         Ok(Shape {
             layout: Layout::One,
             trigger: Trigger::Schedule,
@@ -43,7 +42,7 @@ impl<S: Clone> Traffic<S> for Server {
         &KEYS
     }
 
-    fn arrivals(&self, request: &Request<'_, S>) -> Result<Arrivals, PlanError> {
+    fn arrivals(&self, request: &Request<'_>) -> Result<Arrivals, PlanError> {
         let Some(text) = arrivals_text(request.settings) else { return Ok(Arrivals::Poisson) };
         parse(text).map_err(|reason| PlanError::form(ARRIVALS.name, text, reason))
     }
@@ -52,7 +51,7 @@ impl<S: Clone> Traffic<S> for Server {
         Expected::QueryRate
     }
 
-    fn sanitise(&self, request: &Request<'_, S>, faults: &mut Vec<String>) -> Result<Sanitised, PlanError> {
+    fn sanitise(&self, request: &Request<'_>, faults: &mut Vec<String>) -> Result<Sanitised, PlanError> {
         let s = request.settings;
         Ok(Sanitised {
             samples_per_query: 1,
@@ -65,7 +64,7 @@ impl<S: Clone> Traffic<S> for Server {
         })
     }
 
-    fn requested(&self, s: &Requested<S>) -> Vec<Entry> {
+    fn requested(&self, s: &TestSettings) -> Vec<Entry> {
         let decimals = i64::from(s.server_find_peak_qps_decimals_of_precision);
         vec![
             ("server_target_qps".into(), s.server_target_qps.into()),
@@ -79,7 +78,7 @@ impl<S: Clone> Traffic<S> for Server {
         ]
     }
 
-    fn load(&self, settings: &Requested<S>) -> Option<Load> {
+    fn load(&self, settings: &TestSettings) -> Option<Load> {
         // A process with rates of its own does not look at the target rate.
         let process = arrivals_text(settings).map(parse);
         let is_turned = process.is_none_or(|process| process.is_ok_and(|process| !process.has_own_rate()));
@@ -87,11 +86,11 @@ impl<S: Clone> Traffic<S> for Server {
         is_turned.then_some(Load { setting: "target_qps", value, unit: "queries/s", is_whole: false, has_limit: true })
     }
 
-    fn at_load(&self, settings: &Requested<S>, value: f64) -> Requested<S> {
-        Requested { server_target_qps: value, ..settings.clone() }
+    fn at_load(&self, settings: &TestSettings, value: f64) -> TestSettings {
+        TestSettings { server_target_qps: value, ..settings.clone() }
     }
 
-    fn without_effect(&self, s: &Requested<S>) -> Option<String> {
+    fn without_effect(&self, s: &TestSettings) -> Option<String> {
         let threads = s.server_num_issue_query_threads;
         (threads > 1).then(|| {
             format!(

@@ -1,10 +1,9 @@
 //! SingleStream: one sample at a time; the next query is issued when the one before it was answered.
 
 use super::checks::check_expected_latency;
+use super::contract::{Request, Sanitised, TestSettings, Traffic};
 use super::error::PlanError;
-use super::rules::{Request, Sanitised, Traffic};
 use super::shape::{Expected, LatencyStart, Layout, Shape, Trigger};
-use crate::requested::Requested;
 use crate::value::Entry;
 
 /// The traffic of SingleStream.
@@ -13,8 +12,8 @@ pub(crate) struct SingleStream;
 /// Factor on the expected number of queries with equal issue, so that the minimum duration is surely covered.
 const EQUAL_ISSUE_SLACK: f64 = 2.0;
 
-impl<S> Traffic<S> for SingleStream {
-    fn shape(&self, _request: &Request<'_, S>) -> Result<Shape, PlanError> {
+impl Traffic for SingleStream {
+    fn shape(&self, _request: &Request<'_>) -> Result<Shape, PlanError> {
         Ok(Shape {
             layout: Layout::One,
             trigger: Trigger::Reply { below: 1 },
@@ -28,7 +27,7 @@ impl<S> Traffic<S> for SingleStream {
         Expected::Latency
     }
 
-    fn sanitise(&self, request: &Request<'_, S>, _faults: &mut Vec<String>) -> Result<Sanitised, PlanError> {
+    fn sanitise(&self, request: &Request<'_>, _faults: &mut Vec<String>) -> Result<Sanitised, PlanError> {
         let s = request.settings;
         check_expected_latency("single_stream_expected_latency_ns", s.single_stream_expected_latency_ns)?;
         let target_qps = 1e9 / s.single_stream_expected_latency_ns;
@@ -49,7 +48,7 @@ impl<S> Traffic<S> for SingleStream {
         })
     }
 
-    fn requested(&self, s: &Requested<S>) -> Vec<Entry> {
+    fn requested(&self, s: &TestSettings) -> Vec<Entry> {
         vec![
             ("single_stream_expected_latency_ns".into(), s.single_stream_expected_latency_ns.into()),
             ("single_stream_target_latency_percentile".into(), s.single_stream_target_latency_percentile.into()),

@@ -54,8 +54,8 @@ mod tests {
     use super::super::trace::{LoggedSamples, traffic};
     use super::super::{Numbers, VectorError};
     use super::logged_answers;
+    use crate::mode::{Mode, Qsl};
     use crate::plan::Plan;
-    use crate::requested::{Mode, Qsl};
     use crate::scenario::{Scenario, TestSettings};
 
     fn plan(scenario: Scenario, mode: Mode) -> Plan {

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::form::{VectorError, from_vector};
 use crate::judge::{Counts, Measured, Summary, Verdict};
+use crate::mode::Qsl;
 use crate::plan::Plan;
 use crate::report::{Trailer, result_keys, summary_text};
-use crate::requested::Qsl;
 use crate::scenario::TestSettings;
 use crate::trace::MAX_SAMPLES_PER_PHASE;
 

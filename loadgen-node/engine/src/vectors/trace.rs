@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::form::{VectorError, from_vector};
 use super::listing::{Listing, Numbers};
+use crate::mode::Qsl;
 use crate::plan::Plan;
-use crate::requested::Qsl;
 use crate::run::{Decision, Issuer};
 use crate::scenario::TestSettings;
 use crate::settings::Profile;

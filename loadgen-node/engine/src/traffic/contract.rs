@@ -1,96 +1,196 @@
-//! The record of what the user asks for: the official `TestSettings`, with their names, units and defaults.
+//! The contract of a scenario: from requested settings to what is asked.
 //!
+//! Settings name their scenario, and a scenario reads settings. So these types stand in one file: the official
+//! `TestSettings` with their names, units and defaults, the handle of a scenario, and the [`Traffic`] behind it.
 //! Requested values only. What they come to in a scenario is worked out in `effective`; reading them from text is
-//! `settings` and `conf`.
-//!
-//! [`Requested`] is generic in the type of its scenario. Scenarios read these settings, so they are built upon this
-//! file, and it must not know them; `scenario` stands above both and gives the pair its name, `TestSettings`.
+//! `settings` and `conf`. The scenarios that exist are listed in `scenario`.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 
-use crate::further::Further;
+use super::arrivals::Arrivals;
+use super::error::PlanError;
+use super::shape::{Expected, Shape};
+use crate::further::{Further, FurtherKey};
+use crate::judge::{Headlines, Judge};
+use crate::mode::{Mode, Qsl, Seeds};
+use crate::value::Entry;
 
-/// Mode of a test: the phases that it consists of. The order is that of the official enumeration.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Mode {
-    /// Accuracy phases, then the performance phase.
-    SubmissionRun,
-    /// Every sample of the library once, all answers logged.
-    AccuracyOnly,
-    /// The timed phase alone.
-    #[default]
-    PerformanceOnly,
-    /// A search for the highest rate that meets the latency target.
-    FindPeakPerformance,
+/// Scenario of a test: the way in which queries reach the SUT, and the rules by which a run is judged.
+///
+/// Two scenarios are equal when their names are. In JSON a scenario is its name, and only those of [`Scenario::ALL`]
+/// can be read back.
+#[derive(Clone, Copy)]
+pub struct Scenario(&'static Definition);
+
+/// Parts of a scenario.
+#[derive(Clone, Copy)]
+pub struct Definition {
+    /// The official name, without blanks.
+    pub name: &'static str,
+    /// Traffic of the scenario.
+    pub traffic: &'static dyn Traffic,
+    /// Rules by which the scenario is judged.
+    pub judge: &'static dyn Judge,
+    /// The lines and keys that only this scenario has in the reports.
+    pub headlines: &'static dyn Headlines,
 }
 
-impl Mode {
-    /// All modes, in the order of the official enumeration.
-    pub const ALL: [Mode; 4] =
-        [Self::SubmissionRun, Self::AccuracyOnly, Self::PerformanceOnly, Self::FindPeakPerformance];
+impl Scenario {
+    /// A scenario that need not be registered.
+    pub const fn new(entry: &'static Definition) -> Scenario {
+        Scenario(entry)
+    }
 
     /// The official name, without blanks.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::SubmissionRun => "SubmissionRun",
-            Self::AccuracyOnly => "AccuracyOnly",
-            Self::PerformanceOnly => "PerformanceOnly",
-            Self::FindPeakPerformance => "FindPeakPerformance",
-        }
+    pub const fn name(self) -> &'static str {
+        self.0.name
     }
 
-    /// The mode with this official name.
-    pub fn from_name(name: &str) -> Option<Mode> {
-        Self::ALL.into_iter().find(|mode| mode.name() == name)
+    /// Returns the traffic of the scenario.
+    pub fn traffic(self) -> &'static dyn Traffic {
+        self.0.traffic
     }
 
-    /// Returns true when a test of this mode has accuracy phases.
-    pub fn has_accuracy(self) -> bool {
-        matches!(self, Self::SubmissionRun | Self::AccuracyOnly)
+    /// Returns the rules by which the scenario is judged.
+    pub fn judge(self) -> &'static dyn Judge {
+        self.0.judge
     }
 
-    /// Returns true when a test of this mode has a performance phase.
-    pub fn has_performance(self) -> bool {
-        !matches!(self, Self::AccuracyOnly)
+    /// The lines and keys that only this scenario has in the reports.
+    pub fn headlines(self) -> &'static dyn Headlines {
+        self.0.headlines
     }
 }
 
-/// The sizes of the query sample library (QSL), as it reports them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Qsl {
-    /// Number of samples in the library.
-    pub total: u64,
-    /// Number of samples that fit in memory during a performance phase.
-    pub performance: u64,
+impl PartialEq for Scenario {
+    fn eq(&self, other: &Scenario) -> bool {
+        self.name() == other.name()
+    }
 }
 
-/// The three seeds that fix the traffic of a test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seeds {
-    /// The setting `qsl_rng_seed`: which samples are loaded, in which order.
-    pub qsl: u64,
-    /// The setting `sample_index_rng_seed`: which samples a query has.
-    pub sample_index: u64,
-    /// The setting `schedule_rng_seed`: when queries are due.
-    pub schedule: u64,
+impl Eq for Scenario {}
+
+impl Hash for Scenario {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name().hash(state);
+    }
 }
 
-/// The official settings of a test, as requested; `S` is the type of the scenario.
+impl fmt::Debug for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Traffic of a scenario: the queries that it asks of a SUT.
+///
+/// All of it is answered before a phase starts, as plain values.
+pub trait Traffic: Sync {
+    /// The queries with these settings: samples, issue, latency.
+    ///
+    /// # Errors
+    /// A value is outside its range.
+    fn shape(&self, request: &Request<'_>) -> Result<Shape, PlanError>;
+
+    /// The settings of this scenario beside the official ones. They can be set, shown and documented from this list.
+    fn keys(&self) -> &'static [&'static FurtherKey] {
+        &[]
+    }
+
+    /// The rule by which due times follow one another in performance phases. Only scenarios with a schedule wait for
+    /// them; the others count queries with them.
+    ///
+    /// # Errors
+    /// A value is outside its range.
+    fn arrivals(&self, _request: &Request<'_>) -> Result<Arrivals, PlanError> {
+        Ok(Arrivals::Constant)
+    }
+
+    /// The setting that says how fast the SUT is expected to be. A look at the nodes finds it, and a run that was too
+    /// short becomes longer by it.
+    fn expected(&self) -> Expected;
+
+    /// Works out the effective values from the requested ones. Objections that do not stop a test go to `faults`,
+    /// which are logged as errors.
+    ///
+    /// # Errors
+    /// A value is outside its range.
+    fn sanitise(&self, request: &Request<'_>, faults: &mut Vec<String>) -> Result<Sanitised, PlanError>;
+
+    /// The settings that only this scenario has, for the `requested_*` keys of the detail log, in official order.
+    fn requested(&self, settings: &TestSettings) -> Vec<Entry>;
+
+    /// The load that the SUT gets: rate and latencies follow from it, and a search for the peak turns it. `None` when
+    /// these settings have none.
+    fn load(&self, _settings: &TestSettings) -> Option<Load> {
+        None
+    }
+
+    /// The same settings with another load, for a trial of a search for the peak. Every scenario with a
+    /// [`Traffic::load`] has this, too.
+    fn at_load(&self, settings: &TestSettings, _value: f64) -> TestSettings {
+        settings.clone()
+    }
+
+    /// Describes the requested settings that this engine treats in another way, as a sentence for the user; mostly
+    /// nothing.
+    fn without_effect(&self, _settings: &TestSettings) -> Option<String> {
+        None
+    }
+}
+
+/// The setting of the load that the SUT gets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Load {
+    /// The key of the setting: `target_qps`.
+    pub setting: &'static str,
+    /// The value, in the setting's unit.
+    pub value: f64,
+    /// Unit of the value, for reports: `queries/s`.
+    pub unit: &'static str,
+    /// The value is a whole number.
+    pub is_whole: bool,
+    /// A limit of the latency tells how much is too much, so that a search for the peak can find it.
+    pub has_limit: bool,
+}
+
+/// Input from which a scenario works out effective values.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// The settings of the test as requested.
+    pub settings: &'a TestSettings,
+    /// The sizes that the library reports.
+    pub qsl: Qsl,
+    /// Samples loaded at once: the library's number, or the one that overrides it.
+    pub performance_sample_count: u64,
+}
+
+/// Effective values that a scenario works out from the requested settings; named as the `effective_*` keys of the
+/// detail log.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "the names are the official ones")]
+pub struct Sanitised {
+    pub samples_per_query: u64,
+    pub target_qps: f64,
+    pub target_latency_ns: u64,
+    pub target_latency_percentile: f64,
+    pub max_async_queries: u64,
+    pub target_duration_ms: u64,
+    pub min_query_count: u64,
+}
+
+/// The official settings of a test, as requested.
 ///
 /// Unknown keys in the JSON form are an error, missing ones have their default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
-#[cfg_attr(
-    feature = "schema",
-    schemars(rename = "TestSettings", bound = "S: schemars::JsonSchema + Default + Serialize")
-)]
-pub struct Requested<S> {
+pub struct TestSettings {
     /// Scenario of the test: the way in which queries reach the SUT.
-    pub scenario: S,
+    pub scenario: Scenario,
     /// Mode of the test: the phases that it consists of.
     pub mode: Mode,
 
@@ -189,10 +289,10 @@ pub struct Requested<S> {
     pub further: Further,
 }
 
-impl<S: Default> Default for Requested<S> {
+impl Default for TestSettings {
     fn default() -> Self {
         Self {
-            scenario: S::default(),
+            scenario: Scenario::default(),
             mode: Mode::default(),
             single_stream_expected_latency_ns: 1e6,
             single_stream_target_latency_percentile: 0.90,
@@ -239,7 +339,7 @@ impl<S: Default> Default for Requested<S> {
     }
 }
 
-impl<S> Requested<S> {
+impl TestSettings {
     /// Takes the seeds of an official round.
     pub fn set_seeds(&mut self, seeds: Seeds) {
         self.qsl_rng_seed = seeds.qsl;
@@ -271,8 +371,6 @@ impl<S> Requested<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    type TestSettings = Requested<String>;
 
     #[test]
     fn json_with_an_unknown_key_names_it() {
