@@ -2,7 +2,7 @@
 //!
 //! | file | what it has |
 //! |---|---|
-//! | `contract` | [`TestSettings`], the handle of a scenario, and [`Traffic`]: requested settings -> effective values and a [`Shape`] |
+//! | `contract` | [`TestSettings`], the handle of a scenario, and [`Traffic`]: from settings to a [`Shape`] |
 //! | `shape` | [`Shape`]: samples, issue and latency of queries, as plain values |
 //! | `single_stream`, `multi_stream`, `server`, `offline`, `burst`, `closed` | the scenarios |
 //! | [`arrivals`] | the processes by which queries with due times follow one another |
