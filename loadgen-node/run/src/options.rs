@@ -129,9 +129,18 @@ struct List(Vec<String>);
 #[derive(Debug, Default, Serialize)]
 struct Switch(bool);
 
+/// The only item of an array, since an array is a flag that is given several times; null for none.
+fn only(value: Value) -> Result<Value, String> {
+    match value {
+        Value::Array(items) if items.len() > 1 => Err(format!("has one value, not {}", items.len())),
+        Value::Array(items) => Ok(items.into_iter().next().unwrap_or_default()),
+        one => Ok(one),
+    }
+}
+
 impl<'de> Deserialize<'de> for Text {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Text, D::Error> {
-        match Value::deserialize(from)? {
+        match only(Value::deserialize(from)?).map_err(D::Error::custom)? {
             Value::Null => Ok(Text(None)),
             Value::String(text) => Ok(Text(Some(text))),
             Value::Number(number) => Ok(Text(Some(number.to_string()))),
@@ -155,7 +164,7 @@ impl<'de> Deserialize<'de> for List {
 
 impl<'de> Deserialize<'de> for Switch {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Switch, D::Error> {
-        match Value::deserialize(from)? {
+        match only(Value::deserialize(from)?).map_err(D::Error::custom)? {
             Value::Null => Ok(Switch(false)),
             Value::Bool(is_set) => Ok(Switch(is_set)),
             other => Err(D::Error::custom(format!("is true or false, not {other}"))),
@@ -445,8 +454,8 @@ mod tests {
     #[test]
     fn values_are_those_of_the_flags() {
         let text = format!(
-            r#"{{{NODE}, "set": ["target_qps=5", "min_duration=1s"], "insecure": true, "verify-dataset": false,
-                "connections": 2, "wait-ready": "3s", "note": null, "label": ["a=1", "b=2"], "out": "there"}}"#
+            r#"{{{NODE}, "set": ["target_qps=5", "min_duration=1s"], "insecure": [true], "verify-dataset": false,
+                "connections": ["2"], "wait-ready": "3s", "note": null, "label": ["a=1", "b=2"], "out": "there"}}"#
         );
         let (spec, out) = test_of(&text).unwrap();
         assert_eq!((spec.connections.get(), spec.settings.set.len(), out), (2, 2, Some(PathBuf::from("there"))));
@@ -468,6 +477,7 @@ mod tests {
             (r#", "connections": 0"#, "'connections' is '0': a number from 1 to 256"),
             (r#", "transport": "ipx""#, "'transport' is 'ipx': one of grpc"),
             (r#", "compression": "auto""#, "advice and no run"),
+            (r#", "mode": ["AccuracyOnly", "PerformanceOnly"]"#, "'mode' has one value, not 2"),
             (r#", "help": true"#, "'help' is no option"),
         ] {
             let error = refused(more);
