@@ -9,7 +9,6 @@
 //! | `mix` | from one file to tests that run together |
 //! | `keys` | keys of TOML files that stand for flags |
 //! | `cli` | the command line: flags as typed, and what they come to once checked |
-//! | `probe_baseline` | a probe held against an earlier one: what differs, and where the cause likely is |
 //! | `comparison` | runs side by side, and whether a difference is noise |
 //! | `display` | a run as it is shown while it goes on: progress line, dashboard, metrics |
 //! | `jobs` | commands that run one after the other, and end with the program that started them |
@@ -25,7 +24,6 @@ mod fleet;
 mod jobs;
 mod keys;
 mod mix;
-mod probe_baseline;
 mod submission;
 
 use std::ffi::OsString;

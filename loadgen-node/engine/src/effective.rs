@@ -2,7 +2,7 @@
 
 use crate::judge::{self, Measured, Summary, Terms, TokenLimits, Users};
 use crate::mode::{Mode, Qsl};
-use crate::scenario::{Scenario, TestSettings};
+use crate::scenarios::{Scenario, TestSettings};
 use crate::traffic::arrivals::DueTimes;
 use crate::traffic::{Arrivals, PlanError, Request, Sanitised, Shape, Trigger};
 

@@ -20,7 +20,7 @@
 //! | [`conf`] | official config files -> settings, each with its origin |
 //! | [`settings`] | `KEY=VALUE` -> settings; seeds of the rounds, rules of the releases |
 //! | `effective` | requested settings -> [`plan::Effective`] ones, in the chosen scenario |
-//! | [`scenario`] | what a scenario is made of, and the list of those that exist |
+//! | [`scenarios`] | what a scenario is made of, and the list of those that exist |
 //! | [`judge`] | measured latencies -> a [`judge::Summary`]; one file for each scenario: verdict and metric |
 //! | [`traffic`] | requested settings -> what is asked; one file for each scenario |
 //! | `value` | a value as the official logs print it |
@@ -38,7 +38,7 @@ pub mod plan;
 pub mod recorder;
 pub mod report;
 pub mod run;
-pub mod scenario;
+pub mod scenarios;
 pub mod settings;
 pub mod sim;
 pub mod trace;

@@ -12,7 +12,7 @@ use loadgen::recorder::{About, Timeline};
 use loadgen::report::detail::{self, DetailContext};
 use loadgen::report::{Entry, Line, Trailer, Value, summary_text, trace_log};
 use loadgen::run::{End, RunOptions, RunOutcome, Stop, run};
-use loadgen::scenario::{Definition, Scenario, TestSettings};
+use loadgen::scenarios::{Definition, Scenario, TestSettings};
 use loadgen::settings::{Assigned, FurtherKey, Mode, Qsl, Quantity};
 use loadgen::sim::{Service, SimOptions, SimWorld};
 use loadgen::traffic::{Expected, LatencyStart, Layout, Request, Sanitised, Shape, Traffic, Trigger};

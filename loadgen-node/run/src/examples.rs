@@ -6,7 +6,7 @@ use loadgen::judge::{Terms, TokenLimits};
 use crate::live::run_facts::About;
 use crate::network::fabric::{Fabric, NodeFabric};
 use crate::network::matrix::{Matrix, Route};
-use crate::outputs::documents::matrix::MatrixDocument;
+use crate::outputs::documents::probe::matrix::MatrixDocument;
 use crate::outputs::documents::probe::{FabricDocument, ProbeDocument};
 use crate::outputs::report::Series;
 

@@ -2,7 +2,7 @@
 //!
 //! | room | what it is for |
 //! |---|---|
-//! | `options` | a test as a JSON object, for programs that call the C library |
+//! | `json_options` | a test as a JSON object, for programs that call the C library |
 //! | `outputs` | what a run leaves behind: folder, logs, JSON documents, page, the result on the screen |
 //! | `test_run` | one test as a value: what is asked for, its checks, its run, what is known afterwards |
 //! | `live` | what is known of a run while it goes on, read by one reader |
@@ -25,10 +25,10 @@ pub mod division;
 #[cfg(any(test, feature = "examples"))]
 pub mod examples;
 pub mod exit;
+pub mod json_options;
 pub mod live;
 pub mod network;
 pub mod nodes;
-pub mod options;
 pub mod outputs;
 pub mod probe;
 pub mod signals;

@@ -1,6 +1,6 @@
 //! From the flags of `run` to what is asked for: checked once, and free of the command line from here on.
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
@@ -99,16 +99,8 @@ impl RunArgs {
 
 /// Returns the call of this process: its words, and the variables that stand for flags in `A`. Others may be secret.
 pub(crate) fn this_call<A: Args>() -> Call {
-    let text = |text: OsString| text.to_string_lossy().into_owned();
     let flags = A::augment_args(clap::Command::new("flags"));
-    let variables = flags.get_arguments().filter_map(Arg::get_env);
-    let set = variables.filter_map(|name| Some((text(name.to_owned()), text(std::env::var_os(name)?))));
-    Call {
-        command: std::env::args_os().map(text).collect(),
-        environment: set.collect(),
-        revision: lon_shell::version::REVISION.map(str::to_owned),
-        ..Call::default()
-    }
+    Call::of_this_process(flags.get_arguments().filter_map(Arg::get_env).map(OsStr::to_owned))
 }
 
 /// The words of this process that hold for every tenant of a mix: all but the file of the mix, and the outputs of the

@@ -12,12 +12,12 @@ use loadgen::conf::rules::Rules;
 use loadgen::plan::predict::{self, SampleSize};
 use loadgen::settings::{Mode, Qsl, Scenario, TestSettings, named};
 use loadgen::vectors::config_cases;
-use lon_run::division::{self, Data, Facts, Findings, Planned, Settings};
+use lon_run::division::{self, Data, Facts, Findings};
 use lon_run::exit::{Exit, OrExit as _, Outcome};
 use lon_run::outputs::documents::conf::{ConfDocument, View};
 use lon_run::outputs::screen::conf_text;
-use lon_run::test_run::settings::{self, Layered, Subject};
-use lon_run::test_run::{DataSpec, samples};
+use lon_run::test_run::settings::{self, Beforehand, Subject};
+use lon_run::test_run::{Codecs, DataSpec, samples};
 
 /// Counts and size of a benchmark's samples, as far as they are known.
 struct Samples {
@@ -131,8 +131,7 @@ fn of_round<'a>(name: &str, models: &'a [String]) -> Outcome<&'a str> {
 /// Returns the findings on the rules of the Network division that are visible before a run.
 fn findings(args: &ConfArgs, name: &str, scenario: Scenario, view: &View) -> Outcome<Findings> {
     let benchmark = Benchmark::named(name).context("--division network").or_exit(Exit::Usage)?;
-    let Layered { sourced, rules, .. } = &view.layers;
-    let settings = sourced.settings();
+    let settings = view.layers.sourced.settings();
     let codec = match args.codecs.compression {
         Compression::Codec(codec) => codec,
         Compression::Auto => Codec::None,
@@ -146,20 +145,15 @@ fn findings(args: &ConfArgs, name: &str, scenario: Scenario, view: &View) -> Out
             Some(Data { is_compared: false, ..data })
         }
     };
-    let planned = Planned {
+    let test = Beforehand {
         benchmark,
         scenario,
-        mode: settings.mode,
-        round: rules.round.name,
-        settings: Settings::of(sourced, rules, benchmark.name),
-        samples_per_query: view.plan.as_ref().ok().map(|plan| plan.effective().samples_per_query),
-        data,
-        codec,
-        response_codec: args.codecs.response_compression,
+        codecs: Codecs { samples: codec, answers: args.codecs.response_compression },
+        preprocess: args.test.preprocess.as_ref(),
         no_counters: None,
-        preprocess: args.test.data().preprocess.as_ref().or(benchmark.preprocess()).map(ToString::to_string),
         accuracy_run: args.accuracy_run.as_deref().map(accuracy_run).transpose()?,
     };
+    let planned = view.layers.planned(test, data, view.plan.as_ref().ok());
     Ok(division::judge(&Facts { planned: &planned, nodes: None, run: None }))
 }
 

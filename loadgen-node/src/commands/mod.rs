@@ -1,9 +1,7 @@
 //! The commands, one file each. A command takes its raw arguments and says with which exit code the program ends.
 //!
 //! `io` holds what they share: files that are read whole, and standard output. `scorer` is an option of `accuracy`,
-//! `second_chance` a part of `audit`, `list_related` an option of `list`. `watch_lines`, `need_lines`, `matrix_lines`,
-//! `transport_lines` and `probe_table` are what `probe` prints with `--watch`, `--require`, `--matrix`,
-//! `--transport all` and `--format csv`.
+//! `second_chance` a part of `audit`, `list_related` an option of `list`.
 
 pub(crate) mod accuracy;
 pub(crate) mod advise;
@@ -22,11 +20,8 @@ pub(crate) mod infer;
 mod io;
 pub(crate) mod list;
 mod list_related;
-mod matrix_lines;
 mod mix;
-mod need_lines;
 pub(crate) mod probe;
-mod probe_table;
 pub(crate) mod recover;
 mod repeat;
 pub(crate) mod replay;
@@ -40,5 +35,3 @@ pub(crate) mod submission;
 mod test_series;
 pub(crate) mod trace;
 mod trace_picture;
-mod transport_lines;
-mod watch_lines;

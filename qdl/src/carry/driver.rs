@@ -17,9 +17,9 @@ use super::endpoint::Endpoint;
 use super::gate::Gate;
 use super::lane_task::{LaneTask, OpenReport};
 use super::linger::Linger;
+use super::losses::find_losses;
 use super::promise::Promise;
 use super::transport::Transport;
-use super::watch::watch;
 use crate::dispatch::{Dispatcher, Lane};
 use crate::error::ConnectError;
 use crate::types::{NodeFailure, NodeIndex};
@@ -314,7 +314,7 @@ fn spawn_lanes(
         };
         transport.carry(endpoint, lanes.into_iter().map(task).collect(), &mut tasks.lanes)?;
     }
-    tasks.watch.spawn(watch(Arc::clone(dispatcher), watched, silence_timeout));
+    tasks.watch.spawn(find_losses(Arc::clone(dispatcher), watched, silence_timeout));
     Ok(tasks)
 }
 

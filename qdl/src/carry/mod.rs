@@ -1,7 +1,7 @@
 //! Transport of bytes to nodes and back: the threads that drive lanes, and one file for each transport.
 //!
 //! - `driver`: the threads, or the caller's thread, that carry all lanes of a run; `alarm` and `linger` are how a
-//!   thread waits, `watch` finds nodes that say nothing and samples that are overdue, `silence` when a node stood
+//!   thread waits, `losses` finds nodes that say nothing and samples that are overdue, `stalls` when a node stood
 //!   still;
 //! - `endpoint`: where a node is and how it is connected to; `gate`: how many nodes are called or connected to at once;
 //! - `transport`: the trait of a transport and its handle; `lane_task`: a lane as a transport gets it; `promise`: what
@@ -21,13 +21,13 @@ mod grpc;
 pub(crate) mod kserve;
 mod lane_task;
 mod linger;
+mod losses;
 mod promise;
 mod quic;
-mod silence;
+mod stalls;
 mod stream;
 mod tcp;
 mod transport;
-mod watch;
 
 pub(crate) use driver::{Connection, IoDriver, Opened};
 pub use driver::{Driver, Wait, shorten_slice};

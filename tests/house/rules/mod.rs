@@ -141,7 +141,7 @@ const ROOMS: &[Floors] = &[
             "plan recorder",
             "trace",
             "effective settings",
-            "scenario",
+            "scenarios",
             "traffic",
             "judge",
             "mode value",
@@ -158,14 +158,7 @@ const ROOMS: &[Floors] = &[
     },
     Floors {
         folder: "loadgen-node",
-        floors: &[
-            "commands",
-            "campaign submission",
-            "fleet mix",
-            "keys",
-            "cli",
-            "probe_baseline comparison display jobs",
-        ],
+        floors: &["commands", "campaign submission", "fleet mix", "keys", "cli", "comparison display jobs"],
     },
     Floors {
         folder: "loadgen-node/run",

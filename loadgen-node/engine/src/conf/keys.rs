@@ -5,7 +5,7 @@ use super::lookup::ANY;
 use super::number;
 use super::parse::{Entry, Remark, Table};
 use crate::mode::Mode;
-use crate::scenario::{Scenario, TestSettings};
+use crate::scenarios::{Scenario, TestSettings};
 use crate::settings::keys::{self, KEYS, Key, Slot, Truth, Unit};
 
 /// Kind of config file. It decides which settings the file may set.

@@ -14,7 +14,7 @@ use super::lookup::ANY;
 use super::parse::{Fault, Remark, Table};
 use super::rules::Rules;
 use crate::mode::Mode;
-use crate::scenario::{Scenario, TestSettings};
+use crate::scenarios::{Scenario, TestSettings};
 use crate::settings::{Assigned, Assignment, AssignmentError, TEST05_SEEDS};
 
 /// Settings with their origins.

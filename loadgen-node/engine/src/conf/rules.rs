@@ -2,7 +2,7 @@
 
 use super::keys::{self, Applied, Owner};
 use super::parse::Table;
-use crate::scenario::TestSettings;
+use crate::scenarios::TestSettings;
 use crate::settings::{OFFICIAL_SEEDS, Profile, Round, Seeds, UnknownName, named};
 
 /// Prescriptions of an official round.

@@ -14,7 +14,7 @@
 //! | `counts` | [`Counts`]: how many samples were issued, and how they ended |
 //! | `verdict` | [`Verdict`]: whether a run is VALID, and every reason why not |
 //!
-//! What a scenario asks is in [`crate::traffic`]; [`crate::scenario`] puts the two together.
+//! What a scenario asks is in [`crate::traffic`]; [`crate::scenarios`] puts the two together.
 
 mod burst;
 mod bursts;

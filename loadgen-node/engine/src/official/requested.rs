@@ -4,7 +4,7 @@ use super::detail_log::DetailLog;
 use super::error::LogError;
 use super::statements::Statements;
 use crate::mode::Qsl;
-use crate::scenario::TestSettings;
+use crate::scenarios::TestSettings;
 
 /// The requested settings of a run, as its detail log has them.
 #[derive(Clone, Debug)]

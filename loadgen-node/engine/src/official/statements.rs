@@ -10,7 +10,7 @@ use super::digits::{is_full, printed_as};
 use super::error::LogError;
 use crate::mode::Qsl;
 use crate::plan::Plan;
-use crate::scenario::TestSettings;
+use crate::scenarios::TestSettings;
 
 /// Most samples of a library whose sets are drawn again. The largest official dataset has 788,379.
 pub const MAX_LIBRARY: u64 = 20_000_000;

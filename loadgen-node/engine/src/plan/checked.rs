@@ -5,7 +5,7 @@
 
 use crate::effective::Effective;
 use crate::mode::{Mode, Qsl};
-use crate::scenario::TestSettings;
+use crate::scenarios::TestSettings;
 use crate::settings::Profile;
 use crate::trace::{Cut, LoadableSet, PhaseMode, PhasePlan, loadable_sets};
 use crate::traffic::arrivals::DueTimes;
@@ -261,7 +261,7 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::Scenario;
+    use crate::scenarios::Scenario;
 
     const QSL: Qsl = Qsl { total: 100, performance: 40 };
 

@@ -235,7 +235,7 @@ mod tests {
     use super::*;
     use crate::judge::Counts;
     use crate::mode::Qsl;
-    use crate::scenario::{Scenario, TestSettings};
+    use crate::scenarios::{Scenario, TestSettings};
 
     const SAMPLES: usize = 2 * BLOCK + 100;
 

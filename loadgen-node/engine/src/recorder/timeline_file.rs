@@ -156,7 +156,7 @@ mod tests {
     use super::*;
     use crate::judge::Verdict;
     use crate::mode::Qsl;
-    use crate::scenario::TestSettings;
+    use crate::scenarios::TestSettings;
 
     fn stored(with_tokens: bool) -> StoredTimeline {
         let samples = BLOCK + 3;

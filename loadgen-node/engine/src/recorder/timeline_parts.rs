@@ -10,7 +10,7 @@ use super::header;
 use super::timeline::FinalQuery;
 use crate::judge::{Counts, Reason};
 use crate::mode::Qsl;
-use crate::scenario::TestSettings;
+use crate::scenarios::TestSettings;
 use crate::trace::MAX_SAMPLES_PER_PHASE;
 
 pub(super) const MAGIC: [u8; 8] = *b"LONTIME3";

@@ -168,7 +168,7 @@ mod tests {
     use crate::mode::Qsl;
     use crate::report::summary_text;
     use crate::run::{RunOptions, run};
-    use crate::scenario::{Scenario, TestSettings};
+    use crate::scenarios::{Scenario, TestSettings};
     use crate::sim::{SimOptions, SimWorld};
 
     fn rendered(settings: TestSettings, audited: bool) -> (String, String) {

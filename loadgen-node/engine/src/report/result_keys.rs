@@ -1,7 +1,7 @@
 //! The result keys of the detail log, in official order.
 
 use crate::judge::{EarlyStopping, LatencyStats, PERCENTILES, Summary, TokenSummary, Verdict};
-use crate::scenario::Scenario;
+use crate::scenarios::Scenario;
 use crate::value::{Entry, Value};
 
 /// All official result keys of a judged phase, from `result_validity` to `num_errors`.

@@ -2,7 +2,7 @@
 
 use crate::effective::Effective;
 use crate::plan::Plan;
-use crate::scenario::TestSettings;
+use crate::scenarios::TestSettings;
 use crate::value::{Entry, Value};
 
 /// The requested settings, then the effective ones, each key with its prefix.

@@ -6,7 +6,7 @@ use crate::effective::Effective;
 use crate::judge::early_stopping::Rule;
 use crate::judge::{EarlyStopping, LatencyStats, PERCENTILES, Summary, TokenSummary, Verdict};
 use crate::plan::Plan;
-use crate::scenario::Scenario;
+use crate::scenarios::Scenario;
 use crate::value::{Line, Value};
 
 /// The numbers of warnings and errors, which end the summary file.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::goal::Goal;
 use super::search::{Bracket, Step};
 use crate::mode::Qsl;
-use crate::scenario::TestSettings;
+use crate::scenarios::TestSettings;
 
 /// Trials run unless told otherwise: widening from 1 to the largest rate takes 50.
 pub const DEFAULT_MAX_TRIALS: u64 = 64;

@@ -13,7 +13,7 @@ use super::names::{UnknownName, named};
 use super::typed::Typed;
 use crate::further::{FurtherKey, FurtherValue, Quantity};
 use crate::mode::Mode;
-use crate::scenario::{Scenario, TestSettings};
+use crate::scenarios::{Scenario, TestSettings};
 
 /// The value that stands for one which a look at the SUT finds.
 const AUTO: &str = "auto";

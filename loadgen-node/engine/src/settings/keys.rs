@@ -9,7 +9,7 @@ use Unit::{Ms, PerSecond, Percent, Percentile, RunMs, Share};
 use strsim::levenshtein;
 
 use crate::further::{FurtherKey, Quantity};
-use crate::scenario::{Scenario, TestSettings};
+use crate::scenarios::{Scenario, TestSettings};
 
 /// A config key in the scenario, or scenarios, in which it means one field.
 #[derive(Clone, Copy, Debug)]

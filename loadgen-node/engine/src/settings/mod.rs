@@ -26,4 +26,4 @@ pub use seeds::{OFFICIAL_SEEDS, Round, TEST01_ACCURACY_LOG_SEED, TEST05_SEEDS};
 
 pub use crate::further::{Further, FurtherKey, FurtherValue, Quantity};
 pub use crate::mode::{Mode, Qsl, Seeds};
-pub use crate::scenario::{Scenario, TestSettings};
+pub use crate::scenarios::{Scenario, TestSettings};

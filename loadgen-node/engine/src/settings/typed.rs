@@ -153,7 +153,7 @@ fn number(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::Scenario;
+    use crate::scenarios::Scenario;
     use crate::settings::keys::{KEYS, find};
 
     fn typed(name: &str, scenario: Scenario) -> Typed {

@@ -4,9 +4,9 @@
 //! when the last answer of the one before has arrived.
 
 use super::arrivals::Arrivals;
-use super::contract::{Load, Request, Sanitised, TestSettings, Traffic};
 use super::error::PlanError;
 use super::shape::{Expected, LatencyStart, Layout, Shape, Trigger};
+use super::test_settings::{Load, Request, Sanitised, TestSettings, Traffic};
 use crate::further::{FurtherKey, FurtherValue, Quantity};
 use crate::value::Entry;
 

@@ -1,8 +1,8 @@
 //! Scenario Closed: a fixed number of users. Each issues a query, awaits its answer, thinks, and issues the next one.
 
-use super::contract::{Load, Request, Sanitised, TestSettings, Traffic};
 use super::error::PlanError;
 use super::shape::{Expected, LatencyStart, Layout, Shape, Trigger};
+use super::test_settings::{Load, Request, Sanitised, TestSettings, Traffic};
 use crate::further::{FurtherKey, FurtherValue, Quantity};
 use crate::value::Entry;
 

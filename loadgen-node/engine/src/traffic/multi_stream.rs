@@ -1,9 +1,9 @@
 //! MultiStream: a fixed number of consecutive samples at a time; the next query is issued when all were answered.
 
 use super::checks::check_expected_latency;
-use super::contract::{Load, Request, Sanitised, TestSettings, Traffic};
 use super::error::PlanError;
 use super::shape::{Expected, LatencyStart, Layout, Shape, Trigger};
+use super::test_settings::{Load, Request, Sanitised, TestSettings, Traffic};
 use crate::value::Entry;
 
 /// The traffic of MultiStream.

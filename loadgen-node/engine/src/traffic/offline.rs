@@ -1,9 +1,9 @@
 //! Offline: one query with all samples, due at once; every latency runs from the start of the phase.
 
 use super::checks::effective_rate;
-use super::contract::{Request, Sanitised, TestSettings, Traffic};
 use super::error::PlanError;
 use super::shape::{Expected, LatencyStart, Layout, Shape, Trigger};
+use super::test_settings::{Request, Sanitised, TestSettings, Traffic};
 use crate::value::Entry;
 
 /// The traffic of Offline.

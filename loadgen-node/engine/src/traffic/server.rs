@@ -3,9 +3,9 @@
 
 use super::arrivals::{Arrivals, check, parse};
 use super::checks::effective_rate;
-use super::contract::{Load, Request, Sanitised, TestSettings, Traffic};
 use super::error::PlanError;
 use super::shape::{Expected, LatencyStart, Layout, Shape, Trigger};
+use super::test_settings::{Load, Request, Sanitised, TestSettings, Traffic};
 use crate::further::{FurtherKey, Quantity};
 use crate::value::Entry;
 

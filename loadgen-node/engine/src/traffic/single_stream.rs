@@ -1,9 +1,9 @@
 //! SingleStream: one sample at a time; the next query is issued when the one before it was answered.
 
 use super::checks::check_expected_latency;
-use super::contract::{Request, Sanitised, TestSettings, Traffic};
 use super::error::PlanError;
 use super::shape::{Expected, LatencyStart, Layout, Shape, Trigger};
+use super::test_settings::{Request, Sanitised, TestSettings, Traffic};
 use crate::value::Entry;
 
 /// The traffic of SingleStream.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::conf;
 use super::scenario::LatencyRule;
 use super::settings::Settings;
-use crate::scenario::{Scenario, TestSettings};
+use crate::scenarios::{Scenario, TestSettings};
 use crate::settings::keys::closest;
 use crate::settings::{Assigned, Assignment, AssignmentError};
 

@@ -14,7 +14,7 @@ use super::traffic::phases;
 use crate::judge::early_stopping::Rule;
 use crate::judge::{self, Judge, Measured, Metric, Rates, Terms};
 use crate::plan;
-use crate::scenario::{self, Definition, TestSettings};
+use crate::scenarios::{self, Definition, TestSettings};
 use crate::settings::{Mode, Profile, SetRule};
 use crate::trace::PhasePlan;
 use crate::traffic::{self, Arrivals, LatencyStart, PlanError, Trigger};

@@ -8,7 +8,7 @@ use super::form::VectorError;
 use crate::conf::keys::{Owner, apply};
 use crate::conf::parse::Table;
 use crate::conf::rules::Rules;
-use crate::scenario::TestSettings;
+use crate::scenarios::TestSettings;
 
 /// The official return code of a file with a faulty line.
 const INVALID: i32 = -22;

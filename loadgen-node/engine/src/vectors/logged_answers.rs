@@ -56,7 +56,7 @@ mod tests {
     use super::logged_answers;
     use crate::mode::{Mode, Qsl};
     use crate::plan::Plan;
-    use crate::scenario::{Scenario, TestSettings};
+    use crate::scenarios::{Scenario, TestSettings};
 
     fn plan(scenario: Scenario, mode: Mode) -> Plan {
         let mut settings = TestSettings { scenario, mode, min_duration_ms: 0, ..TestSettings::default() };

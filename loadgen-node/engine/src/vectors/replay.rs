@@ -7,7 +7,7 @@ use crate::judge::{Counts, Measured, Summary, Verdict};
 use crate::mode::Qsl;
 use crate::plan::Plan;
 use crate::report::{Trailer, result_keys, summary_text};
-use crate::scenario::TestSettings;
+use crate::scenarios::TestSettings;
 use crate::trace::MAX_SAMPLES_PER_PHASE;
 
 #[derive(Deserialize)]

@@ -8,7 +8,7 @@ use crate::plan::{Effective, Plan};
 use crate::recorder::{About, StoredTimeline};
 use crate::report::Trailer;
 use crate::run::verdict_of;
-use crate::scenario::{Scenario, TestSettings};
+use crate::scenarios::{Scenario, TestSettings};
 use crate::traffic::PlanError;
 
 /// Why a timeline cannot be judged by the given settings.

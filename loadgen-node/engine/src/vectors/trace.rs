@@ -10,7 +10,7 @@ use super::listing::{Listing, Numbers};
 use crate::mode::Qsl;
 use crate::plan::Plan;
 use crate::run::{Decision, Issuer};
-use crate::scenario::TestSettings;
+use crate::scenarios::TestSettings;
 use crate::settings::Profile;
 use crate::trace::{Drawn, PhaseMode, PhasePlan, Picks, Query, Trace};
 use crate::traffic::arrivals_text;

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `rule` | what a rule is, and what is found of it |
 //! | `facts` | what is planned, what the nodes say, what the run has shown |
-//! | `table` | all rules, in the order of the sections of the rules |
+//! | `rules` | all rules, in the order of the sections of the rules |
 //! | `findings` | the findings on all rules, and the words for them |
 //! | `settings` | durations, counts, limits, seeds |
 //! | `dataset` | what is sent |
@@ -36,9 +36,9 @@ pub(crate) mod identity;
 pub(crate) mod notes;
 pub(crate) mod one_sut;
 mod rule;
+mod rules;
 mod settings;
 mod suite;
-mod table;
 #[cfg(test)]
 mod tests;
 mod transfer;
@@ -47,7 +47,7 @@ pub use self::facts::AccuracyRun;
 pub use self::facts::{Data, Facts, NodesSeen, Planned, RunSeen, Settings, fields};
 pub use self::findings::{Findings, place};
 pub(crate) use self::rule::Finding;
-pub use self::table::judge;
+pub use self::rules::judge;
 
 /// The division whose rules a run has to keep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use qdl::{
 use super::facts::{AccuracyRun, Data, Facts, NodesSeen, Planned, RunSeen, Settings};
 use super::findings::{Findings, Tally};
 use super::rule::{Finding, Judged, Verdict};
-use super::table::{RULES, judge};
+use super::rules::{RULES, judge};
 use super::{bandwidth, hosts};
 use crate::network::bandwidth::{Bandwidth, PerDirection};
 use crate::network::nics::NicUse;

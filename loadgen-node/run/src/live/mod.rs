@@ -4,7 +4,7 @@
 //! engine's thread ── records of samples (Live), phases (Counts), failures, stalls ──┐
 //! QDL's threads ──── counters of each lane and socket (Meter) ──────────────────────┤
 //!                                                                                   ▼
-//!                       a thread of its own, some times a second: Watch ─> Snapshot
+//!                       a thread of its own, some times a second: SnapshotReader ─> Snapshot
 //!                                                                            ├─> progress line, or lines of the log
 //!                                                                            ├─> dashboard
 //!                                                                            └─> metrics
@@ -30,5 +30,5 @@ pub mod one_run;
 pub mod phase;
 pub mod run_facts;
 pub mod snapshot;
+pub(crate) mod snapshot_reader;
 pub mod standing;
-pub(crate) mod watch;

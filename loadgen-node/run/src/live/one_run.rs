@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::board::{Board, Newest};
-use super::watch::Watch;
+use super::snapshot_reader::SnapshotReader;
 
 /// One run, read at each look.
 pub struct OneRun {
-    watch: Watch,
+    watch: SnapshotReader,
     /// Others see the newest snapshot here.
     board: Board,
 }
 
 impl OneRun {
     /// The run that `watch` reads. Each snapshot goes to the board.
-    pub(crate) fn new(watch: Watch, board: Board) -> OneRun {
+    pub(crate) fn new(watch: SnapshotReader, board: Board) -> OneRun {
         OneRun { watch, board }
     }
 

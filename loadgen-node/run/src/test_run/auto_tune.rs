@@ -69,12 +69,7 @@ impl TestSpec {
     /// # Errors
     /// The settings cannot be read (exit code 2).
     pub fn wants_a_look(&self) -> Outcome<bool> {
-        let subject = Subject {
-            model: self.benchmark.name,
-            benchmark_settings: &self.benchmark.settings,
-            scenario: self.scenario,
-        };
-        Ok(settings::to_find(&settings::layer(subject, &self.settings)?.sourced).is_some())
+        Ok(settings::to_find(&settings::layer(Subject::of(self), &self.settings)?.sourced).is_some())
     }
 
     /// Looks at the nodes, for some seconds or minutes, and sets what is to be found.

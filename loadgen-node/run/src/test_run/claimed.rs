@@ -12,7 +12,7 @@ use super::follow::{Answers, Follow};
 use super::gather::{ClaimedParts, Observations};
 use super::score;
 use crate::live::run_facts::About;
-use crate::live::watch::Watch;
+use crate::live::snapshot_reader::SnapshotReader;
 use crate::verdict::saturation::{self, Saturation};
 use loadgen::plan::Plan;
 use loadgen::run::{Observer, RunOptions, RunOutcome};
@@ -78,7 +78,7 @@ impl Claimed {
     }
 
     /// A reader of the run, which is to be made before it begins.
-    pub(crate) fn watch(&self) -> Watch {
+    pub(crate) fn watch(&self) -> SnapshotReader {
         let (setup, meter) = (&self.parts.setup, self.parts.run.meter());
         let effective = setup.plan.effective();
         let scenario = effective.scenario;
@@ -96,7 +96,7 @@ impl Claimed {
             is_search: effective.mode == Mode::FindPeakPerformance,
             may_extend: self.options.extend,
         };
-        Watch::new(about, Arc::clone(&self.counts), move || meter.nodes())
+        SnapshotReader::new(about, Arc::clone(&self.counts), move || meter.nodes())
     }
 
     /// Turns true when the run is asked to stop.
@@ -140,7 +140,7 @@ impl Claimed {
         let mut world = NetWorld::new(run, inbox, dataset, pacing, stop, counts).with_stage_rows(stage_rows);
         let (started, start_instant) = (SystemTime::now(), Instant::now());
         tracing::info!(scenario = scenario.name(), mode = setup.plan.requested().mode.name(), "run started");
-        let watch = saturation::Watch::begin();
+        let watch = saturation::SnapshotReader::begin();
         let (outcome, v05) = match (&setup.v05, seat) {
             (None, None) => (lon_world::run(&setup.plan, &mut world, &mut follow, options), None),
             (None, Some(TenantSeat { seat, origin, start })) => {

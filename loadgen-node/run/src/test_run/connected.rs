@@ -23,7 +23,7 @@ use crate::network::nics;
 use crate::network::traffic::Sampler;
 use crate::probe::{self, plan::ProbePlan};
 use crate::signals::StopRequests;
-use crate::verdict::lag::LagLimit;
+use crate::verdict::lag_limit::LagLimit;
 use loadgen::run::RunOptions;
 use lon_world::counts::Counts;
 use lon_world::inbox::Inbox;

@@ -16,7 +16,7 @@ use crate::network::NetworkFacts;
 use crate::verdict::baseline::{Baseline, Tax};
 use crate::verdict::bound::Bound;
 use crate::verdict::hints;
-use crate::verdict::lag::LagLimit;
+use crate::verdict::lag_limit::LagLimit;
 use crate::verdict::reasons;
 use crate::verdict::saturation::Saturation;
 use crate::verdict::within::{Within, WithinLimits};

@@ -4,10 +4,12 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use lon_proto::files;
+use lon_qsl::Preprocess;
 use lon_qsl::benchmark::Benchmark;
 
 use super::arrivals;
-use super::spec::SettingsSpec;
+use super::spec::{Codecs, SettingsSpec, TestSpec};
+use crate::division::{AccuracyRun, Data, Planned, Settings};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use loadgen::conf::keys::Owner;
 use loadgen::conf::origin::{File, FileError, Origin, Sourced, Strictness};
@@ -28,6 +30,14 @@ pub struct Subject<'a> {
     pub scenario: Scenario,
 }
 
+impl Subject<'_> {
+    /// The subject of a test.
+    pub(crate) fn of(spec: &TestSpec) -> Subject<'_> {
+        let Benchmark { name, settings, .. } = spec.benchmark;
+        Subject { model: name, benchmark_settings: settings, scenario: spec.scenario }
+    }
+}
+
 /// Settings with the origin of each, and the round that they follow.
 pub struct Layered {
     /// Each setting with its origin.
@@ -46,7 +56,65 @@ pub struct Layered {
     pub v05: Option<v05::origin::Sourced>,
 }
 
+/// A test as the rules of the Network division see it before any node is asked.
+#[derive(Clone, Debug)]
+pub struct Beforehand<'a> {
+    /// The benchmark.
+    pub benchmark: &'static Benchmark,
+    /// The scenario.
+    pub scenario: Scenario,
+    /// The codecs of samples and answers.
+    pub codecs: Codecs,
+    /// The preprocessing that the caller asks for.
+    pub preprocess: Option<&'a Preprocess>,
+    /// Why nodes of this kind have no counters, see [`Planned`].
+    pub no_counters: Option<&'static str>,
+    /// The accuracy run that belongs to this one.
+    pub accuracy_run: Option<AccuracyRun>,
+}
+
+impl<'a> From<&'a TestSpec> for Beforehand<'a> {
+    fn from(spec: &'a TestSpec) -> Beforehand<'a> {
+        Beforehand {
+            benchmark: spec.benchmark,
+            scenario: spec.scenario,
+            codecs: spec.codecs,
+            preprocess: spec.data.preprocess.as_ref(),
+            no_counters: spec.target.kind().no_counters,
+            accuracy_run: spec.accuracy_run.clone(),
+        }
+    }
+}
+
 impl Layered {
+    /// The settings of a test, with the due times of its trace.
+    ///
+    /// # Errors
+    /// The settings cannot be read (exit code 2).
+    pub(crate) fn of_test(spec: &TestSpec) -> Outcome<Layered> {
+        layer(Subject::of(spec), &spec.settings)?.with_due_times()
+    }
+
+    /// The plan against which the rules of the Network division are checked, as far as it is known before the nodes
+    /// are.
+    pub fn planned(&self, test: Beforehand<'_>, data: Option<Data>, plan: Option<&Plan>) -> Planned {
+        let Beforehand { benchmark, scenario, codecs, preprocess, no_counters, accuracy_run } = test;
+        Planned {
+            benchmark,
+            scenario,
+            mode: self.sourced.settings().mode,
+            round: self.rules.round.name,
+            settings: Settings::of(&self.sourced, self.rules, benchmark.name),
+            samples_per_query: plan.map(|plan| plan.effective().samples_per_query),
+            data,
+            codec: codecs.samples,
+            response_codec: codecs.answers,
+            no_counters,
+            preprocess: preprocess.or(benchmark.preprocess()).map(ToString::to_string),
+            accuracy_run,
+        }
+    }
+
     /// Returns true when LoadGen's decimals of a search for the peak are set.
     pub(crate) fn sets_decimals(&self) -> bool {
         *self.sourced.origin("server_find_peak_qps_decimals_of_precision") != Origin::Default

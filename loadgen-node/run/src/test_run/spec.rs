@@ -2,6 +2,7 @@
 //! make one without a command line. Nothing in it has been opened or checked yet; [`super::Test::new`] does that.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -123,6 +124,22 @@ pub struct Call {
     pub warm_up: Option<WarmUp>,
     /// The user's labels of the run.
     pub labels: Labels,
+}
+
+impl Call {
+    /// The call of this process: its words, and the `variables` that stand for flags. Other variables may be secret.
+    pub fn of_this_process(variables: impl Iterator<Item = OsString>) -> Call {
+        let text = |text: OsString| text.to_string_lossy().into_owned();
+        Call {
+            command: std::env::args_os().map(text).collect(),
+            environment: variables
+                .filter_map(|name| Some((name.clone(), std::env::var_os(name)?)))
+                .map(|(name, value)| (text(name), text(value)))
+                .collect(),
+            revision: lon_shell::version::REVISION.map(str::to_owned),
+            ..Call::default()
+        }
+    }
 }
 
 /// A warm-up that has ended, which nothing judges.

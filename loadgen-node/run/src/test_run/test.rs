@@ -9,15 +9,15 @@ use lon_qsl::benchmark::Benchmark;
 use lon_qsl::dataset::Dataset;
 
 use super::finished::{AutoSetting, Link, Setup};
-use super::settings::{self, Layered, Subject};
+use super::settings::{self, Beforehand, Layered};
 use super::spec::{DataSpec, FindPeakSpec, TestSpec};
 use super::system_facts::SystemFacts;
 use super::{find_peak, kserve, samples};
-use crate::division::{self, Data, Division, Facts, Findings, NodesSeen, Planned, Settings};
+use crate::division::{self, Data, Division, Facts, Findings, NodesSeen, Planned};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::nodes::target::Target;
 use crate::verdict::baseline::Baseline;
-use crate::verdict::lag::LagLimit;
+use crate::verdict::lag_limit::LagLimit;
 use loadgen::plan::{Plan, predict};
 use loadgen::run::RunOptions;
 use loadgen::settings::Mode;
@@ -56,12 +56,10 @@ impl Test {
     pub fn new(spec: TestSpec) -> Outcome<Test> {
         let (benchmark, codecs, target) = (spec.benchmark, spec.codecs, spec.target.clone());
         let dataset = samples::open_for_run(benchmark, &spec.data, codecs)?;
-        let subject =
-            Subject { model: benchmark.name, benchmark_settings: &benchmark.settings, scenario: spec.scenario };
-        let layered = settings::layer(subject, &spec.settings)?.with_due_times()?;
+        let layered = Layered::of_test(&spec)?;
         let plan = plan(&layered, &dataset)?;
         let data = Data::of(benchmark, &dataset, layered.sourced.settings().performance_sample_count_override);
-        let planned = planned(&spec, &layered, Some(data), Some(&plan));
+        let planned = layered.planned(Beforehand::from(&spec), Some(data), Some(&plan));
         if let Some(doubt) = settings::default_rate(&layered, &plan) {
             tracing::warn!(doubt, "settings");
         }
@@ -197,11 +195,9 @@ impl Test {
 /// # Errors
 /// The settings cannot be read (exit code 2).
 pub fn findings_without_samples(spec: &TestSpec) -> Outcome<Findings> {
-    let subject =
-        Subject { model: spec.benchmark.name, benchmark_settings: &spec.benchmark.settings, scenario: spec.scenario };
-    let layered = settings::layer(subject, &spec.settings)?.with_due_times()?;
+    let layered = Layered::of_test(spec)?;
     let plan = layered.plan(samples::unknown_counts(layered.sourced.settings())).ok();
-    let planned = planned(spec, &layered, None, plan.as_ref());
+    let planned = layered.planned(Beforehand::from(spec), None, plan.as_ref());
     Ok(division::judge(&Facts { planned: &planned, nodes: None, run: None }))
 }
 
@@ -210,34 +206,11 @@ pub fn findings_without_samples(spec: &TestSpec) -> Outcome<Findings> {
 /// # Errors
 /// The settings contradict each other, or the benchmark prescribes no dataset.
 pub fn predicted_without_samples(spec: &TestSpec) -> Outcome<predict::Prediction> {
-    let subject =
-        Subject { model: spec.benchmark.name, benchmark_settings: &spec.benchmark.settings, scenario: spec.scenario };
-    let layered = settings::layer(subject, &spec.settings)?.with_due_times()?;
+    let layered = Layered::of_test(spec)?;
     let counts =
         samples::official_counts(spec.benchmark).context("the dataset has no known size").or_exit(Exit::Usage)?;
     let plan = layered.plan(counts).context("these settings cannot be run").or_exit(Exit::Usage)?;
     Ok(predict::predict(&plan, predict::SampleSize { memory_bytes: 0, wire_bytes: 0 }))
-}
-
-/// Returns the plan against which the rules of the Network division are checked, as far as it is known before the nodes
-/// are.
-fn planned(spec: &TestSpec, layered: &Layered, data: Option<Data>, plan: Option<&Plan>) -> Planned {
-    let settings = layered.sourced.settings();
-    let benchmark = spec.benchmark;
-    Planned {
-        benchmark,
-        scenario: spec.scenario,
-        mode: settings.mode,
-        round: layered.rules.round.name,
-        settings: Settings::of(&layered.sourced, layered.rules, benchmark.name),
-        samples_per_query: plan.map(|plan| plan.effective().samples_per_query),
-        data,
-        codec: spec.codecs.samples,
-        response_codec: spec.codecs.answers,
-        no_counters: spec.target.kind().no_counters,
-        preprocess: spec.data.preprocess.as_ref().or(benchmark.preprocess()).map(ToString::to_string),
-        accuracy_run: spec.accuracy_run.clone(),
-    }
 }
 
 /// Refuses what breaks a rule of the Network division. All broken rules are named together, those among them that only

@@ -3,7 +3,7 @@
 
 use lon_shell::figures::length_ns;
 
-use super::lag::LagLimit;
+use super::lag_limit::LagLimit;
 use super::limits::LatencyLimit;
 use crate::network::cause::{Cause, Evidence};
 use loadgen::plan::Effective;

@@ -11,7 +11,7 @@
 pub(crate) mod baseline;
 pub(crate) mod bound;
 pub(crate) mod hints;
-pub(crate) mod lag;
+pub(crate) mod lag_limit;
 pub(crate) mod limits;
 pub(crate) mod reasons;
 pub(crate) mod saturation;

@@ -11,7 +11,7 @@ use qdl::{Failure, NodeFailure, NodeReport, SutName};
 
 use super::bound::HeldBack;
 use super::hints::LATE;
-use super::lag::LagLimit;
+use super::lag_limit::LagLimit;
 use super::stalls;
 use crate::division::Findings;
 use loadgen::judge::{Against, Reason, Verdict};

@@ -30,6 +30,7 @@ use crate::outputs::documents::mix_result::MixResult;
 use crate::outputs::documents::network_report::NetworkReport;
 use crate::outputs::documents::official_replay::OfficialReplay;
 use crate::outputs::documents::probe::ProbeDocument;
+use crate::outputs::documents::probe::watch::{WatchDocument, WatchSum};
 use crate::outputs::documents::qdl_result::QdlResult;
 use crate::outputs::documents::repeats::Repeats;
 use crate::outputs::documents::result_summary::ResultSummary;
@@ -40,7 +41,6 @@ use crate::outputs::documents::submission_check::SubmissionCheck;
 use crate::outputs::documents::submission_plan::SubmissionPlan;
 use crate::outputs::documents::submission_step::StepRecord;
 use crate::outputs::documents::system_desc::SystemDesc;
-use crate::outputs::documents::watch::{WatchDocument, WatchSum};
 
 /// Makes the schema of a type.
 type Make = fn() -> Schema;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::parts::Percentiles;
 use crate::network::fabric::{Percentiles as FabricPercentiles, gbit_s};
+use crate::outputs::documents::parts::Percentiles;
 use crate::probe::watch::{Interval, Sum};
 use lon_net::trouble::Troubles;
 
@@ -132,8 +132,8 @@ fn moved(troubles: &Troubles) -> BTreeMap<String, u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::reads_back;
     use super::*;
+    use crate::outputs::documents::reads_back;
 
     #[test]
     fn an_interval_and_the_sum_read_back() {

@@ -1,7 +1,6 @@
 //! A test as a JSON object: the form in which a program that calls the C library says what it wants. Keys are the flags
 //! of `loadgen-node run` without their dashes, with the same values, defaults and variables of the environment.
 
-use std::ffi::OsString;
 use std::fmt::Display;
 use std::path::PathBuf;
 
@@ -265,6 +264,7 @@ impl Options {
         let max_answer_bytes = self.max_answer.read("max-answer", values::answer_bytes)?;
         let answers = self.response_compression.read("response-compression", str::parse::<Codec>)?;
         let connections = self.connections.read("connections", values::few)?;
+        let call = Call::of_this_process(keys().iter().map(|key| variable(key).into()));
         Ok(TestSpec {
             data: DataSpec { verify: self.verify_dataset.0, ..self.data()? },
             settings: self.settings()?,
@@ -283,7 +283,7 @@ impl Options {
             mixed_nodes: self.mixed_nodes.0,
             record_stages: self.record_stages.0,
             system_desc: self.system_desc.path(),
-            call: Call { note: self.note.read("note", values::note)?, labels, ..this_call() },
+            call: Call { note: self.note.read("note", values::note)?, labels, ..call },
             ..spec
         })
     }
@@ -351,18 +351,6 @@ fn defaults() -> Map<String, Value> {
 /// The variable of the environment that stands for a key.
 fn variable(key: &str) -> String {
     format!("LON_{}", key.replace('-', "_").to_uppercase())
-}
-
-/// The call of this process: its words, and the variables that stand for keys. Others may be secret.
-fn this_call() -> Call {
-    let text = |text: OsString| text.to_string_lossy().into_owned();
-    let set = keys().into_iter().map(|key| variable(&key));
-    Call {
-        command: std::env::args_os().map(text).collect(),
-        environment: set.filter_map(|name| Some((name.clone(), text(std::env::var_os(&name)?)))).collect(),
-        revision: lon_shell::version::REVISION.map(str::to_owned),
-        ..Call::default()
-    }
 }
 
 /// The object with these keys, and with the variables of the keys that it does not have.

@@ -1,7 +1,7 @@
 //! Common part of two probes: each node of both, side by side.
 
 use lon_run::outputs::documents::probe::NodeFabricDocument;
-use lon_run::outputs::documents::probe_changes::ChangeKind;
+use lon_run::outputs::documents::probe::changes::ChangeKind;
 
 /// The ways in which a fabric is filled, as they are called.
 pub(super) const DIRECTIONS: [&str; 3] = ["up", "down", "both ways at once (sum)"];

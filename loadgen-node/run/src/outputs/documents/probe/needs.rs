@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::parts::ByDirection;
 use crate::network::fabric::gbit_s;
+use crate::outputs::documents::parts::ByDirection;
 use crate::probe::needs::{Limit, LimitKind, Need, Rate};
 
 /// Needs of the required rates of samples, all of them at once.

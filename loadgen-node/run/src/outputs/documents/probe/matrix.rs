@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::probe_changes::Place;
+use super::changes::Place;
 use crate::network::fabric::{gbit_s, rate};
 use crate::network::matrix::judge::{Judgement, Suspect, Suspected};
 use crate::network::matrix::{Matrix, Route};
@@ -174,9 +174,9 @@ impl SuspectDocument {
 
 #[cfg(test)]
 mod tests {
-    use super::super::reads_back;
     use super::*;
     use crate::examples::{judged, matrix};
+    use crate::outputs::documents::reads_back;
 
     #[test]
     fn a_bad_host_and_a_bad_link_are_told_in_words() {

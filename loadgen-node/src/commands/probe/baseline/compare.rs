@@ -9,10 +9,10 @@ use super::cause::{Loss, likely_cause};
 use super::pair::{Compared, DIRECTIONS, Judged, Pair};
 use lon_run::network::fabric::rate;
 use lon_run::network::spread;
+use lon_run::outputs::documents::probe::changes::{AgainstDocument, ChangeDocument, ChangeKind};
 use lon_run::outputs::documents::probe::{
     AskedDocument, ByWay, EndDocument, FabricDocument, NodeFabricDocument, ProbeDocument,
 };
-use lon_run::outputs::documents::probe_changes::{AgainstDocument, ChangeDocument, ChangeKind};
 
 /// Checks that the probe in `file` can be compared with one over these transports, before anything is measured.
 ///

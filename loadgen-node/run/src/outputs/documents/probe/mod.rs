@@ -6,15 +6,20 @@ use lon_machine::nic::Interface;
 use lon_net::path::Path;
 use serde::{Deserialize, Serialize};
 
-use super::matrix::MatrixDocument;
-use super::needs::NeedsDocument;
+use self::changes::AgainstDocument;
+use self::matrix::MatrixDocument;
+use self::needs::NeedsDocument;
 use super::parts::{ByDirection, Percentiles, to_thousandths};
-use super::probe_changes::AgainstDocument;
 use crate::network::ends::{End, Spent};
 use crate::network::fabric::{AtConnections, Fabric, Goodput, NodeFabric, Repeats, gbit_s};
 use crate::network::spread;
 use crate::probe::capacity::Row;
 use crate::probe::plan::ProbePlan;
+
+pub mod changes;
+pub mod matrix;
+pub mod needs;
+pub mod watch;
 
 /// The version of [`FabricDocument`].
 const SCHEMA: u32 = 1;
@@ -374,11 +379,11 @@ impl From<&Row> for CarriedDocument {
 
 #[cfg(test)]
 mod tests {
-    use super::super::reads_back;
     use super::*;
     use crate::network::ends;
     use crate::network::fabric::{Missing, Percentiles as FabricPercentiles, Rtt};
     use crate::network::traffic::Bytes;
+    use crate::outputs::documents::reads_back;
     use crate::probe::capacity::table;
     use crate::probe::capacity::tests::selection;
     use serde_json::{Value, json};

@@ -23,7 +23,7 @@ use lon_world::threads::{ThreadTime, Threads};
 const MOST: usize = 2 << 20;
 
 /// Reads a run. It holds the records of a phase until it has read them to their end.
-pub(crate) struct Watch {
+pub(crate) struct SnapshotReader {
     about: Arc<About>,
     counts: Arc<Counts>,
     /// Returns the facts of each node that are known now.
@@ -68,12 +68,16 @@ struct PhaseValues {
     limits_ns: [u64; 3],
 }
 
-impl Watch {
+impl SnapshotReader {
     /// A reader of a run that is about to begin, made by the thread that issues. `nodes` says what is known of each
     /// node now.
-    pub(crate) fn new(about: About, counts: Arc<Counts>, nodes: impl Fn() -> Vec<NodeNow> + Send + 'static) -> Watch {
+    pub(crate) fn new(
+        about: About,
+        counts: Arc<Counts>,
+        nodes: impl Fn() -> Vec<NodeNow> + Send + 'static,
+    ) -> SnapshotReader {
         counts.watch();
-        Watch {
+        SnapshotReader {
             about: Arc::new(about),
             counts,
             nodes: Box::new(nodes),
@@ -318,7 +322,7 @@ mod tests {
     /// Reports phases as a test does, and looks in the middle of one.
     struct RunObserver {
         counts: Arc<Counts>,
-        watch: Watch,
+        watch: SnapshotReader,
         looks: Vec<Snapshot>,
     }
 
@@ -364,7 +368,7 @@ mod tests {
             (node.counts.samples_sent, node.traffic.socket_bytes_out) = (30, 900);
             vec![node.clone(), NodeNow { name: "N2".to_owned(), ..node }]
         };
-        let watch = Watch::new(about(false), Arc::clone(&counts), node);
+        let watch = SnapshotReader::new(about(false), Arc::clone(&counts), node);
         let mut observer = RunObserver { counts, watch, looks: Vec::new() };
         run(&plan, &mut SimWorld::new(sut), &mut observer, RunOptions::default());
         observer

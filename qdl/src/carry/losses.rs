@@ -11,7 +11,7 @@ use lon_net::clock;
 use lon_proto::limits::HEARTBEAT_INTERVAL;
 use tokio::time::MissedTickBehavior;
 
-use super::silence::OwnGaps;
+use super::stalls::OwnGaps;
 use crate::dispatch::{Dispatcher, Lane, NOT_OPEN};
 use crate::types::{NodeFailure, Reply};
 
@@ -23,7 +23,7 @@ const BEAT_TICKS: u32 = (HEARTBEAT_INTERVAL.as_millis() / TICK.as_millis()) as u
 
 /// Watches the lanes that one thread carries. A node from which nothing comes for `silence_timeout`, not even a
 /// heartbeat, is lost. Runs until it is dropped with its runtime.
-pub(crate) async fn watch(dispatcher: Arc<Dispatcher>, lanes: Vec<Arc<Lane>>, silence_timeout: Duration) {
+pub(crate) async fn find_losses(dispatcher: Arc<Dispatcher>, lanes: Vec<Arc<Lane>>, silence_timeout: Duration) {
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let allowed = (silence_timeout.as_millis() / TICK.as_millis()).max(1) as u32;

@@ -1,9 +1,9 @@
 //! A probe as one table, for `probe --format csv` and `md`: a row for each number.
 
-use lon_run::outputs::documents::matrix::MatrixDocument;
-use lon_run::outputs::documents::needs::NeedsDocument;
+use lon_run::outputs::documents::probe::changes::AgainstDocument;
+use lon_run::outputs::documents::probe::matrix::MatrixDocument;
+use lon_run::outputs::documents::probe::needs::NeedsDocument;
 use lon_run::outputs::documents::probe::{CarriedDocument, FabricDocument, GoodputDocument, ProbeDocument};
-use lon_run::outputs::documents::probe_changes::AgainstDocument;
 use lon_run::outputs::tables::table::Table;
 
 /// Columns of the table: the transport, the node or nodes, the quantity, what the quantity is of, the number, its unit.

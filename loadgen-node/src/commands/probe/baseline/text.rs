@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use lon_run::outputs::documents::probe_changes::{AgainstDocument, ChangeDocument, ChangeKind, LikelyDocument, Place};
+use lon_run::outputs::documents::probe::changes::{AgainstDocument, ChangeDocument, ChangeKind, LikelyDocument, Place};
 
 /// Changes that are shown, those for the worse first; of many nodes each may have some.
 const SHOWN: usize = 32;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use lon_run::network::fabric::rate;
-use lon_run::outputs::documents::matrix::{MatrixDocument, WayDocument};
+use lon_run::outputs::documents::probe::matrix::{MatrixDocument, WayDocument};
 
 /// Most nodes whose ways are shown as a table; of more only the slowest ways are.
 const MOST_IN_A_TABLE: usize = 16;

@@ -6,8 +6,8 @@
 
 use super::pair::{Compared, DIRECTIONS, Judged, Pair};
 use lon_run::network::ends::STARVED;
+use lon_run::outputs::documents::probe::changes::{ChangeKind, LikelyDocument, Place};
 use lon_run::outputs::documents::probe::{ByWay, EndDocument, NodeFabricDocument};
-use lon_run::outputs::documents::probe_changes::{ChangeKind, LikelyDocument, Place};
 
 /// A host that uses this share of one processor is busy with the network: what moves samples is mostly one thread.
 const BUSY: f64 = 0.9;

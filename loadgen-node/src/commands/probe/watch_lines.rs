@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lon_run::network::fabric::rate;
 use lon_run::outputs::documents::parts::Percentiles;
-use lon_run::outputs::documents::watch::{WatchDocument, WatchSpread, WatchSum};
+use lon_run::outputs::documents::probe::watch::{WatchDocument, WatchSpread, WatchSum};
 
 /// The line of one interval.
 pub(super) fn line(interval: &WatchDocument) -> String {

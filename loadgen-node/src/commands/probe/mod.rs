@@ -1,4 +1,10 @@
 //! The command `probe`: measures the fabric, prints, says what it would carry, and holds it against what it was.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `baseline` | a probe compared with an earlier one: `--against` |
+//! | `matrix_lines`, `need_lines`, `transport_lines`, `watch_lines` | the text of `--matrix`, `--require`, `--transport all`, `--watch` |
+//! | `table` | a probe as one table: `--format csv` and `md` |
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,23 +14,28 @@ use lon_net::descriptors;
 use lon_qsl::advice::Figures;
 use lon_shell::documents::of_text;
 
-use super::io::{input_text, path_text, print, print_in, print_json};
-use super::{matrix_lines, need_lines, probe_table, transport_lines, watch_lines};
 use crate::cli::{Format, ProbeArgs, ProbeRequest, ProbeTransportArg};
-use crate::probe_baseline;
+use crate::commands::io::{input_text, path_text, print, print_in, print_json};
 use lon_run::exit::{Exit, Failure, OrExit as _, Outcome};
 use lon_run::network::fabric::Fabric;
 use lon_run::outputs::documents;
-use lon_run::outputs::documents::matrix::MatrixDocument;
-use lon_run::outputs::documents::needs::NeedsDocument;
+use lon_run::outputs::documents::probe::matrix::MatrixDocument;
+use lon_run::outputs::documents::probe::needs::NeedsDocument;
+use lon_run::outputs::documents::probe::watch::{WatchDocument, WatchSum};
 use lon_run::outputs::documents::probe::{AskedDocument, CarriedDocument, FabricDocument, ProbeDocument};
-use lon_run::outputs::documents::watch::{WatchDocument, WatchSum};
 use lon_run::outputs::run_folder::folder;
 use lon_run::probe::capacity::Selection;
 use lon_run::probe::needs::{Need, Rate};
 use lon_run::probe::{ProbeError, capacity, failed, matrix, measure, needs, watch};
 use lon_run::signals::{Leaves, Signals};
 use lon_run::test_run::kserve;
+
+mod baseline;
+mod matrix_lines;
+mod need_lines;
+mod table;
+mod transport_lines;
+mod watch_lines;
 
 /// Message for an error that ends a probe early.
 const EARLY: &str = "the probe ended early; what it had measured was printed";
@@ -44,12 +55,8 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
     if let Some((file, before)) = &baseline {
         let transports: Vec<&str> = request.targets.iter().map(|target| target.peers.transport().name()).collect();
         let has_matrix = args.plan.matrix.matrix;
-        compared(probe_baseline::comparable(before, &transports, has_matrix, &path_text(file)))?;
-        compared(probe_baseline::same_flags(
-            before.asked.as_ref(),
-            &AskedDocument::from(&request.plan),
-            &path_text(file),
-        ))?;
+        compared(baseline::comparable(before, &transports, has_matrix, &path_text(file)))?;
+        compared(baseline::same_flags(before.asked.as_ref(), &AskedDocument::from(&request.plan), &path_text(file)))?;
     }
     if let Some(interval) = args.plan.watch {
         return watched(args, &request, interval, &signals);
@@ -88,7 +95,7 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
     };
     // A probe that ended early is no baseline, and is not compared with one.
     if let (Some((file, before)), Ok(())) = (&baseline, &outcome) {
-        let against = probe_baseline::compare(before, &document, args.accept.tolerance, &path_text(file));
+        let against = baseline::compare(before, &document, args.accept.tolerance, &path_text(file));
         document.against = Some(compared(against)?);
     }
     if let (Some(path), Ok(())) = (&args.accept.save, &outcome) {
@@ -110,13 +117,13 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
         text.push_str(&capacity::text(&carried, &of, decoders, &request.selection));
         text.extend(document.needs.as_ref().map(|needs| need_lines::text(needs, best.transport)));
         text.extend(document.matrix.iter().map(matrix_lines::text));
-        text.extend(document.against.as_ref().map(probe_baseline::text));
+        text.extend(document.against.as_ref().map(baseline::text));
         if let (Some(path), Ok(())) = (&args.accept.save, &outcome) {
-            text.push_str(&probe_baseline::saved(&document, args.accept.tolerance, &path_text(path)));
+            text.push_str(&baseline::saved(&document, args.accept.tolerance, &path_text(path)));
         }
         print(text.trim_end())
     };
-    print_in(args.form.check(), &document, text, || probe_table::table(&document))?;
+    print_in(args.form.check(), &document, text, || table::table(&document))?;
     outcome?;
     Ok(judged(&document))
 }
@@ -166,12 +173,12 @@ fn warn_of_missing(fabrics: &[Fabric]) {
 
 /// A baseline that scatters, or is that of a busy host, decides nothing later.
 fn warn_of_scatter(document: &ProbeDocument, tolerance: f64) {
-    let starved = probe_baseline::starved(document);
+    let starved = baseline::starved(document);
     if !starved.is_empty() {
         let advice = "stop other programs on that host, then save it again under another name";
         tracing::warn!(ends = starved.join("; "), advice, "the baseline is that of a busy host");
     }
-    let unsteady = probe_baseline::unsteady(document, tolerance);
+    let unsteady = baseline::unsteady(document, tolerance);
     if !unsteady.is_empty() {
         let advice = "longer --duration or more --repeats";
         let percent = tolerance * 100.0;
@@ -231,7 +238,7 @@ fn measured(request: &ProbeRequest, baseline: Option<(&Path, &ProbeDocument)>, s
         let qdl = target.connect()?;
         if let Some((file, before)) = baseline.and_then(|(file, before)| Some((file, before.fabrics().nth(at)?))) {
             let names: Vec<&str> = qdl.nodes().iter().map(|node| node.name.as_str()).collect();
-            compared(probe_baseline::same_nodes(before, &names, &path_text(file)))?;
+            compared(baseline::same_nodes(before, &names, &path_text(file)))?;
         }
         let (fabric, outcome) = measure(&qdl, target.peers.transport().name(), &request.plan, signals)?;
         fabrics.push(fabric);

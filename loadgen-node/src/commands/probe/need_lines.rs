@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use lon_run::network::fabric::rate;
-use lon_run::outputs::documents::needs::{NeedDocument, NeedsDocument};
+use lon_run::outputs::documents::probe::needs::{NeedDocument, NeedsDocument};
 
 /// A block for each codec, by the fabric over this transport.
 pub(super) fn text(needs: &NeedsDocument, transport: &str) -> String {
@@ -56,8 +56,8 @@ fn connections(count: Option<u64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lon_run::outputs::documents::needs::{NeedLimit, NeedLimitKind, RateDocument};
     use lon_run::outputs::documents::parts::ByDirection;
+    use lon_run::outputs::documents::probe::needs::{NeedLimit, NeedLimitKind, RateDocument};
 
     #[test]
     fn a_block_says_whether_it_is_carried_and_what_limits_it_first() {
