@@ -1,6 +1,6 @@
 //! The rows of a run that goes on. A row has its place by the position of its sample, so it can come at any time.
 //!
-//! Layout, little-endian: 8 bytes magic; a `u32` length, then that much JSON; then 20 bytes for each sample, zero where
+//! Layout, little-endian: a beginning (`header`), then 20 bytes for each sample, zero where
 //! nothing is known: `u16` place of the node in the list, plus one, and a `u16` for each stage.
 
 use std::fs::File;
@@ -11,13 +11,12 @@ use std::path::Path;
 use lon_proto::files::{self, Limit};
 use serde::{Deserialize, Serialize};
 
+use super::header::{self, Magic};
 use lon_world::stage_rows::{Short, StageRow};
 use lon_world::tally::STAGES;
 
-const MAGIC: [u8; 8] = *b"LONSTPT1";
+const MAGIC: Magic = *b"LONSTPT1";
 const ROW_BYTES: usize = 2 + 2 * STAGES.len();
-/// Length of the longest header that is read, bytes.
-const MAX_HEADER: u32 = 1 << 20;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -38,8 +37,7 @@ pub(crate) struct Part {
 impl Part {
     /// Writes the beginning into an empty file. `nodes`: the names of the nodes in the order of the list.
     pub(crate) fn begin(mut file: File, nodes: Vec<String>) -> io::Result<Part> {
-        let text = serde_json::to_vec(&Header { nodes })?;
-        let start = [&MAGIC[..], &(text.len() as u32).to_le_bytes(), &text].concat();
+        let start = header::bytes(MAGIC, &Header { nodes })?;
         file.write_all(&start)?;
         Ok(Part { file, rows_at: start.len() as u64, bytes: Vec::new() })
     }
@@ -78,16 +76,7 @@ pub(super) struct PartReader {
 impl PartReader {
     pub(super) fn open(path: &Path) -> io::Result<PartReader> {
         let mut file = BufReader::with_capacity(1 << 20, files::open(path, Limit::DATA)?);
-        let (mut magic, mut length) = ([0; 8], [0; 4]);
-        file.read_exact(&mut magic)?;
-        file.read_exact(&mut length)?;
-        let length = u32::from_le_bytes(length);
-        if magic != MAGIC || length > MAX_HEADER {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "these are not the stages of a run"));
-        }
-        let mut text = vec![0; length as usize];
-        file.read_exact(&mut text)?;
-        let Header { nodes } = serde_json::from_slice(&text)?;
+        let Header { nodes } = header::read(MAGIC, &mut file)?;
         Ok(PartReader { nodes, file })
     }
 

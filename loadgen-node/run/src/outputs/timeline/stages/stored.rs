@@ -1,6 +1,6 @@
 //! `stages.bin`: node and stages of each sample of the performance phase, in the order of the timeline.
 //!
-//! Layout, little-endian: 8 bytes magic; a `u32` length, then that much JSON ([`Header`]); a row for each sample; the
+//! Layout, little-endian: a beginning (`header`) with [`Header`] as its JSON; a row for each sample; the
 //! SHA-256 of all that (32 bytes). A row is a `u16`, the place of the node in the header's list plus one (0: not
 //! known), and a `u16` for each stage that the header names. Stages that took no time in any sample are not named.
 //!
@@ -17,13 +17,12 @@ use lon_proto::text::printable;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use super::header::{self, Magic};
 use super::part::PartReader;
 use lon_world::stage_rows::Short;
 use lon_world::tally::STAGES;
 
-const MAGIC: [u8; 8] = *b"LONSTAG1";
-/// Length of the longest header that is read, bytes.
-const MAX_HEADER: u32 = 1 << 20;
+const MAGIC: Magic = *b"LONSTAG1";
 /// Length of a sum, bytes.
 const SUM: u64 = 32;
 
@@ -53,8 +52,7 @@ pub(crate) fn write(part: &Path, samples: u64, missed: u64, out: &mut dyn Write)
     let stages = STAGES.iter().zip(is_named).filter(|(_, is_named)| *is_named).map(|(name, _)| (*name).to_owned());
     let header = Header { nodes: rows.nodes.clone(), stages: stages.collect(), samples, missed };
     let mut out = BufWriter::with_capacity(1 << 16, Hashing { out, hash: Sha256::new() });
-    let text = serde_json::to_vec(&header)?;
-    out.write_all(&[&MAGIC[..], &(text.len() as u32).to_le_bytes(), &text].concat())?;
+    out.write_all(&header::bytes(MAGIC, &header)?)?;
     for _ in 0..samples {
         let row = rows.next()?;
         out.write_all(&row.node.to_le_bytes())?;
@@ -110,16 +108,7 @@ impl StoredStages {
     /// It cannot be read, or is something else.
     pub(crate) fn open(path: &Path) -> Result<StoredStages> {
         let mut file = BufReader::with_capacity(1 << 20, files::open(path, Limit::DATA)?);
-        let (mut magic, mut length) = ([0; 8], [0; 4]);
-        file.read_exact(&mut magic)?;
-        file.read_exact(&mut length)?;
-        let length = u32::from_le_bytes(length);
-        if magic != MAGIC || length > MAX_HEADER {
-            bail!("these are not the stages of samples, or of another version: they do not begin with LONSTAG1");
-        }
-        let mut text = vec![0; length as usize];
-        file.read_exact(&mut text)?;
-        let mut header: Header = serde_json::from_slice(&text)?;
+        let mut header: Header = header::read(MAGIC, &mut file)?;
         header.nodes.iter_mut().for_each(|name| *name = printable(name));
         let place = |name: &String| {
             STAGES.iter().position(|stage| stage == name).with_context(|| format!("there is no stage {name}"))
