@@ -14,7 +14,7 @@ use std::{ptr, slice};
 
 use bytes::Bytes;
 use lon_qsl::PART_BYTES;
-use lon_run::{open_samples, options};
+use lon_run::{open_samples, json_options};
 use lon_shell::{bugs, log};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
 
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn lon_qsl_open(options: *const c_char, qsl: *mut u64) -> 
         // SAFETY: as the caller promises.
         let options = unsafe { text(options, "options") }?;
         prepare()?;
-        let request = options::data_of(options)?;
+        let request = json_options::data_of(options)?;
         let dataset = open_samples(request.benchmark, &request.data, request.codecs)?;
         let handle = handles::keep(Open::Samples(Samples::new(dataset, request.benchmark.name).into()));
         // SAFETY: as the caller promises.

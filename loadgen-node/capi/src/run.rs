@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use lon_run::{Exit, ExternalTest, Finished, Taker, Test, TestSpec, options, qdl_files};
+use lon_run::{Exit, ExternalTest, Finished, Taker, Test, TestSpec, json_options, qdl_files};
 use qdl::{Sample, SampleId, SutName};
 
 use crate::callbacks::Caller;
@@ -42,7 +42,7 @@ struct Ended {
 impl Run {
     /// Opens what the options name, and claims the nodes.
     pub(crate) fn open(options: &str, caller: Caller) -> Result<Arc<Run>, Error> {
-        let (spec, out) = options::test_of(options)?;
+        let (spec, out) = json_options::test_of(options)?;
         let usage = |error: &dyn std::error::Error| Error::new(Code::Usage, error.to_string());
         let out = out.map(std::path::absolute).transpose().map_err(|error| usage(&error))?;
         let is_made = out.as_deref().map(qdl_files::prepare).transpose().map_err(|error| usage(&error))?;

@@ -53,7 +53,7 @@ static RULES: LazyLock<[Rules; Scenario::ALL.len()]> =
 /// The scenarios that later rounds have by the same name, with the rules of this one.
 static DEFINITIONS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
     let definition = |rules: &'static Rules| {
-        let today = scenario::Scenario::from_name(rules.0.name)?;
+        let today = scenarios::Scenario::from_name(rules.0.name)?;
         let (name, traffic, headlines) = (today.name(), today.traffic(), today.headlines());
         Some(Definition { name, traffic, judge: rules, headlines })
     };
@@ -62,10 +62,10 @@ static DEFINITIONS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
 
 /// The scenario as later rounds have scenarios. One that they have not is shown as the one by whose name config files
 /// give its settings.
-fn scenario(scenario: Scenario) -> scenario::Scenario {
+fn scenario(scenario: Scenario) -> scenarios::Scenario {
     let section = scenario.shape().section;
     let same_name = DEFINITIONS.iter().find(|definition| definition.name == section);
-    same_name.map_or_else(scenario::Scenario::default, scenario::Scenario::new)
+    same_name.map_or_else(scenarios::Scenario::default, scenarios::Scenario::new)
 }
 
 /// The settings by the names of later rounds.

@@ -140,7 +140,7 @@ impl Claimed {
         let mut world = NetWorld::new(run, inbox, dataset, pacing, stop, counts).with_stage_rows(stage_rows);
         let (started, start_instant) = (SystemTime::now(), Instant::now());
         tracing::info!(scenario = scenario.name(), mode = setup.plan.requested().mode.name(), "run started");
-        let watch = saturation::SnapshotReader::begin();
+        let watch = saturation::Watch::begin();
         let (outcome, v05) = match (&setup.v05, seat) {
             (None, None) => (lon_world::run(&setup.plan, &mut world, &mut follow, options), None),
             (None, Some(TenantSeat { seat, origin, start })) => {
