@@ -14,7 +14,7 @@ use std::{ptr, slice};
 
 use bytes::Bytes;
 use lon_qsl::PART_BYTES;
-use lon_run::{open_samples, json_options};
+use lon_run::{json_options, open_samples};
 use lon_shell::{bugs, log};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
 

@@ -5,7 +5,7 @@
 //!
 //! - `sources`: the sources and their syntax;
 //! - `modules`: modules and names of a crate; `arrows`: which file uses which;
-//! - `rooms`: what may use what; `places`: what may stand where;
+//! - `rooms`: what may use what in a crate; `crates`: the same among crates; `places`: what may stand where;
 //! - `lengths`: of functions, files and lines; `docs`: of what the documentation says;
 //! - `openers`: first words of comments, and the length of their sentences;
 //! - `long_tests`: which tests `cargo test` leaves out, and what runs them.
@@ -15,6 +15,7 @@ use self::rooms::Floors;
 use self::sources::House;
 
 mod arrows;
+mod crates;
 mod docs;
 mod lengths;
 mod long_tests;
@@ -23,63 +24,6 @@ mod openers;
 mod places;
 mod rooms;
 mod sources;
-
-/// Which package may use which of ours, by the manifests.
-const PACKAGES: &[(&str, &[&str])] = &[
-    ("proto", &[]),
-    ("proto/image", &["lon-proto"]),
-    ("proto/machine", &["lon-proto"]),
-    ("proto/net", &["lon-machine", "lon-proto"]),
-    ("proto/shell", &["lon-machine", "lon-net", "lon-proto"]),
-    ("qdl", &["lon-machine", "lon-proto", "lon-net"]),
-    ("qdl/probe", &["qdl"]),
-    ("loadgen-node/capi", &["lon-net", "lon-qsl", "lon-run", "lon-shell", "qdl"]),
-    ("loadgen-node/engine", &[]),
-    ("loadgen-node/qsl", &["lon-proto", "lon-image"]),
-    ("loadgen-node/world", &["loadgen", "lon-qsl", "lon-shell", "qdl"]),
-    (
-        "loadgen-node",
-        &[
-            "loadgen",
-            "lon-machine",
-            "lon-net",
-            "lon-probe",
-            "lon-proto",
-            "lon-qsl",
-            "lon-run",
-            "lon-shell",
-            "lon-sut",
-            "lon-world",
-            "qdl",
-        ],
-    ),
-    (
-        "loadgen-node/run",
-        &["loadgen", "lon-machine", "lon-net", "lon-probe", "lon-proto", "lon-qsl", "lon-shell", "lon-world", "qdl"],
-    ),
-    ("sut-node", &["lon-machine", "lon-net", "lon-onnx", "lon-proto", "lon-qsl", "lon-shell", "lon-sut", "qdl"]),
-    ("sut-node/node", &["lon-image", "lon-machine", "lon-net", "lon-probe", "lon-proto", "lon-shell", "qdl"]),
-    ("sut-node/onnx", &["lon-shell", "lon-sut"]),
-    (
-        "tests",
-        &[
-            "loadgen",
-            "loadgen-node",
-            "lon-capi",
-            "lon-image",
-            "lon-net",
-            "lon-onnx",
-            "lon-proto",
-            "lon-qsl",
-            "lon-run",
-            "lon-shell",
-            "lon-sut",
-            "qdl",
-        ],
-    ),
-    ("tests/perf", &["loadgen"]),
-    ("tests/sim", &["loadgen", "lon-net", "lon-sut", "qdl"]),
-];
 
 /// The rooms of each crate, floor by floor from top to bottom.
 const ROOMS: &[Floors] = &[
@@ -163,7 +107,7 @@ const ROOMS: &[Floors] = &[
     Floors {
         folder: "loadgen-node/run",
         floors: &[
-            "examples options",
+            "examples json_options",
             "outputs",
             "test_run",
             "live probe verdict",
@@ -266,9 +210,13 @@ fn rooms_use_only_what_is_below_them() {
     assert!(faults.is_empty(), "arrows that lead up:\n{}\n\n{}", faults.join("\n"), rooms::as_they_are(&house));
 }
 
+/// The table of ARCHITECTURE.md is the list of what a crate may use, and its rooms stand as in the list above.
 #[test]
-fn packages_use_only_what_is_below_them() {
-    no_more_than(0, "dependencies", &rooms::wrong_dependencies(&House::here(), PACKAGES));
+fn crates_are_as_the_architecture_says() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../ARCHITECTURE.md")).unwrap();
+    let house = House::here();
+    no_more_than(0, "dependencies", &crates::wrong_dependencies(&house, &crates::rows(&page)));
+    no_more_than(0, "rooms of ARCHITECTURE.md", &crates::wrong_rooms(&crates::rows(&page), ROOMS));
 }
 
 #[test]
@@ -362,7 +310,7 @@ fn transports_are_chosen_in_their_rooms() {
         "sut-node/node/src/accept/",
         "loadgen-node/src/cli/",
         "loadgen-node/run/src/nodes/target_spec.rs",
-        "loadgen-node/run/src/options.rs",
+        "loadgen-node/run/src/json_options.rs",
         "loadgen-node/src/commands/demo/",
         "tests/perf/",
     ];

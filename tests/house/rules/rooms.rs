@@ -1,4 +1,4 @@
-//! The rooms of each crate and of the whole: what may use what.
+//! The rooms of each crate: what may use what.
 //!
 //! A room is a folder or a file right below a crate's `src`, its tests left out. The floors of a crate stand in a list
 //! from top to bottom; a room may use rooms on lower floors only.
@@ -98,27 +98,6 @@ pub(crate) fn as_they_are(house: &House) -> String {
     lines.join("\n")
 }
 
-/// Dependencies between our packages that are not in the list; `allowed` is the folder of a package and the names that
-/// its manifest may list. Dependencies of tests alone do not count.
-pub(crate) fn wrong_dependencies(house: &House, allowed: &[(&str, &[&str])]) -> Vec<String> {
-    let names: Vec<&str> =
-        house.manifests.values().filter_map(|manifest| manifest["package"]["name"].as_str()).collect();
-    let mut faults = Vec::new();
-    for (folder, manifest) in &house.manifests {
-        let Some((_, allowed)) = allowed.iter().find(|(name, _)| name == folder) else {
-            faults.push(format!("{folder} is not in the list of packages"));
-            continue;
-        };
-        let dependencies = manifest.get("dependencies").and_then(|table| table.as_table());
-        for name in dependencies.into_iter().flat_map(|table| table.keys()) {
-            if names.contains(&name.as_str()) && !allowed.contains(&name.as_str()) {
-                faults.push(format!("{folder}/Cargo.toml must not depend on {name}"));
-            }
-        }
-    }
-    faults
-}
-
 #[test]
 fn an_arrow_that_leads_up_is_found() {
     let house = House::made_up(&[
@@ -139,18 +118,5 @@ fn an_arrow_that_leads_up_is_found() {
     assert_eq!(
         as_they_are(&house),
         "a:\n    \"lib odd\"\n    CIRCLE AND BELOW \"high low\"\n        high -> low\n        low -> high"
-    );
-}
-
-#[test]
-fn a_dependency_that_is_not_listed_is_found() {
-    let house = House::made_up(&[
-        ("a/Cargo.toml", "[package]\nname = \"aa\"\n[dependencies]\nbb.workspace = true\nserde = \"1\"\n"),
-        ("b/Cargo.toml", "[package]\nname = \"bb\"\n[dev-dependencies]\naa = { path = \"../a\" }\n"),
-    ]);
-    assert_eq!(wrong_dependencies(&house, &[("a", &["bb"]), ("b", &[])]), Vec::<String>::new());
-    assert_eq!(
-        wrong_dependencies(&house, &[("a", &[])]),
-        ["a/Cargo.toml must not depend on bb", "b is not in the list of packages"]
     );
 }
