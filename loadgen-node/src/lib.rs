@@ -55,7 +55,8 @@ fn command() -> Exit {
     }
     let args: Vec<OsString> = cli::with_dashes(std::env::args_os()).collect();
     let matches = short_help::fitted(Cli::command(), &args).try_get_matches_from(&args);
-    let matches = matches.unwrap_or_else(|error| variables::told(cli::with_tip(error), &Cli::command(), &args).exit());
+    let matches = matches
+        .unwrap_or_else(|error| variables::with_tips_on_variables(cli::with_tip(error), &Cli::command(), &args).exit());
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let log = lon_shell::log::start(cli.log_format.into(), USUAL_LOG).or_exit(Exit::Usage);
     let ready = log.and_then(|()| lon_net::descriptors::raise_limit().or_exit(Exit::Usage));

@@ -5,7 +5,7 @@
 //! and all that are built on it.
 //!
 //! A secret or a document that a user names on the command line may be a pipe as well (`--token-file <(...)`,
-//! `/dev/stdin`). [`given`] reads it, within the limit of a document. It waits for whoever writes: the user has started
+//! `/dev/stdin`). [`user_file`] reads it, within the limit of a document. It waits for whoever writes: the user has started
 //! both.
 
 use std::fs::{self, File, FileType};
@@ -72,23 +72,23 @@ pub fn text(path: &Path, limit: Limit) -> io::Result<String> {
 ///
 /// # Errors
 /// It cannot be read, or has more bytes than a document.
-pub fn given(path: &Path) -> io::Result<Vec<u8>> {
-    whole_given(&File::open(path)?)
+pub fn user_file(path: &Path) -> io::Result<Vec<u8>> {
+    whole_user_file(&File::open(path)?)
 }
 
-/// The same as [`given`] for a text.
+/// The same as [`user_file`] for a text.
 ///
 /// # Errors
-/// As of [`given`]; or it is no UTF-8.
-pub fn given_text(path: &Path) -> io::Result<String> {
-    into_text(given(path)?)
+/// As of [`user_file`]; or it is no UTF-8.
+pub fn user_text(path: &Path) -> io::Result<String> {
+    into_text(user_file(path)?)
 }
 
-/// The same as [`given`] for what is open.
+/// The same as [`user_file`] for what is open.
 ///
 /// # Errors
-/// As of [`given`].
-pub fn whole_given(file: &File) -> io::Result<Vec<u8>> {
+/// As of [`user_file`].
+pub fn whole_user_file(file: &File) -> io::Result<Vec<u8>> {
     whole(file, Limit::DOCUMENT, no_zero)
 }
 
@@ -258,12 +258,15 @@ mod tests {
         let (reader, mut writer) = io::pipe().unwrap();
         writer.write_all(b"secret\n").unwrap();
         drop(writer);
-        assert_eq!(given(Path::new(&format!("/dev/fd/{}", reader.as_raw_fd()))).unwrap(), b"secret\n");
-        assert_eq!(given(Path::new("/dev/zero")).unwrap_err().to_string(), "it is no text: there are zero bytes in it");
+        assert_eq!(user_file(Path::new(&format!("/dev/fd/{}", reader.as_raw_fd()))).unwrap(), b"secret\n");
+        assert_eq!(
+            user_file(Path::new("/dev/zero")).unwrap_err().to_string(),
+            "it is no text: there are zero bytes in it"
+        );
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), b"a\xff").unwrap();
-        assert_eq!(given(file.path()).unwrap(), b"a\xff");
-        let message = given_text(file.path()).unwrap_err().to_string();
+        assert_eq!(user_file(file.path()).unwrap(), b"a\xff");
+        let message = user_text(file.path()).unwrap_err().to_string();
         assert_eq!(message, "not UTF-8 at byte 1");
     }
 
@@ -277,7 +280,7 @@ mod tests {
             (b"\xfe\xff\0a", "it is UTF-16"),
         ] {
             fs::write(&path, content).unwrap();
-            for outcome in [text(&path, Limit::DOCUMENT), given_text(&path), lines(content, 9).collect()] {
+            for outcome in [text(&path, Limit::DOCUMENT), user_text(&path), lines(content, 9).collect()] {
                 let message = outcome.unwrap_err().to_string();
                 assert!(message.contains(part), "{message}");
             }

@@ -96,7 +96,7 @@ impl Campaign {
     /// It cannot be read, is no TOML, or has a key or value that cannot be used; the text has file and line.
     pub(crate) fn read(path: &Path) -> Result<Campaign> {
         let file_path = path.display().to_string();
-        let text = files::given_text(path).with_context(|| {
+        let text = files::user_text(path).with_context(|| {
             format!("cannot read {file_path}: `loadgen-node campaign init FILE` writes one to begin with")
         })?;
         if let Some(name) = flags::from_environment(&OURS) {

@@ -13,7 +13,7 @@
 //! | `order` | the order of the runs |
 //! | `jobs` | the runs of the cells, in their order |
 //! | `job_command` | the command of a run, checked as it would be when it is typed |
-//! | `frozen` | the plan that is kept in the folder of the campaign |
+//! | `stored_plan` | the plan that is kept in the folder of the campaign |
 //! | `record` | what came of a run; whether it has to be made |
 //! | `rows` | the table: a row for each cell, from the files of its runs |
 //! | `forms` | the table as text, CSV and Markdown |
@@ -37,7 +37,6 @@ pub(crate) mod doctor;
 mod expand;
 mod file;
 pub(crate) mod forms;
-pub(crate) mod frozen;
 pub(crate) mod import;
 pub(crate) mod job_command;
 pub(crate) mod jobs;
@@ -48,4 +47,5 @@ mod range;
 pub(crate) mod record;
 pub(crate) mod render;
 pub(crate) mod rows;
+pub(crate) mod stored_plan;
 pub(crate) mod template;

@@ -23,7 +23,7 @@ pub(crate) fn read(path: &Path) -> Outcome<String> {
 
 /// The text of what the user has named, which may be a pipe.
 pub(crate) fn input_text(path: &Path) -> Outcome<String> {
-    files::given_text(path).with_context(|| format!("cannot read {}", path_text(path))).or_exit(Exit::Usage)
+    files::user_text(path).with_context(|| format!("cannot read {}", path_text(path))).or_exit(Exit::Usage)
 }
 
 pub(crate) fn path_text(path: &Path) -> String {

@@ -11,7 +11,7 @@ use crate::display::show::Show;
 use crate::display::steps;
 use crate::display::ui::Ui;
 use lon_run::exit::{Exit, OrExit as _, Outcome};
-use lon_run::live::board::Board;
+use lon_run::live::latest_snapshot::Board;
 use lon_run::outputs::run_folder::folder::{Place, write_file};
 use lon_run::outputs::run_folder::record::{self, Recorded};
 use lon_run::signals::{Leaves, Signals};

@@ -9,7 +9,7 @@ use indicatif::{DecimalBytes, MultiProgress, ProgressBar, ProgressStyle};
 use super::units::time;
 use super::viewer::{RunView, Viewer};
 use loadgen::judge::early_stopping::percent;
-use lon_run::live::board::Newest;
+use lon_run::live::latest_snapshot::Newest;
 use lon_run::live::phase::Phase;
 use lon_run::live::snapshot::Snapshot;
 use lon_run::live::standing::State;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-use lon_run::live::board::{Board, Newest};
+use lon_run::live::latest_snapshot::{Board, Newest};
 use lon_run::live::one_run::OneRun;
 
 /// Runs that are shown.

@@ -16,9 +16,9 @@ use lon_shell::tls;
 use qdl::Transport;
 use toml::Table;
 
-use super::copied::CopiedFile;
 use super::dial::Dial;
 use super::file::{FleetFile, NodeTable, Reach};
+use super::file_copy::CopiedFile;
 use super::{secrets, value_checks};
 
 /// Stands for the folder of a node on its host.
@@ -82,7 +82,7 @@ impl Fleet {
     /// the text names the key and what to write instead.
     pub(crate) fn read(path: &Path) -> Result<Fleet> {
         let path_text = || path.display().to_string();
-        let text = files::given_text(path).with_context(|| {
+        let text = files::user_text(path).with_context(|| {
             format!("cannot read {} (`loadgen-node fleet init FILE` writes one to fill in)", path.display())
         })?;
         let folder = path.parent().unwrap_or(Path::new(""));

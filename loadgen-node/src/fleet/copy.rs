@@ -2,7 +2,7 @@
 
 use lon_proto::files::{self, Limit};
 
-use super::copied::CopiedFile;
+use super::file_copy::CopiedFile;
 use super::node_access::NodeAccess;
 use super::script;
 use super::shell::ShellError;

@@ -14,7 +14,7 @@
 //! | `clock` | the offset of a host's clock |
 //! | `dial` | what the node itself answers at its address |
 //! | `node_access` | a node with what is needed to act on it |
-//! | `copied`, `copy` | a file by its content; its copy to a host |
+//! | `file_copy`, `copy` | a file by its content; its copy to a host |
 //! | `node_state`, `start` | checks and status of a node; its start |
 //! | `plan` | what an action does at one node, and what would be pasted instead |
 //! | `node_threads` | all nodes at the same time, within a bound |
@@ -22,10 +22,10 @@
 mod answers;
 pub(crate) mod checked;
 mod clock;
-pub(crate) mod copied;
 mod copy;
 mod dial;
 mod file;
+pub(crate) mod file_copy;
 mod node_access;
 mod node_state;
 mod node_threads;

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use qdl::Transport;
 
 use super::checked::{Fleet, Node};
-use super::copied::CopiedFile;
+use super::file_copy::CopiedFile;
 use super::node_access::NodeAccess;
 use super::shell::Shell;
 use super::{copy, node_state, node_threads, script, start};

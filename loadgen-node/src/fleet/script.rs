@@ -12,7 +12,7 @@ use std::time::Duration;
 use shlex::{QuoteError, try_join, try_quote};
 
 use super::checked::Node;
-use super::copied::CopiedFile;
+use super::file_copy::CopiedFile;
 
 /// Prints when a process started, in ticks since the boot; nothing where there is none, or it has ended.
 const BORN: &str = "born() { sed \"s/.*) //\" \"/proc/$1/stat\" 2>/dev/null | cut -d \" \" -f 1,20 | \

@@ -76,7 +76,7 @@ impl CheckedMix {
     /// The file cannot be read, or a tenant is no test; the failure names the tenant.
     pub(crate) fn read(path: &Path, arguments: &[String]) -> Outcome<CheckedMix> {
         let name = path.display().to_string();
-        let bytes = files::given(path).with_context(|| format!("--mix {name}")).or_exit(Exit::Usage)?;
+        let bytes = files::user_file(path).with_context(|| format!("--mix {name}")).or_exit(Exit::Usage)?;
         let text = String::from_utf8(bytes).context("it is not UTF-8").with_context(|| name.clone());
         let file: MixFile = toml::from_str(&text.or_exit(Exit::Usage)?)
             .map_err(|error| anyhow!("{}", error.to_string().trim_end()))

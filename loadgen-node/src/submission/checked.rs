@@ -69,7 +69,7 @@ impl Submission {
     /// It cannot be read, is no TOML, has a key that is not known, or says something that cannot be submitted; the
     /// text names the line, the key and what to write instead.
     pub(crate) fn read(path: &Path) -> Result<Submission> {
-        let text = files::given_text(path).with_context(|| {
+        let text = files::user_text(path).with_context(|| {
             format!("cannot read {}: `loadgen-node submission init FILE` writes one to fill in", path.display())
         })?;
         if let Some(name) = flags::from_environment() {

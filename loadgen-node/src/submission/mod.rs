@@ -24,7 +24,7 @@
 //! | `check` | looks at the folders, more strictly than the official checker |
 //! | `places` | the line of each key in the file |
 //! | `template`, `blanks` | the file that `submission init` writes; what is still to be filled in |
-//! | `truncated` | an accuracy log with both ends and its sum |
+//! | `truncated_log` | an accuracy log with both ends and its sum |
 
 mod blanks;
 pub(crate) mod check;
@@ -46,4 +46,4 @@ mod suites;
 mod system;
 pub(crate) mod template;
 pub(crate) mod tree;
-mod truncated;
+mod truncated_log;

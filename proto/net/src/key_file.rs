@@ -44,7 +44,7 @@ pub fn read(path: &Path, allows_open: bool) -> Result<Vec<u8>, KeyFileError> {
     if !allows_open && mode & forbidden(metadata.uid(), nix::unistd::geteuid().as_raw()) != 0 {
         return Err(KeyFileError::Open { mode });
     }
-    Ok(files::whole_given(&file)?)
+    Ok(files::whole_user_file(&file)?)
 }
 
 /// The permission bits that a file of this owner must not have for this reader.

@@ -9,7 +9,7 @@ use clap::{Command, Error};
 
 /// The error, with a tip for each flag it names that was not typed: the variable that stands for it. Where an argument
 /// should be text, the tips name those that are none.
-pub fn told(error: Error, command: &Command, args: &[OsString]) -> Error {
+pub fn with_tips_on_variables(error: Error, command: &Command, args: &[OsString]) -> Error {
     if error.kind() == ErrorKind::InvalidUtf8 {
         return with_tips(error, not_text(command, args));
     }
@@ -113,7 +113,7 @@ mod tests {
         let command = Command::new("program").subcommand(Command::new("do").subcommand(Command::new("it").args(flags)));
         let args: Vec<OsString> = args.iter().map(OsString::from).collect();
         let error = command.clone().try_get_matches_from(&args).unwrap_err();
-        told(error, &command, &args).render().to_string()
+        with_tips_on_variables(error, &command, &args).render().to_string()
     }
 
     #[test]
@@ -148,7 +148,7 @@ mod tests {
         let command = Command::new("program").arg(Arg::new("data").long("data"));
         let args = [OsString::from("program"), OsString::from_vec(b"--data=a\xffb".to_vec())];
         let error = command.clone().try_get_matches_from(&args).unwrap_err();
-        let message = told(error, &command, &args).render().to_string();
+        let message = with_tips_on_variables(error, &command, &args).render().to_string();
         assert!(message.contains("not UTF-8: --data=a\u{fffd}b"), "{message}");
     }
 

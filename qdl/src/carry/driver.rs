@@ -13,12 +13,12 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 
 use super::alarm::Alarm;
+use super::declared_outputs::Promise;
 use super::endpoint::Endpoint;
 use super::gate::Gate;
 use super::lane_task::{LaneTask, OpenReport};
 use super::linger::Linger;
 use super::losses::find_losses;
-use super::promise::Promise;
 use super::transport::Transport;
 use crate::dispatch::{Dispatcher, Lane};
 use crate::error::ConnectError;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use lon_proto::run_pass::RunPass;
 use tokio::sync::oneshot;
 
+use super::declared_outputs::Promise;
 use super::gate::Gate;
-use super::promise::Promise;
 use crate::dispatch::{Dispatcher, Lane};
 use crate::types::NodeFailure;
 

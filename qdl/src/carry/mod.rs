@@ -4,7 +4,7 @@
 //!   thread waits, `losses` finds nodes that say nothing and samples that are overdue, `stalls` when a node stood
 //!   still;
 //! - `endpoint`: where a node is and how it is connected to; `gate`: how many nodes are called or connected to at once;
-//! - `transport`: the trait of a transport and its handle; `lane_task`: a lane as a transport gets it; `promise`: what
+//! - `transport`: the trait of a transport and its handle; `lane_task`: a lane as a transport gets it; `declared_outputs`: what
 //!   a node has said of its answers;
 //! - `stream`: what all transports do with a Dispatch stream, from its first message to its end;
 //! - `grpc`, `tcp`, `quic`: the transports to SUT nodes;
@@ -14,6 +14,7 @@
 //! in the LoadGen node's command line.
 
 mod alarm;
+mod declared_outputs;
 mod driver;
 mod endpoint;
 mod gate;
@@ -22,19 +23,18 @@ pub(crate) mod kserve;
 mod lane_task;
 mod linger;
 mod losses;
-mod promise;
 mod quic;
 mod stalls;
 mod stream;
 mod tcp;
 mod transport;
 
+pub(crate) use declared_outputs::Promise;
 pub(crate) use driver::{Connection, IoDriver, Opened};
 pub use driver::{Driver, Wait, shorten_slice};
 pub use endpoint::Endpoint;
 pub(crate) use gate::Gate;
 pub use lane_task::LaneTask;
-pub(crate) use promise::Promise;
 pub use transport::{BareStream, Carry, Transport};
 
 impl Transport {

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use lon_net::clock;
 use lon_net::random;
 
+use super::all_nodes;
 use super::connect::RETRY_PAUSE;
-use super::many;
 use super::peer::{Claim, Claimed, Peer};
 use crate::error::ConnectError;
 

@@ -5,14 +5,14 @@
 //!   them are reached;
 //! - `sut_node`: SUT nodes; `kserve`: servers of KServe's protocol;
 //! - `describe`: what a node says of itself; `name`: the SUT's name;
-//! - `claiming`: claims all nodes or none; `many`: one call to each of many nodes;
+//! - `claiming`: claims all nodes or none; `all_nodes`: one call to each of many nodes;
 //! - `connect`: control connections; `thread`: where control calls run.
 
+pub(crate) mod all_nodes;
 mod claiming;
 mod connect;
 mod describe;
 mod kserve;
-pub(crate) mod many;
 mod name;
 mod peer;
 mod peers;

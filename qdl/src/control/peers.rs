@@ -7,9 +7,9 @@ use std::time::Instant;
 use lon_net::address::NodeAddress;
 use lon_net::clock;
 
+use super::all_nodes;
 use super::connect::{RETRY_PAUSE, Reach, connect, look_up};
 use super::kserve::Server;
-use super::many;
 use super::peer::Peer;
 use super::sut_node::SutNode;
 use crate::carry::Transport;

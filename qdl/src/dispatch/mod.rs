@@ -3,7 +3,7 @@
 //! - `dispatcher`: finds the node and the lane for each sample; `node`: one node with its lanes and bounds; `backlog`:
 //!   samples that wait until a node pulls them; `window`: how many a node may pull;
 //! - `lane`: one stream's state: samples to send, samples in flight, answers; `slots`: the ids of samples in flight;
-//!   `warm`: memory that is touched before it is needed;
+//!   `prefaulted`: memory that is touched before it is needed;
 //! - `rule`: what a node's answers must look like; `budget`: memory that they may take while they come in pieces;
 //!   `expected`: both;
 //! - `inflate`: answers with a codec, inflated on threads of their own before they reach the caller's sink.
@@ -15,9 +15,9 @@ mod expected;
 mod inflate;
 mod lane;
 mod node;
+pub(crate) mod prefaulted;
 mod rule;
 mod slots;
-pub(crate) mod warm;
 mod window;
 
 pub(crate) use budget::Reservation;

@@ -44,7 +44,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// A node that nothing has been sent to, with so many lanes, each with [room](super::warm::room) for so many
+    /// A node that nothing has been sent to, with so many lanes, each with [room](super::prefaulted::room) for so many
     /// samples from the start.
     pub(crate) fn new(
         index: NodeIndex,

@@ -9,9 +9,9 @@ use futures_util::future::join_all;
 use lon_shell::metrics::server::MetricsServer;
 
 use crate::accept::grpc::Services;
-use crate::accept::guests::Guests;
 use crate::accept::io_threads::{IoThread, IoThreads};
 use crate::accept::listener::Listener;
+use crate::accept::open_connections::OpenConnections;
 use crate::accept::refusal::refuse;
 use crate::accept::registry;
 use crate::accept::sockets::Sockets;
@@ -59,8 +59,8 @@ pub async fn serve(
     };
     let Sockets { tcp, udp, more, metrics, .. } = sockets;
     let listener = Listener::new(tcp).map_err(os("cannot use the listener"))?;
-    let guests = Guests::new();
-    let mut transports = registry::of_own_ports(udp, config.tls.as_ref(), &guests)?;
+    let open_connections = OpenConnections::new();
+    let mut transports = registry::of_own_ports(udp, config.tls.as_ref(), &open_connections)?;
     transports.extend(more);
     let closing: Vec<_> = transports.iter().map(|transport| transport.closing()).collect();
 
@@ -80,7 +80,7 @@ pub async fn serve(
     let (services, health) = Services::new(&service, stop.clone()).await;
     let streams = Streams::new(service, stop.clone());
     let busy_poll = busy_poll.then(|| claim.clone());
-    let io = IoThread { streams, guests, services, tls, busy_poll, realtime, stop: stop.clone() };
+    let io = IoThread { streams, open_connections, services, tls, busy_poll, realtime, stop: stop.clone() };
     let mut others = IoThreads::start(io_threads.get() - 1, &io)?;
     let told_to_stop = async move {
         shutdown.await;

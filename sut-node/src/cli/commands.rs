@@ -20,7 +20,7 @@ use super::bench_samples::{bench_failure, bench_samples};
 use super::exit::{Exit, Failure};
 use super::healthcheck::{HealthError, HealthcheckArgs, healthcheck};
 use super::host_load::{self, HostLoad};
-use super::opening::load;
+use super::open_backend::load;
 use super::{trial, tune};
 
 /// `sut-node describe`: prints what a node would say of itself.

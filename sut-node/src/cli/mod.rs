@@ -1,7 +1,7 @@
 //! The command line of `sut-node`: flags become checked values, signals become a shutdown, errors become exit codes.
 //!
 //! - `args`, `backend_args`: what can be typed; `values`: how values of flags are checked; `named_backend`: a backend
-//!   with the name of its model; `for_model`: values that hold for one model of several; `opening`: from flags to a
+//!   with the name of its model; `for_model`: values that hold for one model of several; `open_backend`: from flags to a
 //!   backend; `bench_samples`: what `bench` asks it;
 //! - `commands`: what the commands do that serve nobody; `trial`: the engines that can run a model; `tune`: the fastest
 //!   setup of a node; `line`: the command line that serves with a setup; `host_load`: the processor time of other
@@ -41,7 +41,7 @@ mod host_load;
 mod line;
 mod named_backend;
 mod naming;
-mod opening;
+mod open_backend;
 mod ptr;
 mod serving;
 mod trial;
@@ -171,7 +171,8 @@ fn run(backends: &Backends) -> Exit {
     }
     let args: Vec<OsString> = std::env::args_os().collect();
     let matches = short_help::fitted(command(backends), &args).try_get_matches_from(&args);
-    let matches = matches.unwrap_or_else(|error| variables::told(error, &command(backends), &args).exit());
+    let matches =
+        matches.unwrap_or_else(|error| variables::with_tips_on_variables(error, &command(backends), &args).exit());
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let usual = if matches!(&cli.command, Command::Bench(args) if args.tune) { LOG_OF_TABLE } else { USUAL_LOG };
     let started = log::start(cli.log_format, usual).or_exit(Exit::Usage);

@@ -18,7 +18,7 @@ use super::args::ServeArgs;
 use super::commands::host_name;
 use super::exit::{Exit, Failure};
 use super::naming::NodeNaming;
-use super::opening::load_all;
+use super::open_backend::load_all;
 
 /// Nodes of this process whose runs are logged; of a thousand nodes each line would come a thousand times.
 const LOGGED_NODES: usize = 8;

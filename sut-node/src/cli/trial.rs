@@ -9,7 +9,7 @@ use lon_sut::backend::{Backend, Backends, OnnxEngine};
 use super::backend_args::BackendArgs;
 use super::exit::{Exit, Failure};
 use super::named_backend::NamedBackend;
-use super::opening::load_on;
+use super::open_backend::load_on;
 
 /// The engines that are tried, each with its name where it cannot be opened.
 const ENGINES: [(OnnxEngine, &str); 2] =

@@ -20,7 +20,7 @@ use super::exit::{Exit, Failure};
 use super::for_model::ForModel;
 use super::host_load::{self, HostLoad};
 use super::line::{Setup, library, line};
-use super::opening::load_quietly;
+use super::open_backend::load_quietly;
 
 /// Times that a free worker may wait for a batch to fill, beside not at all.
 const DELAYS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(5)];

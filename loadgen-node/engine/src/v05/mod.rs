@@ -7,7 +7,7 @@
 //!
 //! | file | what it has | otherwise than in later rounds |
 //! |---|---|---|
-//! | [`scenarios`] | the five scenarios as plain values | MultiStream at a fixed interval, and free-running |
+//! | [`scenario`] | the five scenarios as plain values | MultiStream at a fixed interval, and free-running |
 //! | [`settings`] | the record of the requested settings | MultiStream has a rate and a number of queries in flight |
 //! | [`conf`] | config files -> settings | keys and units; one bad line voids the file |
 //! | `assign` | `KEY=VALUE` -> settings | its keys |

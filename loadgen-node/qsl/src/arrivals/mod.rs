@@ -2,7 +2,7 @@
 //!
 //! From the top down; a file uses only those below it:
 //!
-//! - `reading`: a file becomes a trace: plain or gzip, its sum, its rows;
+//! - `trace_file`: a file becomes a trace: plain or gzip, its sum, its rows;
 //! - `shape`: seconds are filled, a window is cut, the rate is scaled, the trace repeats;
 //! - `columns`: the rows of a file, checked and in order;
 //! - `parser`: the format by header or keys, never by the name of the file;
@@ -29,7 +29,6 @@ mod json;
 mod lines;
 mod number_lines;
 mod parser;
-mod reading;
 mod row;
 mod scale;
 mod shape;
@@ -38,12 +37,13 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod trace_file;
 mod unit;
 
 pub use error::{ArrivalError, TraceSpecError};
 pub use format::TraceFormat;
-pub use reading::read;
 pub use scale::Scale;
 pub use spec::{Fails, GRAMMAR, TraceSpec, Window, WithinSecond};
 pub use trace::{ArrivalTrace, DroppedRows, TraceFacts};
+pub use trace_file::read;
 pub use unit::TimeUnit;

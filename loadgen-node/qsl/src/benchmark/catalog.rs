@@ -144,7 +144,7 @@ impl Benchmark {
         let path = Path::new(text);
         let wrong = |reason: String| BenchmarkError::File { path: path.to_owned(), reason };
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let content = files::given_text(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+        let content = files::user_text(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
         let benchmarks = file::read(&name, &content).map_err(wrong)?;
         let first = benchmarks.into_iter().next().ok_or_else(|| wrong("it has no benchmark".to_owned()))?;
         Ok(Box::leak(Box::new(Benchmark { file: Some(path.to_owned()), ..first })))

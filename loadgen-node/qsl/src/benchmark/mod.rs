@@ -5,7 +5,7 @@
 //! - `file`: the contents of a benchmark's TOML file;
 //! - `generation`: the parameters with which answers are generated, by round;
 //! - `kind`: the kinds of datasets;
-//! - `opening`: opens a dataset for a benchmark;
+//! - `open_dataset`: opens a dataset for a benchmark;
 //! - [`network`]: the codecs that the Network division allows, by direction and round;
 //! - [`suite`]: the scenarios of a benchmark, by suite and round;
 //! - `quality`: the scores that the official rules require;
@@ -26,7 +26,7 @@ mod generation;
 mod kind;
 pub mod network;
 mod official;
-mod opening;
+mod open_dataset;
 mod printed_scores;
 mod published;
 mod quality;

@@ -16,18 +16,18 @@
 //! records, and what is shown here never decides about a verdict.
 //!
 //! - `run_facts`: what is known of a run before it begins;
-//! - `watch`: the reader; `course`: latencies of the last seconds and so far, with `latencies`, a histogram;
-//!   `marks`: rates of the last seconds;
+//! - `snapshot_reader`: the reader; `recent_latencies`: latencies of the last seconds and so far, with `latencies`, a histogram;
+//!   `recent_rates`: rates of the last seconds;
 //! - `snapshot`: what the reader finds at one moment, with `phase`, how far it is; `standing`: what is judged of it
-//!   already; `board`: the newest one, for other threads;
+//!   already; `latest_snapshot`: the newest one, for other threads;
 //! - `one_run`: one run with its reader and its board.
 
-pub mod board;
-mod course;
 pub mod latencies;
-mod marks;
+pub mod latest_snapshot;
 pub mod one_run;
 pub mod phase;
+mod recent_latencies;
+mod recent_rates;
 pub mod run_facts;
 pub mod snapshot;
 pub(crate) mod snapshot_reader;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::board::{Board, Newest};
+use super::latest_snapshot::{Board, Newest};
 use super::snapshot_reader::SnapshotReader;
 
 /// One run, read at each look.

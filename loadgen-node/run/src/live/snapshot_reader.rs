@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use qdl::{NodeNow, NodeRoom};
 
-use super::course::Course;
-use super::marks::{Growth, Mark, Marks, NodeMark};
 use super::phase::Phase;
+use super::recent_latencies::Course;
+use super::recent_rates::{Growth, Mark, Marks, NodeMark};
 use super::run_facts::About;
 use super::snapshot::{Node, Snapshot, Totals};
 use super::standing::{Facts, Standing};

@@ -78,7 +78,7 @@ fn from_file(file: &str) -> anyhow::Result<Vec<NodeAddress>> {
 
 /// Reads a file line by line. Comments and empty lines are left out.
 fn lines_of<T>(file: &str, parser: impl Fn(&str) -> anyhow::Result<T>) -> anyhow::Result<Vec<T>> {
-    let text = files::given_text(Path::new(file)).with_context(|| format!("cannot read {file}"))?;
+    let text = files::user_text(Path::new(file)).with_context(|| format!("cannot read {file}"))?;
     let lines =
         text.lines().enumerate().map(|(number, line)| (number + 1, line.split('#').next().unwrap_or("").trim()));
     let nodes: anyhow::Result<Vec<T>> = lines

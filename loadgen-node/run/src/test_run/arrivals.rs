@@ -29,7 +29,7 @@ pub(super) fn resolved(text: &str) -> Outcome<String> {
 
 /// The JSON of a file, on one line.
 fn json(path: &Path) -> Outcome<String> {
-    let text = files::given_text(path);
+    let text = files::user_text(path);
     let text = text.with_context(|| format!("--arrivals mmpp: cannot read {}", path.display())).or_exit(Exit::Usage)?;
     let value: Value = serde_json::from_str(&text)
         .with_context(|| format!("--arrivals mmpp: {} is no JSON", path.display()))

@@ -116,7 +116,7 @@ fn prior(spec: &FindPeakSpec, plan: &Plan) -> Outcome<Vec<Trial>> {
 
 /// Trials of another search count only when it asked the same.
 fn trials_of(path: &Path, plan: &Plan) -> anyhow::Result<Vec<Trial>> {
-    let text = files::given_text(path).context("cannot be read")?;
+    let text = files::user_text(path).context("cannot be read")?;
     let record: SearchRecord = serde_json::from_str(&text).context("is not the record of a search")?;
     if record.schema != SEARCH_SCHEMA {
         bail!("has schema {}, this program knows {SEARCH_SCHEMA}", record.schema);

@@ -59,9 +59,9 @@ pub struct Layered {
 /// A test as the rules of the Network division see it before any node is asked.
 #[derive(Clone, Debug)]
 pub struct Beforehand<'a> {
-    /// The benchmark.
+    /// The benchmark whose samples are sent.
     pub benchmark: &'static Benchmark,
-    /// The scenario.
+    /// The scenario of the test.
     pub scenario: Scenario,
     /// The codecs of samples and answers.
     pub codecs: Codecs,
@@ -310,7 +310,7 @@ fn with_file(
 ) -> Outcome<()> {
     let Some(path) = path else { return Ok(()) };
     let name = path.display().to_string();
-    let bytes = files::given(path).with_context(|| format!("cannot read {name}")).or_exit(Exit::Usage)?;
+    let bytes = files::user_file(path).with_context(|| format!("cannot read {name}")).or_exit(Exit::Usage)?;
     // Comments may be in any encoding; keys and values are ASCII.
     let text = String::from_utf8_lossy(&bytes);
     let strictness = if strict { Strictness::Refuse } else { Strictness::Warn };

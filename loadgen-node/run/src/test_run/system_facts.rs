@@ -113,7 +113,7 @@ pub(crate) enum SystemFactsError {
 impl SystemFacts {
     /// Reads the texts that the file states.
     pub(crate) fn read(path: &Path) -> Result<SystemFacts, SystemFactsError> {
-        let text = files::given_text(path).map_err(|source| SystemFactsError::Read { path: path.into(), source })?;
+        let text = files::user_text(path).map_err(|source| SystemFactsError::Read { path: path.into(), source })?;
         SystemFacts::parse(&text, path)
     }
 

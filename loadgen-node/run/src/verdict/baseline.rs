@@ -66,7 +66,7 @@ impl Baseline {
     /// See [`BaselineError`].
     pub(crate) fn read(path: &Path) -> Result<Baseline, BaselineError> {
         let place = || path.to_owned();
-        let text = files::given_text(path).map_err(|error| BaselineError::Read(place(), error))?;
+        let text = files::user_text(path).map_err(|error| BaselineError::Read(place(), error))?;
         let format = |error| BaselineError::Format(place(), error);
         let value: Value = of_text(&text).map_err(format)?;
         // Before the keys: another version may have others.

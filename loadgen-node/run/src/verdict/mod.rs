@@ -2,7 +2,7 @@
 //!
 //! - `reasons`: the node's own reasons against a result;
 //! - `hints`: what to set when a run was too short;
-//! - `lag`: how late the LoadGen node may be; `limits`: latencies beside the limits that they are judged by;
+//! - `lag_limit`: how late the LoadGen node may be; `limits`: latencies beside the limits that they are judged by;
 //!   `within`: limits of the user, which nothing is judged by;
 //! - `stalls`: when either end stood still during the run;
 //! - `bound`: what held the run back;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use lon_shell::dli::words::{NONE, device, infrastructure, stated};
+use lon_shell::dli::terms::{NONE, device, infrastructure, stated};
 
 use super::planned::Planned;
 use super::row::topology;

@@ -1,6 +1,6 @@
 //! The page of a pivot: one file that opens without a network, without a script.
 
-use lon_shell::dli::words::NONE;
+use lon_shell::dli::terms::NONE;
 use maud::{Markup, html};
 
 use super::pivot::{COLUMN_HEADS, LINE_HEADS, Pivot, Test, groups};
@@ -75,7 +75,7 @@ fn cell(tests: &[Test]) -> Markup {
 #[cfg(test)]
 mod tests {
     use lon_shell::dli::row::{Measured, Row};
-    use lon_shell::dli::words::Mode;
+    use lon_shell::dli::terms::Mode;
 
     use super::super::row::{CellRow, example};
     use super::*;

@@ -2,7 +2,7 @@
 //! mode of a precision on a device.
 
 use lon_shell::dli::row::{Row, rate_text};
-use lon_shell::dli::words::{CPU, Mode, NONE, stated};
+use lon_shell::dli::terms::{CPU, Mode, NONE, stated};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::row::CellRow;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use loadgen::settings::{Scenario, setting_keys};
 use loadgen::traffic::Expected;
-use lon_shell::dli::words::{CPU, Mode};
+use lon_shell::dli::terms::{CPU, Mode};
 
 use lon_run::outputs::documents::campaign::PlannedCell;
 

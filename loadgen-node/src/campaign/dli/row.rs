@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use loadgen::traffic::Expected;
 use lon_shell::dli::row::{INFERENCE_FAILURE, Measured, NO_ERROR, Parameters, Row};
-use lon_shell::dli::words::{Mode, NONE, blobs, device, infrastructure, setting, stated};
+use lon_shell::dli::terms::{Mode, NONE, blobs, device, infrastructure, setting, stated};
 
 use super::planned::Planned;
 use super::times::Times;

@@ -8,7 +8,7 @@ use anyhow::{Result, bail, ensure};
 use crate::campaign::checked::NodeSetup;
 use crate::cli::USUAL_TRANSPORT;
 use crate::fleet::checked::{FOLDER, Fleet};
-use crate::fleet::copied::CopiedFile;
+use crate::fleet::file_copy::CopiedFile;
 use crate::fleet::{Action, plan};
 
 /// The flag whose value names a model of this machine.

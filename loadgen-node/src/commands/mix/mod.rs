@@ -20,7 +20,7 @@ use crate::display::steps;
 use crate::display::viewer::Tenants;
 use crate::mix::{self, CheckedMix, CheckedTenant, MixSearch};
 use lon_run::exit::{Exit, Failure, OrExit as _, Outcome};
-use lon_run::live::board::Board;
+use lon_run::live::latest_snapshot::Board;
 use lon_run::outputs::documents;
 use lon_run::outputs::documents::mix_result::FILE;
 use lon_run::outputs::report;

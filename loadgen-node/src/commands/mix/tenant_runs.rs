@@ -14,7 +14,7 @@ use crate::display::show::Show;
 use crate::display::ui::Ui;
 use crate::mix::{ALONE, CheckedMix, CheckedTenant};
 use lon_run::exit::{Exit, Failure, OrExit as _, Outcome};
-use lon_run::live::board::Board;
+use lon_run::live::latest_snapshot::Board;
 use lon_run::outputs::documents::mix_result::{MixResult, TenantResult};
 use lon_run::outputs::documents::parts::LatencySplit;
 use lon_run::outputs::documents::result_summary::{ResultSummary, Validity};

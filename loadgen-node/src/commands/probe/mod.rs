@@ -3,7 +3,10 @@
 //! | file | what it has |
 //! |---|---|
 //! | `baseline` | a probe compared with an earlier one: `--against` |
-//! | `matrix_lines`, `need_lines`, `transport_lines`, `watch_lines` | the text of `--matrix`, `--require`, `--transport all`, `--watch` |
+//! | `matrix_lines` | the text of `--matrix` |
+//! | `need_lines` | the text of `--require` |
+//! | `transport_lines` | the text of `--transport all` |
+//! | `watch_lines` | the text of `--watch` |
 //! | `table` | a probe as one table: `--format csv` and `md` |
 
 use std::path::Path;

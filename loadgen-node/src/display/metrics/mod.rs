@@ -16,8 +16,8 @@ use lon_shell::version::REVISION;
 use qdl::Direction;
 
 use self::families as f;
-use lon_run::live::board::{Board, Newest};
 use lon_run::live::latencies::Latencies;
+use lon_run::live::latest_snapshot::{Board, Newest};
 use lon_run::live::run_facts::About;
 use lon_run::live::snapshot::{Node, Snapshot};
 use lon_world::failures::REASONS;

@@ -171,7 +171,7 @@ fn answer(line: &str) -> Option<LoggedAnswer> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::truncated::truncated;
+    use super::super::super::truncated_log::truncated;
     use super::*;
 
     #[test]

@@ -47,7 +47,7 @@ impl Pem {
     }
 
     fn read(flag: &'static str, path: &Path) -> Result<Pem, TlsError> {
-        let text = files::given(path).and_then(|text| files::check_mark(&text).map(|()| text));
+        let text = files::user_file(path).and_then(|text| files::check_mark(&text).map(|()| text));
         let text = text.map_err(|source| TlsError::Unreadable { flag, path: path.to_owned(), source })?;
         Ok(Pem { flag, origin: path.display().to_string(), text })
     }

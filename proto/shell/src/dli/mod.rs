@@ -6,14 +6,14 @@
 //! - [`facts`]: facts of a test that no run knows;
 //! - [`metrics`]: the formulas, on times alone;
 //! - [`row`]: a performance test with its 22 columns;
-//! - [`words`]: a setup in the words of DLI.
+//! - [`terms`]: a setup in the words of DLI.
 //!
 //! Source of the columns and formulas: itlab-vision/dl-benchmark, revision ec4106e, read as fact.
 
 pub mod facts;
 pub mod metrics;
 pub mod row;
-pub mod words;
+pub mod terms;
 
 /// A line of a table as CSV with `;`, since texts of the infrastructure have commas.
 pub fn line(cells: &[String]) -> String {

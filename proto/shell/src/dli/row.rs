@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::metrics::{LatencyMode, ThroughputMode, by_tokens};
-use super::words::{Mode, NONE, device, setting, stated};
+use super::terms::{Mode, NONE, device, setting, stated};
 
 /// The heads of the columns, as DLI has them.
 pub const HEADS: [&str; 22] = [

@@ -11,7 +11,7 @@ use lon_proto::kserve::v2::{InferTensorContents, ModelInferResponse};
 use lon_proto::kserve::{self, BYTES};
 use lon_proto::sample::DType;
 
-use super::super::promise::{Promise, output_text};
+use super::super::declared_outputs::{Promise, output_text};
 
 /// The bytes of an answer's outputs. A single raw output is not copied.
 ///

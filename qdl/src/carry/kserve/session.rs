@@ -18,7 +18,7 @@ use lon_proto::text::printable;
 use prost::Message as _;
 use tonic::codegen::http::Request;
 
-use super::super::promise::Promise;
+use super::super::declared_outputs::Promise;
 use super::answer;
 use super::call::{End, Ended};
 use super::connection::{CallConnection, Dialler, Readiness};

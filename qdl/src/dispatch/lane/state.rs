@@ -12,8 +12,8 @@ use lon_proto::limits::LONGEST_SILENCE;
 
 use super::super::budget::Reservation;
 use super::super::expected::Expected;
+use super::super::prefaulted;
 use super::super::slots::Slots;
-use super::super::warm;
 use crate::account::counters::Burst;
 use crate::types::{Sample, SampleId};
 

@@ -28,9 +28,9 @@ use tonic::transport::server::Connected as _;
 use tonic_health::pb::health_server::HealthServer;
 use tonic_health::server::{HealthReporter, HealthService};
 
-use super::guest::{Call, Guest, STRANGERS_CALLS};
 use super::listener::{Visit, serve_each};
-use super::rationed::Rationed;
+use super::open_connection::{Call, OpenConnection, STRANGERS_CALLS};
+use super::read_limit::Rationed;
 use super::transport::{Serving, Streams, Transport};
 use crate::run::connections::Connection;
 use crate::service::calls::Service;
@@ -81,9 +81,9 @@ impl Transport for Grpc {
 
 /// Serves one connection to its end. A node that shuts down lets the calls end that were begun.
 async fn serve(services: Services, streams: Streams, visit: Visit) {
-    let Visit { stream, guest } = visit;
-    let caller = Caller { peer: stream.connect_info(), guest: guest.clone(), services, streams: streams.clone() };
-    let io = TokioIo::new(Rationed::new(stream, guest.clone()));
+    let Visit { stream, entry } = visit;
+    let caller = Caller { peer: stream.connect_info(), entry: entry.clone(), services, streams: streams.clone() };
+    let io = TokioIo::new(Rationed::new(stream, entry.clone()));
     let connection = http2().serve_connection(io, service_fn(move |request| caller.clone().answer(request)));
     let to_its_end = async {
         let mut connection = pin!(connection);
@@ -94,7 +94,7 @@ async fn serve(services: Services, streams: Streams, visit: Visit) {
         }
         connection.await
     };
-    match guest.serve(to_its_end).await {
+    match entry.serve(to_its_end).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::debug!(%error, "an HTTP/2 connection ended early"),
         Err(why) => tracing::debug!(%why, "an HTTP/2 connection was closed"),
@@ -123,7 +123,7 @@ pub(super) fn http2() -> http2::Builder<TokioExecutor> {
 #[derive(Clone)]
 struct Caller {
     peer: Peer,
-    guest: Guest,
+    entry: OpenConnection,
     services: Services,
     streams: Streams,
 }
@@ -134,7 +134,7 @@ impl Caller {
     }
 
     async fn answered(mut self, mut request: http::Request<Incoming>) -> Result<http::Response<Body>, Status> {
-        let call = self.guest.call().ok_or_else(|| {
+        let call = self.entry.call().ok_or_else(|| {
             Status::resource_exhausted(format!("{STRANGERS_CALLS} calls at a time on a connection without a run"))
         })?;
         request.extensions_mut().insert(self.peer.clone());
@@ -152,7 +152,7 @@ impl Caller {
         let response = self.call(request).await;
         // A failure alone has its status here.
         if Status::from_header_map(response.headers()).is_none() {
-            self.streams.welcome(&self.guest);
+            self.streams.welcome(&self.entry);
         }
         response
     }

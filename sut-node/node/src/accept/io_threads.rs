@@ -14,8 +14,8 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, oneshot};
 
 use super::grpc::Services;
-use super::guests::Guests;
 use super::listener::{self, ByProtocol, Handshake, Listener, MAX_ON_THE_WAY, NewConnection};
+use super::open_connections::OpenConnections;
 use super::registry;
 use super::transport::{Streams, Transport};
 use crate::error::{ServeError, os};
@@ -31,7 +31,7 @@ pub(crate) struct IoThread {
     /// Receiver of the transports' streams.
     pub(crate) streams: Streams,
     /// The connections of all threads.
-    pub(crate) guests: Guests,
+    pub(crate) open_connections: OpenConnections,
     /// The node and its health, as HTTP sees them.
     pub(crate) services: Services,
     /// TLS for connections of the TCP port; none: plain text.
@@ -56,8 +56,8 @@ impl IoThread {
         others: &mut IoThreads,
     ) -> Result<(), ServeError> {
         let (handshake, of_tcp_port) = self.tcp_port();
-        let (guests, stop) = (self.guests.clone(), self.stop.clone());
-        let listening = listener::listen(listener, guests, handshake, others.take_senders(), stop.wait());
+        let (open_connections, stop) = (self.open_connections.clone(), self.stop.clone());
+        let listening = listener::listen(listener, open_connections, handshake, others.take_senders(), stop.wait());
         let here = self.serve(of_tcp_port.into_iter().chain(transports));
         let ((), here, elsewhere) = tokio::join!(listening, here, others.outcome());
         here?;

@@ -18,8 +18,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::guest::Guest;
-use super::guests::Guests;
+use super::open_connection::OpenConnection;
+use super::open_connections::OpenConnections;
 use super::sockets::{Brought, Port};
 
 /// Pause in accepting while the next connection would replace one that has only just come.
@@ -34,11 +34,11 @@ pub(crate) const MAX_ON_THE_WAY: usize = 512;
 /// The log says so once in this time at most.
 const WARNING_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A connection that a transport is to serve, and its guest.
+/// A connection that a transport is to serve, and its entry among the open connections.
 #[derive(Debug)]
 pub(crate) struct Visit {
     pub(crate) stream: NetStream,
-    pub(crate) guest: Guest,
+    pub(crate) entry: OpenConnection,
 }
 
 /// The port that connections come from, in use.
@@ -85,13 +85,13 @@ pub(crate) struct ByProtocol {
 }
 
 impl ByProtocol {
-    async fn hand_over(&self, accepted: Accepted, guest: Guest) {
+    async fn hand_over(&self, accepted: Accepted, entry: OpenConnection) {
         let (transport, stream) = match accepted {
             Accepted::Grpc(stream) => (&self.grpc, stream),
             Accepted::Tcp(stream) => (&self.tcp, stream),
         };
         // A receiver that is gone belongs to a node that shuts down.
-        drop(transport.send(Visit { stream, guest }).await);
+        drop(transport.send(Visit { stream, entry }).await);
     }
 }
 
@@ -105,10 +105,10 @@ pub(crate) struct Handshake {
 
 impl Handshake {
     /// Finds out what is spoken on a connection and hands it over. One that speaks nothing we know is closed.
-    async fn make(self, socket: Socket, client: SocketAddr, guest: Guest) {
-        let handshake = guest.serve(async {
+    async fn make(self, socket: Socket, client: SocketAddr, entry: OpenConnection) {
+        let handshake = entry.serve(async {
             match accept(socket, self.tls.as_ref()).await {
-                Ok(accepted) => self.then.hand_over(accepted, guest.clone()).await,
+                Ok(accepted) => self.then.hand_over(accepted, entry.clone()).await,
                 Err(error) if error.is_tls() => tracing::info!(%client, %error, "a client was refused"),
                 Err(error) => tracing::debug!(%client, %error, "a client was refused"),
             }
@@ -124,15 +124,15 @@ impl Handshake {
 pub(crate) struct NewConnection {
     tcp: std::net::TcpStream,
     client: SocketAddr,
-    guest: Guest,
+    entry: OpenConnection,
 }
 
 /// Accepts until `shutdown` resolves, then closes the port; connections that are still making their handshake are
-/// closed with it. Connections are taken in among `guests` and make `handshake` here, each in a task of its own, and on
-/// the threads behind `elsewhere`, in turn.
+/// closed with it. Connections join `open_connections` and make `handshake` here, each in a task of its own, and on the
+/// threads behind `elsewhere`, in turn.
 pub(crate) async fn listen(
     mut listener: Listener,
-    guests: Guests,
+    open_connections: OpenConnections,
     handshake: Handshake,
     elsewhere: Vec<mpsc::Sender<NewConnection>>,
     shutdown: impl Future<Output = ()>,
@@ -146,13 +146,13 @@ pub(crate) async fn listen(
             while handshakes.try_join_next().is_some() {}
             match listener.accept().await {
                 Ok((socket, client)) => {
-                    while guests.is_crowded(client.ip()) {
+                    while open_connections.is_crowded(client.ip()) {
                         tokio::time::sleep(CROWDED_PAUSE).await;
                     }
-                    match (guests.enter(client.ip()), turns.next().flatten(), socket) {
-                        (Some(guest), Some(thread), Socket::Tcp(tcp)) => send_elsewhere(thread, tcp, client, guest),
-                        (Some(guest), _, socket) => {
-                            handshakes.spawn(handshake.clone().make(socket, client, guest));
+                    match (open_connections.enter(client.ip()), turns.next().flatten(), socket) {
+                        (Some(entry), Some(thread), Socket::Tcp(tcp)) => send_elsewhere(thread, tcp, client, entry),
+                        (Some(entry), _, socket) => {
+                            handshakes.spawn(handshake.clone().make(socket, client, entry));
                         }
                         (None, ..) => tracing::debug!(%client, "connection closed: the run has all there may be"),
                     }
@@ -160,7 +160,7 @@ pub(crate) async fn listen(
                     tokio::task::yield_now().await;
                 }
                 Err(error) if is_out_of_descriptors(&error) => {
-                    guests.make_room();
+                    open_connections.make_room();
                     if warnings.is_due(clock::now()) {
                         tracing::warn!(%error, "connections wait: raise the limit on open files (ulimit -n)");
                     }
@@ -186,10 +186,10 @@ pub(crate) async fn receive(
 ) {
     let mut handshakes = JoinSet::new();
     let receiving = async {
-        while let Some(NewConnection { tcp, client, guest }) = connections.recv().await {
+        while let Some(NewConnection { tcp, client, entry }) = connections.recv().await {
             while handshakes.try_join_next().is_some() {}
             match TcpStream::from_std(tcp) {
-                Ok(tcp) => drop(handshakes.spawn(handshake.clone().make(Socket::Tcp(tcp), client, guest))),
+                Ok(tcp) => drop(handshakes.spawn(handshake.clone().make(Socket::Tcp(tcp), client, entry))),
                 Err(error) => tracing::warn!(%client, %error, "connection cannot be served"),
             }
         }
@@ -224,11 +224,11 @@ where
 }
 
 /// Moves a connection from this thread's reactor to another thread.
-fn send_elsewhere(thread: &mpsc::Sender<NewConnection>, tcp: TcpStream, client: SocketAddr, guest: Guest) {
+fn send_elsewhere(thread: &mpsc::Sender<NewConnection>, tcp: TcpStream, client: SocketAddr, entry: OpenConnection) {
     match tcp.into_std() {
         // Without room: a flood that the thread is behind with. A thread that is gone belongs to a node that shuts
         // down.
-        Ok(tcp) => drop(thread.try_send(NewConnection { tcp, client, guest })),
+        Ok(tcp) => drop(thread.try_send(NewConnection { tcp, client, entry })),
         Err(error) => tracing::warn!(%client, %error, "connection cannot be served"),
     }
 }
@@ -287,7 +287,8 @@ mod tests {
         let shutdown = async {
             let _ = stopped.await;
         };
-        let listening = tokio::spawn(listen(Listener::Tcp(listener), Guests::new(), handshake, Vec::new(), shutdown));
+        let listening =
+            tokio::spawn(listen(Listener::Tcp(listener), OpenConnections::new(), handshake, Vec::new(), shutdown));
         Node { address, grpc, tcp, stop, listening }
     }
 
@@ -336,7 +337,7 @@ mod tests {
             tokio::spawn(receive(connections, elsewhere, std::future::pending()));
             incoming_elsewhere.push(incoming);
         }
-        tokio::spawn(listen(Listener::Tcp(listener), Guests::new(), here, senders, std::future::pending()));
+        tokio::spawn(listen(Listener::Tcp(listener), OpenConnections::new(), here, senders, std::future::pending()));
         let mut connections = Vec::new();
         for _ in 0..2 {
             // One after the other, so that it is known whose turn it is.

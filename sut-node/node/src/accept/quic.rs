@@ -17,8 +17,8 @@ use quinn::{Endpoint, Incoming, RecvStream, SendStream, VarInt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
-use super::guest::Guest;
-use super::guests::Guests;
+use super::open_connection::OpenConnection;
+use super::open_connections::OpenConnections;
 use super::transport::{Closing, Serving, Streams, Transport};
 use crate::error::{ServeError, os};
 use crate::run::connections::{Connection, SocketTraffic};
@@ -33,22 +33,26 @@ const CLOSE_TIMEOUT: Duration = Duration::from_millis(200);
 /// The QUIC endpoint of a node.
 pub(crate) struct Quic {
     endpoint: Endpoint,
-    guests: Guests,
+    open_connections: OpenConnections,
 }
 
 impl Quic {
     /// An endpoint on this socket. Must be made on a runtime, which drives it from here on. Without `tls` it shows a
-    /// certificate that nobody can verify, since QUIC knows no plain text. Its connections are among `guests`.
+    /// certificate that nobody can verify, since QUIC knows no plain text. Its connections are among `open_connections`.
     ///
     /// # Errors
     /// The socket or the certificate cannot be used.
-    pub(crate) fn open(socket: UdpSocket, tls: Option<&ServerTls>, guests: Guests) -> Result<Quic, ServeError> {
+    pub(crate) fn open(
+        socket: UdpSocket,
+        tls: Option<&ServerTls>,
+        open_connections: OpenConnections,
+    ) -> Result<Quic, ServeError> {
         let tls = match tls {
             Some(tls) => tls.clone(),
             None => Throwaway::new(&["localhost"])?.server()?,
         };
         let endpoint = quic::server_endpoint(socket, &tls).map_err(os("cannot serve QUIC"))?;
-        Ok(Quic { endpoint, guests })
+        Ok(Quic { endpoint, open_connections })
     }
 }
 
@@ -65,8 +69,8 @@ impl Transport for Quic {
                     Some(_) = connections.join_next() => {}
                     incoming = self.endpoint.accept() => match incoming {
                         Some(incoming) => {
-                            if let Some((incoming, guest, unproven)) = self.admit(incoming, &unproven) {
-                                connections.spawn(connect(streams.clone(), incoming, guest, unproven));
+                            if let Some((incoming, entry, unproven)) = self.admit(incoming, &unproven) {
+                                connections.spawn(connect(streams.clone(), incoming, entry, unproven));
                             }
                         }
                         None => break,
@@ -94,7 +98,7 @@ type Unproven = Option<OwnedSemaphorePermit>;
 
 impl Quic {
     /// Takes a client in, or answers it so that nothing of it has to be remembered.
-    fn admit(&self, incoming: Incoming, unproven: &Arc<Semaphore>) -> Option<(Incoming, Guest, Unproven)> {
+    fn admit(&self, incoming: Incoming, unproven: &Arc<Semaphore>) -> Option<(Incoming, OpenConnection, Unproven)> {
         let mut place = None;
         if incoming.may_retry() {
             place = Arc::clone(unproven).try_acquire_owned().ok();
@@ -104,8 +108,8 @@ impl Quic {
                 return None;
             }
         }
-        match self.guests.enter(incoming.remote_address().ip()) {
-            Some(guest) => Some((incoming, guest, place)),
+        match self.open_connections.enter(incoming.remote_address().ip()) {
+            Some(entry) => Some((incoming, entry, place)),
             None => {
                 incoming.refuse();
                 None
@@ -115,13 +119,13 @@ impl Quic {
 }
 
 /// Makes the handshake with one client and serves its connection, until it ends or has to leave.
-async fn connect(streams: Streams, incoming: Incoming, guest: Guest, unproven: Unproven) {
+async fn connect(streams: Streams, incoming: Incoming, entry: OpenConnection, unproven: Unproven) {
     let client = incoming.remote_address();
-    let served = guest.serve(async {
+    let served = entry.serve(async {
         match tokio::time::timeout(GREETING_TIMEOUT, incoming).await {
             Ok(Ok(connection)) => {
                 drop(unproven);
-                serve_connection(streams, connection, &guest).await;
+                serve_connection(streams, connection, &entry).await;
             }
             Ok(Err(error)) => tracing::info!(%client, %error, "a client was refused"),
             Err(_) => {
@@ -135,7 +139,7 @@ async fn connect(streams: Streams, incoming: Incoming, guest: Guest, unproven: U
     }
 }
 
-async fn serve_connection(streams: Streams, connection: quinn::Connection, guest: &Guest) {
+async fn serve_connection(streams: Streams, connection: quinn::Connection, entry: &OpenConnection) {
     let counted: Arc<dyn Connection> = Arc::new(Counted(connection.clone()));
     let mut carried = JoinSet::new();
     let mut stopping = pin!(streams.stopped());
@@ -146,7 +150,7 @@ async fn serve_connection(streams: Streams, connection: quinn::Connection, guest
             Some(_) = carried.join_next() => {}
             opened = connection.accept_bi() => match opened {
                 Ok((sending, reading)) => {
-                    let of = (connection.clone(), guest.clone(), Arc::clone(&counted));
+                    let of = (connection.clone(), entry.clone(), Arc::clone(&counted));
                     carried.spawn(carry(streams.clone(), of, sending, reading));
                 }
                 // The client closed the connection, or the connection was lost: its streams notice that, too.
@@ -157,17 +161,17 @@ async fn serve_connection(streams: Streams, connection: quinn::Connection, guest
     while carried.join_next().await.is_some() {}
 }
 
-/// Carrier of a stream: the QUIC connection, its `Guest`, and its counters.
-type Carrier = (quinn::Connection, Guest, Arc<dyn Connection>);
+/// Carrier of a stream: the QUIC connection, its `OpenConnection`, and its counters.
+type Carrier = (quinn::Connection, OpenConnection, Arc<dyn Connection>);
 
 /// Carries one stream to its end.
 async fn carry(streams: Streams, of: Carrier, mut sending: SendStream, reading: RecvStream) {
-    let (connection, guest, counted) = of;
-    let answers = streams.open_for(&guest, QuicSource::new(reading), counted).await;
-    if !guest.is_stranger() {
+    let (connection, entry, counted) = of;
+    let answers = streams.open_for(&entry, QuicSource::new(reading), counted).await;
+    if !entry.is_stranger() {
         quic::welcome(&connection);
     }
-    drop((connection, guest));
+    drop((connection, entry));
     if let Err(error) = quic::write(&mut sending, answers, None).await {
         tracing::debug!(%error, "a QUIC stream ended early");
     }

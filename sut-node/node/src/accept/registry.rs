@@ -7,8 +7,8 @@ use lon_net::tls::ServerTls;
 use tokio::sync::mpsc;
 
 use super::grpc::{Grpc, Services};
-use super::guests::Guests;
 use super::listener::ByProtocol;
+use super::open_connections::OpenConnections;
 use super::quic::Quic;
 use super::tcp::Tcp;
 use super::transport::Transport;
@@ -18,17 +18,17 @@ use crate::error::ServeError;
 const MAX_WAITING: usize = 64;
 
 /// The transports that have a port of their own. They serve on the first I/O thread. Must be called on its runtime.
-/// Their connections are among `guests`.
+/// Their connections are among `open_connections`.
 ///
 /// # Errors
 /// A transport cannot use its socket.
 pub(crate) fn of_own_ports(
     udp: Option<UdpSocket>,
     tls: Option<&ServerTls>,
-    guests: &Guests,
+    open_connections: &OpenConnections,
 ) -> Result<Vec<Box<dyn Transport>>, ServeError> {
     let Some(udp) = udp else { return Ok(Vec::new()) };
-    Ok(vec![Box::new(Quic::open(udp, tls, guests.clone())?)])
+    Ok(vec![Box::new(Quic::open(udp, tls, open_connections.clone())?)])
 }
 
 /// The transports that share the TCP port, for one I/O thread, and where its connections go.

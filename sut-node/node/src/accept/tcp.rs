@@ -18,9 +18,9 @@ use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot};
 use tonic::Status;
 
-use super::guest::Guest;
 use super::listener::{Visit, serve_each};
-use super::rationed::Rationed;
+use super::open_connection::OpenConnection;
+use super::read_limit::Rationed;
 use super::transport::{Serving, Streams, Transport};
 use crate::run::connections::Connection;
 
@@ -53,24 +53,24 @@ impl Transport for Tcp {
 }
 
 /// Serves one connection to its end.
-async fn serve(streams: Streams, Visit { stream, guest }: Visit) {
-    if let Err(why) = guest.serve(carry(streams, stream, &guest)).await {
+async fn serve(streams: Streams, Visit { stream, entry }: Visit) {
+    if let Err(why) = entry.serve(carry(streams, stream, &entry)).await {
         tracing::debug!(%why, "a TCP connection was closed");
     }
 }
 
 /// Carries the one stream of a connection to its end.
-async fn carry(streams: Streams, stream: NetStream, guest: &Guest) {
+async fn carry(streams: Streams, stream: NetStream, entry: &OpenConnection) {
     if let Some(tcp) = stream.socket().tcp()
         && let Err(error) = notice_death(tcp)
     {
         tracing::warn!(%error, "a client's death on a plain TCP connection would not be noticed");
     }
     let connection = Arc::clone(stream.counters()) as Arc<dyn Connection>;
-    let (reading, mut writing) = tokio::io::split(Rationed::new(stream, guest.clone()));
+    let (reading, mut writing) = tokio::io::split(Rationed::new(stream, entry.clone()));
     let (give_back, given_back) = oneshot::channel();
     let source = Lent { source: Some(StreamSource::new(reading)), give_back: Some(give_back) };
-    let answers = streams.open_for(guest, source, connection).await;
+    let answers = streams.open_for(entry, source, connection).await;
     match tcp::write(&mut writing, answers, None).await {
         // Closing a socket with unread bytes resets it, and a reset overtakes the last messages.
         Ok(()) => drop(tokio::time::timeout(LINGER, read_away(given_back)).await),

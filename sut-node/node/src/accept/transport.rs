@@ -12,7 +12,7 @@ use lon_net::flow::{Fill, Filled, Source};
 use lon_net::framing::Outbound;
 use tonic::Status;
 
-use super::guest::Guest;
+use super::open_connection::OpenConnection;
 use crate::error::ServeError;
 use crate::run::connections::Connection;
 use crate::service::calls::Service;
@@ -67,25 +67,25 @@ impl Streams {
         }
     }
 
-    /// Opens a stream on the connection of `guest`, which belongs to the stream's run from then on.
+    /// Opens a stream on the connection of `entry`, which belongs to the stream's run from then on.
     pub(crate) async fn open_for<S: Source>(
         &self,
-        guest: &Guest,
+        entry: &OpenConnection,
         source: S,
         connection: Arc<dyn Connection>,
     ) -> impl Fill + use<S> {
         let answers = self.answers(source, connection).await;
         if let Answers::Accepted(_) = answers {
-            self.welcome(guest);
+            self.welcome(entry);
         }
         answers
     }
 
-    /// The connection of `guest` belongs to the run that has the node.
-    pub(crate) fn welcome(&self, guest: &Guest) {
+    /// The connection of `entry` belongs to the run that has the node.
+    pub(crate) fn welcome(&self, entry: &OpenConnection) {
         let tenants = self.service.claim().tenants();
         if !tenants.is_empty() {
-            guest.belongs_to(&tenants);
+            entry.belongs_to(&tenants);
         }
     }
 

@@ -6,7 +6,7 @@
 use lon_shell::dli::facts::Facts;
 use lon_shell::dli::line;
 use lon_shell::dli::row::{HEADS, INFERENCE_FAILURE, Measured, NO_ERROR, Parameters, Row};
-use lon_shell::dli::words::{Mode, blobs, device, infrastructure, stated};
+use lon_shell::dli::terms::{Mode, blobs, device, infrastructure, stated};
 use lon_shell::documents::DescribeDocument;
 
 use super::measure::MeasuredBatches;

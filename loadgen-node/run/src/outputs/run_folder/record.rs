@@ -10,7 +10,7 @@ use super::folder::{self, FileEntry, FolderError, Place, RunFolder};
 use super::journal::{Ended, Journal, Kind};
 use super::write_order::{self, Contents, NotWritten};
 use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::live::board::Board;
+use crate::live::latest_snapshot::Board;
 use crate::live::one_run::OneRun;
 use crate::outputs::documents::network_report::{self, NetworkReport};
 use crate::outputs::documents::result_summary::{self, ResultSummary};

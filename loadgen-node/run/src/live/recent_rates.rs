@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use super::course::RECENT;
+use super::recent_latencies::RECENT;
 
 /// The time between two marks.
 const STEP: Duration = Duration::from_secs(1);

@@ -40,7 +40,7 @@ pub(crate) enum Dismissal {
 
 /// A connection of a node. Clones are the same connection; when the last is gone, its place is free.
 #[derive(Clone)]
-pub(crate) struct Guest(Arc<Inner>);
+pub(crate) struct OpenConnection(Arc<Inner>);
 
 struct Inner {
     seat: Arc<Seat>,
@@ -114,10 +114,10 @@ impl Standing {
     }
 }
 
-impl Guest {
+impl OpenConnection {
     /// A connection that begins now. `gone` is called when it is over.
-    pub(crate) fn new(seat: Arc<Seat>, gone: impl Fn() + Send + Sync + 'static) -> Guest {
-        Guest(Arc::new(Inner { seat, call_due: clock::now() + FIRST_CALL, gone: Box::new(gone) }))
+    pub(crate) fn new(seat: Arc<Seat>, gone: impl Fn() + Send + Sync + 'static) -> OpenConnection {
+        OpenConnection(Arc::new(Inner { seat, call_due: clock::now() + FIRST_CALL, gone: Box::new(gone) }))
     }
 
     /// Serves the connection until that ends or the connection has to leave.
@@ -187,9 +187,9 @@ impl Guest {
     }
 }
 
-impl fmt::Debug for Guest {
+impl fmt::Debug for OpenConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Guest").field(&self.0.seat).finish()
+        f.debug_tuple("OpenConnection").field(&self.0.seat).finish()
     }
 }
 
@@ -201,7 +201,7 @@ impl Drop for Inner {
 
 /// A call under way. It is over when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Call(Guest);
+pub(crate) struct Call(OpenConnection);
 
 impl Drop for Call {
     fn drop(&mut self) {
@@ -227,48 +227,48 @@ pub(crate) mod tests {
         Arc::new(Run::new(pass, "a test".to_owned(), Limits::default(), purpose, None))
     }
 
-    fn guest() -> Guest {
-        Guest::new(Arc::new(Seat::new(Ipv4Addr::LOCALHOST.into())), || {})
+    fn entry() -> OpenConnection {
+        OpenConnection::new(Arc::new(Seat::new(Ipv4Addr::LOCALHOST.into())), || {})
     }
 
     #[test]
     fn a_stranger_has_few_calls_and_a_run_many() {
-        let guest = guest();
-        let mut calls: Vec<Call> = (0..STRANGERS_CALLS).map(|_| guest.call().unwrap()).collect();
-        assert!(guest.call().is_none());
+        let entry = entry();
+        let mut calls: Vec<Call> = (0..STRANGERS_CALLS).map(|_| entry.call().unwrap()).collect();
+        assert!(entry.call().is_none());
         calls.pop();
-        calls.push(guest.call().unwrap());
+        calls.push(entry.call().unwrap());
         let run = run();
-        guest.belongs_to(std::slice::from_ref(&run));
-        calls.extend((0..100).map(|_| guest.call().unwrap()));
+        entry.belongs_to(std::slice::from_ref(&run));
+        calls.extend((0..100).map(|_| entry.call().unwrap()));
         run.end();
-        assert!(guest.call().is_none());
+        assert!(entry.call().is_none());
     }
 
     #[test]
     fn what_a_stranger_sends_is_read_call_by_call() {
-        let guest = guest();
+        let entry = entry();
         let cx = Context::from_waker(Waker::noop());
         let few = Poll::Ready(Ration::Exactly(STRANGERS_RATION_BYTES));
-        assert_eq!((guest.poll_ration(&cx), guest.poll_ration(&cx)), (few, Poll::Pending));
+        assert_eq!((entry.poll_ration(&cx), entry.poll_ration(&cx)), (few, Poll::Pending));
         // However many calls came meanwhile, there is one ration for them.
-        let calls = [guest.call(), guest.call(), guest.call()];
-        assert_eq!((guest.poll_ration(&cx), guest.poll_ration(&cx)), (few, Poll::Pending));
+        let calls = [entry.call(), entry.call(), entry.call()];
+        assert_eq!((entry.poll_ration(&cx), entry.poll_ration(&cx)), (few, Poll::Pending));
         drop(calls);
         let run = run();
-        guest.belongs_to(std::slice::from_ref(&run));
-        assert_eq!(guest.poll_ration(&cx), Poll::Ready(Ration::About(RATION_BYTES)));
+        entry.belongs_to(std::slice::from_ref(&run));
+        assert_eq!(entry.poll_ration(&cx), Poll::Ready(Ration::About(RATION_BYTES)));
         run.end();
-        assert_eq!((guest.poll_ration(&cx), guest.poll_ration(&cx)), (few, Poll::Pending));
+        assert_eq!((entry.poll_ration(&cx), entry.poll_ration(&cx)), (few, Poll::Pending));
     }
 
     #[tokio::test]
     async fn who_asks_for_nothing_has_to_leave_and_who_does_may_stay() {
-        let soon = |guest: Guest| {
-            let Inner { seat, .. } = &*guest.0;
-            Guest(Arc::new(Inner { seat: Arc::clone(seat), call_due: clock::now(), gone: Box::new(|| {}) }))
+        let soon = |entry: OpenConnection| {
+            let Inner { seat, .. } = &*entry.0;
+            OpenConnection(Arc::new(Inner { seat: Arc::clone(seat), call_due: clock::now(), gone: Box::new(|| {}) }))
         };
-        let (silent, asking) = (soon(guest()), soon(guest()));
+        let (silent, asking) = (soon(entry()), soon(entry()));
         assert_eq!(silent.serve(std::future::pending::<()>()).await, Err(Dismissal::Silent));
         drop(asking.call());
         let long = asking.serve(tokio::time::sleep(Duration::from_millis(20)));

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use lon_net::{clock, descriptors};
 
-use super::guest::{Guest, Seat};
+use super::open_connection::{OpenConnection, Seat};
 
 /// The most strangers at one time.
 const MAX_STRANGERS: usize = 384;
@@ -33,7 +33,7 @@ const KEPT_DESCRIPTORS: u64 = 128;
 
 /// The connections of a node, over all its I/O threads and transports. Clones share them.
 #[derive(Clone, Debug)]
-pub(crate) struct Guests(Arc<Mutex<Book>>);
+pub(crate) struct OpenConnections(Arc<Mutex<Book>>);
 
 #[derive(Debug)]
 struct Book {
@@ -55,12 +55,12 @@ struct Strangers {
     first: u64,
 }
 
-impl Guests {
+impl OpenConnections {
     /// Returns an empty list, bounded by the number of files that this program may have open.
-    pub(crate) fn new() -> Guests {
+    pub(crate) fn new() -> OpenConnections {
         let limit = descriptors::limit();
         let most = limit - KEPT_DESCRIPTORS.min(limit / 2);
-        Guests(Arc::new(Mutex::new(Book {
+        OpenConnections(Arc::new(Mutex::new(Book {
             next: 0,
             seats: BTreeMap::new(),
             most: usize::try_from(most).unwrap_or(usize::MAX),
@@ -81,7 +81,7 @@ impl Guests {
 
     /// Takes a connection in, and has others leave for it where needed. `None` when nobody can: every connection that
     /// there may be is of the run that has the node.
-    pub(crate) fn enter(&self, address: IpAddr) -> Option<Guest> {
+    pub(crate) fn enter(&self, address: IpAddr) -> Option<OpenConnection> {
         let mut book = self.lock();
         book.have_others_leave(Place::of(address));
         if book.seats.len() >= book.most {
@@ -90,8 +90,8 @@ impl Guests {
         let (id, seat) = (book.next, Arc::new(Seat::new(address)));
         book.next += 1;
         book.seats.insert(id, Arc::clone(&seat));
-        let guests = self.clone();
-        Some(Guest::new(seat, move || drop(guests.lock().seats.remove(&id))))
+        let open_connections = self.clone();
+        Some(OpenConnection::new(seat, move || drop(open_connections.lock().seats.remove(&id))))
     }
 
     /// Has one stranger leave, when there are no descriptors left. False when there is none that has been here for a
@@ -173,76 +173,77 @@ mod tests {
     use futures_util::FutureExt as _;
 
     use super::*;
-    use crate::accept::guest::tests::run;
+    use crate::accept::open_connection::tests::run;
 
     fn address(last: u8) -> IpAddr {
         [192, 0, 2, last].into()
     }
 
-    fn has_left(guest: &Guest) -> bool {
-        guest.told_to_leave().now_or_never().is_some()
+    fn has_left(entry: &OpenConnection) -> bool {
+        entry.told_to_leave().now_or_never().is_some()
     }
 
-    fn enter(guests: &Guests, from: u8, count: usize) -> Vec<Guest> {
-        (0..count).map(|_| guests.enter(address(from)).unwrap()).collect()
+    fn enter(open_connections: &OpenConnections, from: u8, count: usize) -> Vec<OpenConnection> {
+        (0..count).map(|_| open_connections.enter(address(from)).unwrap()).collect()
     }
 
     #[test]
     fn of_the_address_with_the_most_the_first_leaves() {
-        let guests = Guests::new();
-        let few = enter(&guests, 1, 3);
-        let many = enter(&guests, 2, MAX_STRANGERS - 3);
+        let open_connections = OpenConnections::new();
+        let few = enter(&open_connections, 1, 3);
+        let many = enter(&open_connections, 2, MAX_STRANGERS - 3);
         // More than one address may have: the first of its own left.
         let surplus = MAX_STRANGERS - 3 - MAX_STRANGERS_OF_ADDRESS;
-        assert_eq!(many.iter().filter(|guest| has_left(guest)).count(), surplus);
-        let more: Vec<Guest> = (3..=63).flat_map(|from| enter(&guests, from, 2)).collect();
-        assert!(few.iter().chain(&more).all(|guest| !has_left(guest)));
+        assert_eq!(many.iter().filter(|entry| has_left(entry)).count(), surplus);
+        let more: Vec<OpenConnection> = (3..=63).flat_map(|from| enter(&open_connections, from, 2)).collect();
+        assert!(few.iter().chain(&more).all(|entry| !has_left(entry)));
         // A connection gets the notice to leave once, and no second one.
-        let count = many[surplus..].iter().take_while(|guest| has_left(guest)).count();
+        let count = many[surplus..].iter().take_while(|entry| has_left(entry)).count();
         assert_eq!(count, 3 + MAX_STRANGERS_OF_ADDRESS + 2 * 61 - MAX_STRANGERS);
         assert!(!has_left(&many[surplus + count]));
         drop((few, many, more));
-        assert!(guests.lock().seats.is_empty());
+        assert!(open_connections.lock().seats.is_empty());
     }
 
     #[test]
     fn whoever_has_just_come_is_given_time() {
-        let guests = Guests::new();
-        let _few = enter(&guests, 1, MAX_STRANGERS_OF_ADDRESS - 1);
-        let came = guests.lock().seats.values().next().unwrap().since;
-        assert!(!guests.is_crowded_at(address(1), came), "there is room");
-        let _one = enter(&guests, 1, 1);
-        assert!(guests.is_crowded_at(address(1), came) && !guests.is_crowded_at(address(2), came));
-        assert!(!guests.is_crowded_at(address(1), came + NEWCOMER), "the first may leave now");
+        let open_connections = OpenConnections::new();
+        let _few = enter(&open_connections, 1, MAX_STRANGERS_OF_ADDRESS - 1);
+        let came = open_connections.lock().seats.values().next().unwrap().since;
+        assert!(!open_connections.is_crowded_at(address(1), came), "there is room");
+        let _one = enter(&open_connections, 1, 1);
+        assert!(open_connections.is_crowded_at(address(1), came) && !open_connections.is_crowded_at(address(2), came));
+        assert!(!open_connections.is_crowded_at(address(1), came + NEWCOMER), "the first may leave now");
     }
 
     #[test]
     fn connections_of_the_run_stay_and_are_strangers_when_it_has_ended() {
-        let guests = Guests::new();
+        let open_connections = OpenConnections::new();
         let run = run();
-        let claimed = enter(&guests, 1, 200);
-        claimed.iter().for_each(|guest| guest.belongs_to(std::slice::from_ref(&run)));
+        let claimed = enter(&open_connections, 1, 200);
+        claimed.iter().for_each(|entry| entry.belongs_to(std::slice::from_ref(&run)));
         // Its further connections, which have not said yet that they are.
-        let opening = enter(&guests, 1, 57);
-        let _flood = enter(&guests, 2, 2 * MAX_STRANGERS);
-        assert!(claimed.iter().chain(&opening).all(|guest| !has_left(guest)));
+        let opening = enter(&open_connections, 1, 57);
+        let _flood = enter(&open_connections, 2, 2 * MAX_STRANGERS);
+        assert!(claimed.iter().chain(&opening).all(|entry| !has_left(entry)));
         run.end();
-        let _others: Vec<Guest> = (3..=202).map(|from| guests.enter(address(from)).unwrap()).collect();
+        let _others: Vec<OpenConnection> =
+            (3..=202).map(|from| open_connections.enter(address(from)).unwrap()).collect();
         assert!(claimed.iter().any(has_left));
     }
 
     #[test]
     fn without_descriptors_the_run_keeps_its_own() {
-        let guests = Guests::new();
-        guests.lock().most = 4;
+        let open_connections = OpenConnections::new();
+        open_connections.lock().most = 4;
         let run = run();
-        let claimed = enter(&guests, 1, 3);
-        claimed.iter().for_each(|guest| guest.belongs_to(std::slice::from_ref(&run)));
-        let stranger = guests.enter(address(1)).unwrap();
-        let next = guests.enter(address(1)).unwrap();
-        assert!(has_left(&stranger) && claimed.iter().all(|guest| !has_left(guest)));
+        let claimed = enter(&open_connections, 1, 3);
+        claimed.iter().for_each(|entry| entry.belongs_to(std::slice::from_ref(&run)));
+        let stranger = open_connections.enter(address(1)).unwrap();
+        let next = open_connections.enter(address(1)).unwrap();
+        assert!(has_left(&stranger) && claimed.iter().all(|entry| !has_left(entry)));
         next.belongs_to(std::slice::from_ref(&run));
-        assert!(guests.enter(address(2)).is_none() && !guests.make_room());
+        assert!(open_connections.enter(address(2)).is_none() && !open_connections.make_room());
     }
 
     #[test]

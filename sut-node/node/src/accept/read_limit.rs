@@ -1,4 +1,4 @@
-//! A connection of which no more is read than its guest may send.
+//! A connection of which no more is read than it may send now.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -7,20 +7,20 @@ use std::task::{Context, Poll, ready};
 use lon_net::io::NetStream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::guest::{Guest, Ration};
+use super::open_connection::{OpenConnection, Ration};
 
-/// A connection and its guest. What is not read stays with the client.
+/// A connection and its entry among the open ones. What is not read stays with the client.
 #[derive(Debug)]
 pub(crate) struct Rationed {
     stream: NetStream,
-    guest: Guest,
+    entry: OpenConnection,
     ration: Ration,
 }
 
 impl Rationed {
     /// Nothing has been read of what comes now.
-    pub(crate) fn new(stream: NetStream, guest: Guest) -> Rationed {
-        Rationed { stream, guest, ration: Ration::Exactly(0) }
+    pub(crate) fn new(stream: NetStream, entry: OpenConnection) -> Rationed {
+        Rationed { stream, entry, ration: Ration::Exactly(0) }
     }
 }
 
@@ -28,7 +28,7 @@ impl AsyncRead for Rationed {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
         if let Ration::Exactly(0) | Ration::About(0) = this.ration {
-            this.ration = ready!(this.guest.poll_ration(cx));
+            this.ration = ready!(this.entry.poll_ration(cx));
         }
         let before = buf.filled().len();
         match &mut this.ration {
