@@ -20,9 +20,9 @@ use crate::carry::{Connection, Driver, Endpoint, IoDriver, Opened};
 use crate::config::{Config, RunConfig};
 use crate::control::{
     Claim, ClaimTarget, Claimed, Control, Described, NodeDescription, Peer, Purpose, Reach, RunCodecs, SutName, Tenant,
-    claim_all, many,
+    all_nodes, claim_all,
 };
-use crate::dispatch::{AnswerRule, Dispatcher, Expected, Inflaters, Inflating, Node, warm};
+use crate::dispatch::{AnswerRule, Dispatcher, Expected, Inflaters, Inflating, Node, prefaulted};
 use crate::error::ConnectError;
 use crate::peer_kind::Payload;
 use crate::run::Run;
@@ -68,7 +68,7 @@ impl Qdl {
             let reached = peers.reach_all(&reach).await?;
             let (connected, names): (Vec<_>, Vec<_>) = reached.into_iter().unzip();
             check_names(&names, peers.addresses())?;
-            let described = many::try_all(connected.iter().map(|peer| peer.describe())).await?;
+            let described = all_nodes::try_all(connected.iter().map(|peer| peer.describe())).await?;
             Ok((connected, described))
         });
         let (peers, described) = reached.unwrap_or_else(no_control_thread)?;
@@ -110,7 +110,7 @@ impl Qdl {
     /// The SUT's name, from a round trip to every node made by this very call.
     pub fn name(&self) -> SutName {
         let peers = self.peers.clone();
-        let trips = self.control.wait(async move { many::all(peers.iter().map(|peer| peer.name_trip())).await });
+        let trips = self.control.wait(async move { all_nodes::all(peers.iter().map(|peer| peer.name_trip())).await });
         SutName::from_trips(trips.unwrap_or_default(), &self.names())
     }
 
@@ -253,7 +253,7 @@ impl Qdl {
     pub(crate) fn let_go(&self, claimed: &[Claimed]) {
         let (peers, claimed) = (self.peers.clone(), claimed.to_vec());
         self.control.wait(async move {
-            many::all(peers.iter().zip(&claimed).map(|(peer, node)| peer.end_run(&node.pass))).await;
+            all_nodes::all(peers.iter().zip(&claimed).map(|(peer, node)| peer.end_run(&node.pass))).await;
         });
     }
 
@@ -271,7 +271,7 @@ impl Qdl {
             };
             let unusable = { nodes }.find_map(unusable);
             if let Some(error) = unusable {
-                many::all(targets.iter().zip(&claimed).map(|(node, terms)| node.let_go(terms))).await;
+                all_nodes::all(targets.iter().zip(&claimed).map(|(node, terms)| node.let_go(terms))).await;
                 return Err(error);
             }
             Ok(claimed)
@@ -297,7 +297,7 @@ impl Qdl {
         share_bytes: u64,
     ) -> Vec<Node> {
         let lanes = config.connections.get() * self.config.peers.transport().lanes_per_connection();
-        let room = warm::room(claimed.len() * lanes);
+        let room = prefaulted::room(claimed.len() * lanes);
         let node = |(index, (Claimed { bounds, .. }, rule)): (usize, (&Claimed, &Arc<AnswerRule>))| {
             let (name, inflated) = (self.descriptions[index].name.clone(), inflated.get(index).cloned());
             let within = config.response_timeout;

@@ -13,7 +13,7 @@ use crate::account::now::{NodeNow, NodeRoom};
 use crate::account::report::{NodeReport, SutCounts};
 use crate::account::traffic::NodeTraffic;
 use crate::carry::{IoDriver, Opened, Transport, Wait};
-use crate::control::{Control, Peer, many};
+use crate::control::{Control, Peer, all_nodes};
 use crate::dispatch::{Dispatcher, Inflaters, Node};
 use crate::flushes::Flushes;
 use crate::peer_probe::{PeerFound, PeerOrder};
@@ -243,7 +243,7 @@ impl Run {
             }
         };
         let calls: Vec<_> = self.dispatcher.nodes.iter().zip(self.peers.iter().zip(&self.passes)).map(ask).collect();
-        let answers = async move { many::all(calls.into_iter()).await };
+        let answers = async move { all_nodes::all(calls.into_iter()).await };
         let silent = || vec![Err("the control thread is gone".to_owned()); self.dispatcher.nodes.len()];
         self.control.wait(answers).unwrap_or_else(silent)
     }

@@ -15,7 +15,7 @@ use super::kind::Kind;
 use super::layout::{Layout, REHEARSAL};
 use super::record::{self, State};
 use super::step::Step;
-use super::{inferred, score, system, truncated};
+use super::{inferred, score, system, truncated_log};
 use loadgen::official::{ACCURACY_FILE, DETAIL_FILE, SUMMARY_FILE};
 use loadgen::settings::Scenario;
 use lon_run::audit::AuditTest;
@@ -156,8 +156,8 @@ impl Tree<'_> {
     fn answers(&mut self, log: &Path, folder: &Path, scores: &str) -> Result<()> {
         let text = files::text(log, Limit::LOG).with_context(|| format!("cannot read {}", log.display()))?;
         let sum = audit_folder::sum_of(log)?;
-        self.text(&folder.join(ACCURACY_FILE), &truncated::truncated(&text))?;
-        self.text(&folder.join(score::FILE), &truncated::with_hash(scores, &sum))
+        self.text(&folder.join(ACCURACY_FILE), &truncated_log::truncated(&text))?;
+        self.text(&folder.join(score::FILE), &truncated_log::with_hash(scores, &sum))
     }
 
     fn logs(&mut self, step: &Step<'_>, folder: &Path) -> Result<()> {

@@ -62,7 +62,7 @@ async fn try_all(targets: &[ClaimTarget], first: usize) -> Result<Vec<Vec<Claime
     let alone = |error| Failed { index: first, error, more: 0 };
     let mut gate = Some(targets[first].claim().await.map_err(alone)?);
     let others = targets.iter().enumerate().filter(|&(index, _)| index != first);
-    let mut others = many::all(others.map(|(_, node)| node.claim())).await.into_iter();
+    let mut others = all_nodes::all(others.map(|(_, node)| node.claim())).await.into_iter();
     let (mut claimed, mut failed): (_, Option<Failed>) = (Vec::with_capacity(targets.len()), None);
     for (index, node) in targets.iter().enumerate() {
         let outcome = if index == first { gate.take().map(Ok) } else { others.next() };
@@ -81,7 +81,7 @@ async fn try_all(targets: &[ClaimTarget], first: usize) -> Result<Vec<Vec<Claime
     match failed {
         None => Ok(claimed.into_iter().map(|(_, terms)| terms).collect()),
         Some(failure) => {
-            many::all(claimed.iter().map(|(node, terms)| node.let_go(terms))).await;
+            all_nodes::all(claimed.iter().map(|(node, terms)| node.let_go(terms))).await;
             Err(failure)
         }
     }
@@ -94,7 +94,7 @@ impl ClaimTarget {
 
     /// Ends a claim before its run has begun, instead of when it lapses.
     pub(crate) async fn let_go(&self, terms: &[Claimed]) {
-        many::all(terms.iter().map(|tenant| self.peer.end_run(&tenant.pass))).await;
+        all_nodes::all(terms.iter().map(|tenant| self.peer.end_run(&tenant.pass))).await;
     }
 }
 

@@ -88,9 +88,10 @@ impl Peers {
     /// dialled before it is known of all that they may be.
     pub(crate) async fn reach_all(&self, reach: &Reach) -> Result<Vec<(Arc<dyn Peer>, String)>, ConnectError> {
         let deadline = clock::now() + reach.wait_ready;
-        let lookups = many::try_all(self.addresses.iter().map(|address| look_up(address, reach, deadline))).await?;
+        let lookups =
+            all_nodes::try_all(self.addresses.iter().map(|address| look_up(address, reach, deadline))).await?;
         let lookups = lookups.into_iter().enumerate();
-        many::try_all(lookups.map(|(index, addresses)| self.reach(index, addresses, reach, deadline))).await
+        all_nodes::try_all(lookups.map(|(index, addresses)| self.reach(index, addresses, reach, deadline))).await
     }
 
     /// Connects and asks for the name, again and again until `wait_ready` has passed when the node is not there yet. A

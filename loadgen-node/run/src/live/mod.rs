@@ -16,8 +16,8 @@
 //! records, and what is shown here never decides about a verdict.
 //!
 //! - `run_facts`: what is known of a run before it begins;
-//! - `snapshot_reader`: the reader; `recent_latencies`: latencies of the last seconds and so far, with `latencies`, a histogram;
-//!   `recent_rates`: rates of the last seconds;
+//! - `snapshot_reader`: the reader; `recent_latencies`: latencies of the last seconds and so far, with `latencies`, a
+//!   histogram; `recent_rates`: rates of the last seconds;
 //! - `snapshot`: what the reader finds at one moment, with `phase`, how far it is; `standing`: what is judged of it
 //!   already; `latest_snapshot`: the newest one, for other threads;
 //! - `one_run`: one run with its reader and its board.

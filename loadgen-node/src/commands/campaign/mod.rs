@@ -23,7 +23,7 @@ use crate::campaign::dli::Performance;
 use crate::campaign::render::RenderedJob;
 use crate::campaign::rows::Columns;
 use crate::campaign::template::TEMPLATE;
-use crate::campaign::{dli, forms, frozen, page, rows};
+use crate::campaign::{dli, forms, page, rows, stored_plan};
 use crate::cli::{CampaignArgs, CampaignCommand, Format, Scheduler, TableArgs};
 use lon_run::exit::{Exit, OrExit as _, Outcome};
 use lon_run::outputs::documents::campaign::CampaignPlan;
@@ -151,7 +151,7 @@ fn write_page(path: &Path, text: &str) -> Outcome<()> {
 
 /// The plan of a campaign that was begun.
 fn stored_plan(campaign: &Campaign) -> Outcome<CampaignPlan> {
-    let plan = frozen::read(&campaign.out).or_exit(Exit::Usage)?;
+    let plan = stored_plan::read(&campaign.out).or_exit(Exit::Usage)?;
     let error = || anyhow!("{} has no campaign.json: `campaign run` makes it", campaign.out.display());
     plan.ok_or_else(error).or_exit(Exit::Usage)
 }

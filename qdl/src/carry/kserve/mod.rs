@@ -38,9 +38,9 @@ use lon_proto::kserve::v2::model_metadata_response::TensorMetadata;
 use tokio::task::JoinSet;
 use tonic::codegen::http::{HeaderValue, Method, Request, Uri, Version, header};
 
+use super::declared_outputs::Promise;
 use super::endpoint::Endpoint;
 use super::lane_task::LaneTask;
-use super::promise::Promise;
 use super::transport::Carry;
 use crate::error::ConnectError;
 use crate::peer_kind::PeerKind;

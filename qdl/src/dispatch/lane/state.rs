@@ -113,7 +113,7 @@ impl FirstToken {
 impl Inlet {
     /// An empty inlet with room for `room` samples.
     pub(super) fn new(now: Instant, room: usize) -> Inlet {
-        Inlet { samples: warm::queue(room, || Queued::filler(now)), dead: false }
+        Inlet { samples: prefaulted::queue(room, || Queued::filler(now)), dead: false }
     }
 }
 
@@ -130,9 +130,9 @@ impl State {
         let mut slots = Slots::new();
         slots.warm(room, || InFlight::new(SampleId(0), 0, now));
         State {
-            unsent: warm::queue(room, || Queued::filler(now)),
+            unsent: prefaulted::queue(room, || Queued::filler(now)),
             sending: None,
-            leaving: warm::queue(room, || Leaving { wire_id: 0, end: 0 }),
+            leaving: prefaulted::queue(room, || Leaving { wire_id: 0, end: 0 }),
             slots,
             oldest: None,
             stalls: 0,
