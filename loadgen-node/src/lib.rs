@@ -34,7 +34,7 @@ use anyhow::Context as _;
 use clap::{CommandFactory as _, FromArgMatches as _};
 use cli::{Cli, Command};
 use lon_run::exit::{Exit, OrExit as _};
-use lon_shell::{bugs, packaging, short_help, variables};
+use lon_shell::{packaging, panics, short_help, variables};
 
 /// Filter of the log unless `RUST_LOG` says otherwise.
 const USUAL_LOG: &str = "info,lon_sut=warn";

@@ -7,7 +7,7 @@
 //! - [`sample`]: the layout of the tensors inside one sample;
 //! - [`assembly`]: parts of at most [`limits::PART_BYTES`] and how they become whole again;
 //! - [`codec`]: how a whole sample or answer is compressed;
-//! - [`run_pass`]: what proves that a run is the caller's own;
+//! - [`run_identity`]: what proves that a run is the caller's own;
 //! - [`limits`]: sizes, windows and times that both ends hold to;
 //! - [`kserve`]: the protocol of servers that are not SUT nodes (KServe V2).
 //!
@@ -27,7 +27,7 @@ pub mod files;
 pub mod kserve;
 pub mod limits;
 pub mod node_name;
-pub mod run_pass;
+pub mod run_identity;
 pub mod sample;
 pub mod setup;
 pub mod stages;

@@ -62,7 +62,7 @@ pub use lon_machine::host::Host;
 pub use lon_machine::nic::Interface;
 pub use lon_net::address::{AddressError, DEFAULT_PORT, NodeAddress};
 pub use lon_net::end_counters::EndCounters;
-pub use lon_net::room::Room;
+pub use lon_net::send_room::Room;
 pub use lon_net::thread_time::ThreadTime;
 pub use lon_proto::direction::Direction;
 pub use lon_proto::setup::{Build, Setting};

@@ -11,7 +11,7 @@ use lon_net::random;
 use lon_proto::codec::Codec;
 use lon_proto::limits;
 use lon_proto::node_name::NodeName;
-use lon_proto::run_pass::run_name;
+use lon_proto::run_identity::run_name;
 use lon_proto::text::{few, printable};
 use tokio::sync::Notify;
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use lon_net::end_counters::EndCounters;
-use lon_proto::run_pass::RunPass;
+use lon_proto::run_identity::RunPass;
 use tokio::sync::Notify;
 
 use crate::account::now::{NodeNow, NodeRoom};

@@ -15,7 +15,7 @@ use std::{ptr, slice};
 use bytes::Bytes;
 use lon_qsl::PART_BYTES;
 use lon_run::{json_options, open_samples};
-use lon_shell::{bugs, log};
+use lon_shell::{log, panics};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
 
 use crate::callbacks::{Caller, response};

@@ -25,12 +25,12 @@
 //! | [`traffic`] | requested settings -> what is asked; one file for each scenario |
 //! | `value` | a value as the official logs print it |
 //! | `mode` | the mode of a test, the sizes of its sample library, and its seeds |
-//! | [`further`] | settings beside the official ones, which a scenario declares |
+//! | [`further_settings`] | settings beside the official ones, which a scenario declares |
 //! | [`world`] | time, issuing and arrivals: all that the engine sees of the world |
 
 pub mod conf;
 mod effective;
-pub mod further;
+pub mod further_settings;
 pub mod judge;
 mod mode;
 pub mod official;

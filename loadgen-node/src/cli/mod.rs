@@ -1,7 +1,7 @@
 //! The command line: flags as typed, and what they mean.
 //!
 //! - `run`, `shared`, `nodes`, `metrics`, `probe`, `fleet`, `audit`, `dataset`, `submission`, `campaign`, `benchmark`,
-//!   `others`: the flags of each command;
+//!   `other_commands`: the flags of each command;
 //!   `format`: in which form a table is printed; `parse`: values of flags; `help`: texts after the flags; `headings`:
 //!   under which help lists the flags; `flag_tip`: what is said of flags that are none;
 //! - `checked`: from the flags of `run` to what is asked for.
@@ -28,7 +28,7 @@ pub(crate) use self::flag_tip::{is_setting, with_tip};
 pub(crate) use self::fleet::{FleetArgs, FleetCommand, FleetNodes, FleetOn};
 pub(crate) use self::format::Format;
 pub(crate) use self::nodes::{DialArgs, KserveArgs, USUAL_TRANSPORT};
-pub(crate) use self::others::{
+pub(crate) use self::other_commands::{
     AccuracyArgs, CompareArgs, ConfArgs, ConformanceArgs, ExportArgs, ExportForm, InferArgs, ListArgs, RecoverArgs,
     ReplayArgs, ReportArgs, SchemaArgs, ShowArgs, TraceArgs,
 };
@@ -50,7 +50,7 @@ mod headings;
 mod help;
 mod metrics;
 mod nodes;
-mod others;
+mod other_commands;
 mod parse;
 mod probe;
 mod run;

@@ -10,9 +10,9 @@ use super::units::time;
 use super::viewer::{RunView, Viewer};
 use loadgen::judge::early_stopping::percent;
 use lon_run::live::latest_snapshot::Newest;
+use lon_run::live::live_checks::State;
 use lon_run::live::phase::Phase;
 use lon_run::live::snapshot::Snapshot;
-use lon_run::live::standing::State;
 use lon_world::counts::resident_bytes;
 
 const REDRAW: Duration = Duration::from_millis(200);
@@ -145,7 +145,7 @@ fn text(snapshot: &Snapshot, percentile: f64) -> String {
 #[cfg(test)]
 mod tests {
     use lon_run::live::latencies::{Percentiles, Spread};
-    use lon_run::live::standing::{Check, Standing};
+    use lon_run::live::live_checks::{Check, Standing};
 
     use super::*;
 

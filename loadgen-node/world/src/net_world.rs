@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use lon_qsl::dataset::{Dataset, DatasetError, Loaded};
-use lon_shell::bugs;
+use lon_shell::panics;
 use qdl::{NodeIndex, Outcome, Reply, Run, Sample, SampleId, Wait};
 
 use crate::counts::{self, Counts};

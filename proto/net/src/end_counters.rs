@@ -8,9 +8,9 @@ use lon_proto::text::printable;
 use lon_proto::v1;
 use nix::time::{ClockId, clock_gettime};
 
+use crate::link_errors::Troubles;
 use crate::path::Path;
 use crate::thread_time::ThreadTime;
-use crate::trouble::Troubles;
 use lon_machine::nic::{self, Interface};
 
 /// The counters of one end since it began. The difference of two readings is what happened in between.

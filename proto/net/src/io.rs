@@ -17,7 +17,7 @@ use tonic::transport::server::Connected;
 
 use crate::clock;
 use crate::path::Path;
-use crate::room::{Looked, Room, RoomCounters};
+use crate::send_room::{Looked, Room, RoomCounters};
 use crate::socket::Socket;
 
 /// The interval at which a connection in use asks the kernel how many segments were sent again.

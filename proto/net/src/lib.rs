@@ -14,11 +14,11 @@
 //! - `dial`, `accept`: how a connection over TCP begins, at the client and at the server; `lookup`: where names lead;
 //! - `socket`: what is below a connection, the kernel's TCP or a network that is brought; `io`: a connection with its
 //!   counters; `meter`: how far a stream was written below HTTP/2; `tcp_info`: what
-//!   the kernel knows of it; `room`: whether it had room to write; `path`: how a connection sends;
+//!   the kernel knows of it; `send_room`: whether it had room to write; `path`: how a connection sends;
 //! - `tls`: certificates and who is trusted; `throwaway`: certificates for tests and for `demo`;
 //! - `token`: what clients of a node must know; `key_file`: reads files with secrets;
 //! - `address`: host and port of a node;
-//! - `end_counters`: what an end of a probe has spent and counted; `trouble`: what the kernel and an interface have
+//! - `end_counters`: what an end of a probe has spent and counted; `link_errors`: what the kernel and an interface have
 //!   counted as lost, late or refused;
 //! - `clock`: the time that both ends read; `random`: random bytes;
 //! - `slice`: asks the scheduler for short time slices or real-time priority, for threads that others wait for;
@@ -36,12 +36,13 @@ pub mod framing;
 pub mod grpc;
 pub mod io;
 pub mod key_file;
+pub mod link_errors;
 pub mod lookup;
 pub mod meter;
 pub mod path;
 pub mod quic;
 pub mod random;
-pub mod room;
+pub mod send_room;
 pub mod slice;
 pub mod socket;
 pub mod tcp;
@@ -50,4 +51,3 @@ pub mod thread_time;
 pub mod throwaway;
 pub mod tls;
 pub mod token;
-pub mod trouble;

@@ -1,6 +1,6 @@
 //! The shared parts of the command lines of the two programs, `loadgen-node` and `sut-node`.
 //!
-//! - [`bugs`]: what is said of panics, and who learns of them;
+//! - [`panics`]: what is said of panics, and who learns of them;
 //! - [`dli`]: rows of the DLI benchmark, which both programs write;
 //! - [`documents`]: JSON documents that one program writes and the other reads;
 //! - [`duration`]: durations as people type them;
@@ -17,7 +17,6 @@
 //! What is not here: the flags themselves, whose help differs between the commands, and the exit codes, which are each
 //! program's own.
 
-pub mod bugs;
 pub mod dli;
 pub mod documents;
 pub mod duration;
@@ -27,6 +26,7 @@ pub mod log;
 pub mod metrics;
 #[cfg(feature = "command-line")]
 pub mod packaging;
+pub mod panics;
 #[cfg(feature = "command-line")]
 pub mod short_help;
 pub mod tls;

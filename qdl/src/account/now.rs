@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lon_net::room::Room;
+use lon_net::send_room::Room;
 
 use super::counters::NodeCounts;
 use super::traffic::NodeTraffic;

@@ -7,7 +7,7 @@ use lon_net::io::SocketCounters;
 use lon_net::lookup::stays_on_host;
 use lon_net::path::Path;
 use lon_net::quic::{self, QuicStatistics, statistics};
-use lon_net::room::Room;
+use lon_net::send_room::Room;
 use quinn::Connection;
 
 use super::counters::NodeCounts;

@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use lon_net::clock;
-use lon_proto::run_pass::RunPass;
+use lon_proto::run_identity::RunPass;
 use tokio::runtime::Runtime;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 
 use super::alarm::Alarm;
+use super::concurrency_limit::Gate;
 use super::declared_outputs::Promise;
 use super::endpoint::Endpoint;
-use super::gate::Gate;
 use super::lane_task::{LaneTask, OpenReport};
 use super::linger::Linger;
 use super::losses::find_losses;

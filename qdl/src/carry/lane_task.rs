@@ -4,11 +4,11 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lon_proto::run_pass::RunPass;
+use lon_proto::run_identity::RunPass;
 use tokio::sync::oneshot;
 
+use super::concurrency_limit::Gate;
 use super::declared_outputs::Promise;
-use super::gate::Gate;
 use crate::dispatch::{Dispatcher, Lane};
 use crate::types::NodeFailure;
 

@@ -3,7 +3,7 @@
 //! - `driver`: the threads, or the caller's thread, that carry all lanes of a run; `alarm` and `linger` are how a
 //!   thread waits, `losses` finds nodes that say nothing and samples that are overdue, `stalls` when a node stood
 //!   still;
-//! - `endpoint`: where a node is and how it is connected to; `gate`: how many nodes are called or connected to at once;
+//! - `endpoint`: where a node is and how it is connected to; `concurrency_limit`: how many nodes are called or connected to at once;
 //! - `transport`: the trait of a transport and its handle; `lane_task`: a lane as a transport gets it; `declared_outputs`: what
 //!   a node has said of its answers;
 //! - `stream`: what all transports do with a Dispatch stream, from its first message to its end;
@@ -14,10 +14,10 @@
 //! in the LoadGen node's command line.
 
 mod alarm;
+mod concurrency_limit;
 mod declared_outputs;
 mod driver;
 mod endpoint;
-mod gate;
 mod grpc;
 pub(crate) mod kserve;
 mod lane_task;
@@ -29,11 +29,11 @@ mod stream;
 mod tcp;
 mod transport;
 
+pub(crate) use concurrency_limit::Gate;
 pub(crate) use declared_outputs::Promise;
 pub(crate) use driver::{Connection, IoDriver, Opened};
 pub use driver::{Driver, Wait, shorten_slice};
 pub use endpoint::Endpoint;
-pub(crate) use gate::Gate;
 pub use lane_task::LaneTask;
 pub use transport::{BareStream, Carry, Transport};
 

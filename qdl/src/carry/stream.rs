@@ -14,7 +14,7 @@ use lon_net::clock;
 use lon_net::flow::{Fill, Filled, Source};
 use lon_net::framing::{Inbound, Incoming, Outbound};
 use lon_net::tcp::{self, StreamSource};
-use lon_proto::run_pass::RunPass;
+use lon_proto::run_identity::RunPass;
 use lon_proto::text::printable;
 use lon_proto::v1::{DispatchRequest, DispatchResponse, Open};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadHalf, WriteHalf};

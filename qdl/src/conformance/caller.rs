@@ -8,7 +8,7 @@ use bytes::Bytes;
 use lon_net::address::NodeAddress;
 use lon_net::clock;
 use lon_net::random;
-use lon_proto::run_pass::RunPass;
+use lon_proto::run_identity::RunPass;
 use lon_proto::text::printable;
 use lon_proto::v1::sut_node_client::SutNodeClient;
 use lon_proto::v1::{

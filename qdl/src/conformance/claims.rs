@@ -1,7 +1,7 @@
 //! Check of the claim of a node, and of the access to the run.
 
 use lon_proto::limits::{RUN_ID_BYTES, SECRET_BYTES};
-use lon_proto::run_pass::RunPass;
+use lon_proto::run_identity::RunPass;
 use lon_proto::v1::StartRunResponse;
 use tonic::{Code, Status};
 

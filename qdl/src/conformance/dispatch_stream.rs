@@ -11,7 +11,7 @@ use lon_net::flow::{Fill, Filled, Source};
 use lon_net::framing::{Inbound, Incoming, Outbound};
 use lon_proto::assembly::{Assembly, Part};
 use lon_proto::limits::{HEARTBEAT_INTERVAL, MAX_SAMPLE_BYTES, PART_BYTES};
-use lon_proto::run_pass::RunPass;
+use lon_proto::run_identity::RunPass;
 use lon_proto::v1::dispatch_response::Kind;
 use lon_proto::v1::{DispatchRequest, DispatchResponse, Heartbeat, Stages};
 use prost::Message as _;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lon_net::clock;
 use lon_proto::limits::CLIENT_SILENCE;
-use lon_proto::run_pass::RunPass;
+use lon_proto::run_identity::RunPass;
 use lon_proto::v1::EndRunResponse;
 use tonic::{Code, Status};
 

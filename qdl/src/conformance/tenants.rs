@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 use lon_proto::limits::SECRET_BYTES;
-use lon_proto::run_pass::RunPass;
+use lon_proto::run_identity::RunPass;
 use lon_proto::v1::{StartRunResponse, TenantTerms};
 use tonic::{Code, Status};
 

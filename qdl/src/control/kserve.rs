@@ -17,7 +17,7 @@ use lon_proto::kserve::v2::{
     ModelMetadataRequest, ModelMetadataResponse, ModelReadyRequest, ServerLiveRequest, ServerMetadataRequest,
     ServerMetadataResponse, ServerReadyRequest,
 };
-use lon_proto::run_pass::RunPass;
+use lon_proto::run_identity::RunPass;
 use lon_proto::sample::{Signature, TensorSpec};
 use lon_proto::text::printable;
 use tonic::transport::Channel;

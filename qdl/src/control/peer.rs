@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use lon_net::clock;
 use lon_net::end_counters::EndCounters;
-use lon_proto::run_pass::RunPass;
+use lon_proto::run_identity::RunPass;
 
 use super::describe::NodeDescription;
 use crate::account::report::SutCounts;

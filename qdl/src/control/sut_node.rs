@@ -10,7 +10,7 @@ use lon_net::address::NodeAddress;
 use lon_net::end_counters::EndCounters;
 use lon_net::random;
 use lon_net::token::Token;
-use lon_proto::run_pass::RunPass;
+use lon_proto::run_identity::RunPass;
 use lon_proto::text::printable;
 use lon_proto::v1::sut_node_client::SutNodeClient;
 use lon_proto::v1::{

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use lon_net::flow::{Fill as _, Filled, Source};
 use lon_net::framing::{Inbound, Outbound};
-use lon_proto::run_pass::RunPass;
+use lon_proto::run_identity::RunPass;
 use tonic::Status;
 
 use crate::backend::null::Null;

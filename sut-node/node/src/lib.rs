@@ -24,7 +24,7 @@
 //! - [`pipeline`]: what is done before and after inference.
 //!
 //! Used by the rooms above: `config` (how a node serves), `stop` (its shutdown), `host` (the machine it runs on),
-//! `memory` (how much of it samples may take), [`others`] (their files and texts), [`setting`] (an option as it is
+//! `memory` (how much of it samples may take), [`backend_files`] (their files and texts), [`node_setting`] (an option as it is
 //! told) and [`tensor`] (a sample's tensors); `error` (why a node does not serve), beside `run`, and `model` (a backend
 //! with its name and options) below it.
 //!
@@ -36,6 +36,7 @@
 
 mod accept;
 pub mod backend;
+pub mod backend_files;
 pub mod bench;
 mod config;
 mod error;
@@ -45,13 +46,12 @@ mod host;
 mod memory;
 mod metrics;
 mod model;
-pub mod others;
+pub mod node_setting;
 pub mod pipeline;
 mod prober;
 mod run;
 mod serve;
 mod service;
-pub mod setting;
 mod stop;
 pub mod tensor;
 mod work;

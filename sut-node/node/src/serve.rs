@@ -25,8 +25,8 @@ use crate::service::calls::Service;
 use crate::service::claim::Claim;
 use crate::service::models::ServedModels;
 use crate::stop::{Stop, stop};
+use crate::work::compute_turns::Turns;
 use crate::work::threads::{ComputeThreads, busy_threads, takes_turns};
-use crate::work::turns::Turns;
 
 /// Interval at which a node that shuts down checks whether everything is answered.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);

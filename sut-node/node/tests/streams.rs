@@ -13,7 +13,7 @@ use lon_net::quic::{self, QuicSource, Trust};
 use lon_net::tcp::StreamSource;
 use lon_net::tls::{Protocol, TlsFiles, Unverified};
 use lon_proto::limits;
-use lon_proto::run_pass::RunPass;
+use lon_proto::run_identity::RunPass;
 use lon_proto::v1::{DispatchRequest, DispatchResponse};
 use lon_sut::backend::{BackendOptions, Backends};
 use lon_sut::{ServeConfig, Sockets, serve};

@@ -14,8 +14,8 @@ use lon_sut::tensor::{DType, Dims, Tensor, TensorSpec};
 
 use super::engine::{BatchInput, Session, Sizes, trying};
 use super::footprint::Footprint;
-use super::form;
 use super::model::{InputOrder, Model};
+use super::output_sizes;
 use super::trial_samples::{self, MAX_BYTES};
 
 /// Memory limit of one run of a model with free sizes. Samples decide how much a run takes, so it is checked before the
@@ -232,7 +232,7 @@ impl OnnxWorker {
     fn run(&mut self, batch: &[&Sample]) -> Result<(Vec<Bytes>, Vec<bool>), Fault> {
         let inputs = self.inputs(batch);
         let outputs = self.session.run(&inputs).map_err(Fault::Engine)?;
-        form::check(&self.model.outputs, &outputs, batch.len(), self.shares_runs).map_err(Fault::Form)?;
+        output_sizes::check(&self.model.outputs, &outputs, batch.len(), self.shares_runs).map_err(Fault::Form)?;
         let began = Instant::now();
         let mut nan = vec![false; batch.len()];
         outputs.iter().for_each(|output| post::mark_nan(output, &mut nan));

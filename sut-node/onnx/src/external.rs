@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
-use lon_sut::others::{self, Limit};
+use lon_sut::backend_files::{self, Limit};
 use prost::Message;
 use sha2::{Digest as _, Sha256};
 use tract_onnx::pb::tensor_proto::DataLocation;

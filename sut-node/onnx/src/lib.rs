@@ -11,7 +11,7 @@
 //! - `faults`: refuses models that tract would compute wrongly;
 //! - `batch_first`: outputs that have the batch behind other dimensions;
 //! - `sharing`: whether samples share runs; `proof`: that they may; `trial_samples`: what that is tried on;
-//! - `batch`: from samples to one batch to answers (the [`Worker`](lon_sut::backend::Worker)); `form`: whether outputs
+//! - `batch`: from samples to one batch to answers (the [`Worker`](lon_sut::backend::Worker)); `output_sizes`: whether outputs
 //!   are what the file says;
 //! - `decoder`: from samples to tokens, with a cache (the [`Streamer`](lon_sut::backend::Streamer)), for models that
 //!   have one;
@@ -28,9 +28,9 @@ use bytes::Bytes;
 use lon_sut::backend::{
     Backend, BackendError, BackendInfo, BackendKind, BackendOptions, Execution, Half, Input, TokenOptions,
 };
-use lon_sut::others;
+use lon_sut::backend_files;
+use lon_sut::node_setting::Setting;
 use lon_sut::pipeline::post::Postprocess;
-use lon_sut::setting::Setting;
 use lon_sut::tensor::{DType, Signature, TensorSpec};
 use sha2::{Digest as _, Sha256};
 
@@ -53,12 +53,12 @@ mod error;
 mod external;
 mod faults;
 mod footprint;
-mod form;
 mod library;
 mod log_limit;
 mod model;
 mod nodes;
 mod ort;
+mod output_sizes;
 mod port;
 mod proof;
 mod sharing;

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use lon_sut::backend::OnnxEngine;
-use lon_sut::others::{self, Limit};
+use lon_sut::backend_files::{self, Limit};
 
 use super::error::OnnxError;
 

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use lon_sut::backend::BackendOptions;
-use lon_sut::others::{self, printable};
+use lon_sut::backend_files::{self, printable};
 use ort::environment::Environment;
 use ort::logging::LogLevel;
 use ort::session::builder::GraphOptimizationLevel;

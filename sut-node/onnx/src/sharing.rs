@@ -11,7 +11,7 @@ use super::error::OnnxError;
 use super::model::Model;
 use super::proof::{self, Operators, SlowBatch, Unproven};
 use lon_sut::backend::{BackendOptions, BatchDim};
-use lon_sut::setting::Setting;
+use lon_sut::node_setting::Setting;
 
 /// Decision whether samples share runs, and the node's report of it.
 pub(super) struct Sharing {

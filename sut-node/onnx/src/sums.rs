@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use lon_sut::others::{self, Limit, SUMS_FILE, entry};
+use lon_sut::backend_files::{self, Limit, SUMS_FILE, entry};
 use sha2::{Digest as _, Sha256};
 
 use super::error::OnnxError;

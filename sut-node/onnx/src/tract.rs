@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use lon_shell::bugs::contained;
+use lon_shell::panics::contained;
 use lon_sut::backend::BackendOptions;
 use lon_sut::tensor::DType;
 use tract_onnx::pb::ModelProto;

@@ -21,7 +21,7 @@ use lon_shell::failure::OrExit as _;
 use lon_shell::log::{self, LogFormat};
 use lon_shell::packaging::{self, Shell};
 use lon_shell::version::described;
-use lon_shell::{bugs, short_help, variables};
+use lon_shell::{panics, short_help, variables};
 use lon_sut::backend::Backends;
 
 use self::args::{BenchArgs, DescribeArgs, ServeArgs};

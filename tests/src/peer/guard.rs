@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use lon_proto::limits::SECRET_BYTES;
-use lon_proto::run_pass::RunPass;
+use lon_proto::run_identity::RunPass;
 use tonic::Status;
 
 /// The run that has the peer, if one has.

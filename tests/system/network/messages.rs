@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use lon_net::framing::{Outbound, PREFIX_BYTES};
 use lon_net::tcp::MAGIC;
 use lon_proto::limits::PART_BYTES;
-use lon_proto::run_pass::run_name;
+use lon_proto::run_identity::run_name;
 use lon_tests::peer::{Behaviour, Heard, Peer, SECRET};
 use lon_tests::route::{OpenRoute, Route};
 use lon_tests::run_folder::RunFolder;

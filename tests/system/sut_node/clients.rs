@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use lon_proto::run_pass::{RunPass, run_name};
+use lon_proto::run_identity::{RunPass, run_name};
 use lon_proto::v1::sut_node_client::SutNodeClient;
 use lon_proto::v1::{DescribeRequest, DispatchRequest};
 use lon_proto::{WIRE_VERSION, limits};

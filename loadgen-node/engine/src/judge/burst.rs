@@ -4,9 +4,9 @@
 use super::early_stopping::Rule;
 use super::headlines::{Headlines, first_token_headline, percentile_headline};
 use super::measured::Measured;
+use super::phase_limits::Terms;
 use super::rules::{Judge, JudgedDuration};
 use super::summary::{Metric, Rates, Summary};
-use super::terms::Terms;
 use crate::value::{Entry, Line, Value};
 
 /// The judging of Burst.

@@ -5,12 +5,12 @@
 use super::early_stopping::{Judgement, Subject};
 use super::latencies::Sorted;
 use super::measured::Measured;
+use super::phase_limits::{Terms, TokenLimits, Users};
 use super::rules::Judge;
 use super::stats::{LatencyStats, PERCENTILES, position};
 use super::summary::{
     Advice, Checks, EarlyStopping, InferredTokens, Metric, Rates, Summary, TokenSummary, UsersSummary,
 };
-use super::terms::{Terms, TokenLimits, Users};
 
 /// Judges what was measured by the rules of a scenario. Sorts the latencies in place.
 pub fn judge(rules: &dyn Judge, terms: &Terms, mut measured: Measured) -> Summary {

@@ -1,6 +1,6 @@
 //! Measurements of a performance phase, in the form in which it is judged.
 
-use super::bursts::BurstTimes;
+use super::burst_facts::BurstTimes;
 use super::latencies::Latencies;
 
 /// Latencies and times of a performance phase. Latencies need no order.

@@ -2,8 +2,8 @@
 
 use super::early_stopping::Rule;
 use super::measured::Measured;
+use super::phase_limits::Terms;
 use super::summary::{Metric, Rates, TokenSummary};
-use super::terms::Terms;
 
 /// Rules by which a scenario is judged.
 pub trait Judge: Sync {

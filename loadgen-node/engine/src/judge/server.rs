@@ -3,9 +3,9 @@
 use super::early_stopping::Rule;
 use super::headlines::Headlines;
 use super::measured::Measured;
+use super::phase_limits::Terms;
 use super::rules::{Judge, JudgedDuration};
 use super::summary::{Metric, Rates, Summary};
-use super::terms::Terms;
 use crate::value::{Entry, Line, Value};
 
 /// The judging of Server.

@@ -1,6 +1,6 @@
 //! Everything that is known about a judged performance phase; reports only print it.
 
-use super::bursts::BurstSummary;
+use super::burst_facts::BurstSummary;
 use super::early_stopping::Judgement;
 use super::stats::LatencyStats;
 

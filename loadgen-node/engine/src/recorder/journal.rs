@@ -19,9 +19,9 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::cell::{self, Cell, SampleEnd};
 use super::header;
 use super::live::Live;
+use super::packed_record::{self, Cell, SampleEnd};
 use super::timeline::{FinalQuery, Timeline};
 use super::timeline_file::StoredTimeline;
 use super::timeline_parts::About;
@@ -183,7 +183,7 @@ fn stored(
         samples_per_query,
         end_ns: elapsed_ns,
         final_query,
-        counts: cell::counts(&cells),
+        counts: packed_record::counts(&cells),
         cells: cells.into(),
         tokens,
         issued_ns: None,

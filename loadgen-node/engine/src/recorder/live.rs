@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use super::cell::{Cell, SampleEnd};
 use super::column::Column;
 use super::lag::{LagStats, SharedLag};
+use super::packed_record::{Cell, SampleEnd};
 use super::tokens::Tokens;
 
 /// The records. A clone shows the same phase.

@@ -3,7 +3,7 @@
 //! | file | what it has |
 //! |---|---|
 //! | `record` | the cells of a running phase; each sample ends exactly once |
-//! | `cell` | one sample in 8 bytes |
+//! | `packed_record` | one sample in 8 bytes |
 //! | `column` | a list that one thread writes while another reads it |
 //! | `tokens` | first-token latency and token count of every sample, in token runs |
 //! | `header` | how both stored forms of a phase begin |
@@ -21,12 +21,12 @@
 
 mod buckets;
 mod bursts;
-mod cell;
 mod column;
 mod header;
 mod journal;
 mod lag;
 mod live;
+mod packed_record;
 mod record;
 mod rows;
 mod split;
@@ -37,10 +37,10 @@ mod timeline_parts;
 mod tokens;
 
 pub use buckets::Buckets;
-pub use cell::SampleEnd;
 pub use journal::{Journal, JournalError, interrupt, recover};
 pub use lag::{LagCourse, LagStats};
 pub use live::{Ended, Ends, Live};
+pub use packed_record::SampleEnd;
 pub(crate) use record::{Recorder, Refused};
 pub use rows::{CheckedTimeline, SampleRow, SampleRows};
 pub use starts::Starts;

@@ -3,10 +3,10 @@
 //! A sample ends exactly once. Second ends, ends of samples that were given up, and ids that were never issued, are
 //! counted and have no other effect. Nothing is judged here; a closed recorder becomes a `Timeline`.
 
-use super::cell::{Cell, SampleEnd};
 use super::column::Column;
 use super::lag::{Lag, LagCourse, LagStats};
 use super::live::Live;
+use super::packed_record::{Cell, SampleEnd};
 use super::split::Split;
 use super::tokens::Tokens;
 use crate::judge::Counts;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Seek, SeekFrom};
 
-use super::cell::{self, Cell, SampleEnd};
+use super::packed_record::{self, Cell, SampleEnd};
 use super::timeline_file::check_counts;
 use super::timeline_parts::{About, Header, Source, TimelineError};
 use crate::judge::Counts;
@@ -39,7 +39,7 @@ impl CheckedTimeline {
         source.each("sample records", header.samples, |bytes| {
             let cell = Cell::from_bits(u64::from_le_bytes(bytes));
             has_unissued |= cell.state() == SampleEnd::Unissued;
-            cell::count(cell, &mut counts);
+            packed_record::count(cell, &mut counts);
         })?;
         if header.tokens {
             columns_at[1] = source.at();

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use super::cell::SampleEnd;
+use super::packed_record::SampleEnd;
 use super::timeline::Timeline;
 use crate::trace::{PhasePlan, Trace};
 use crate::traffic::{LatencyStart, Shape, Trigger};

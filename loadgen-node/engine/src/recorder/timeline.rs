@@ -4,8 +4,8 @@
 //! over-latency: [`Timeline::measured`] is the only place where that rule is written down.
 
 use super::bursts;
-use super::cell::{Cell, SampleEnd};
 use super::column::Column;
+use super::packed_record::{Cell, SampleEnd};
 use super::tokens::Tokens;
 use crate::effective::Effective;
 use crate::judge::{Counts, Measured};

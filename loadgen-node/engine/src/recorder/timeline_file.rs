@@ -18,9 +18,9 @@ use std::io::{self, Read, Write};
 
 use sha2::{Digest, Sha256};
 
-use super::cell::{self, Cell, SampleEnd};
 use super::column::{Column, Entry};
 use super::header;
+use super::packed_record::{self, Cell, SampleEnd};
 use super::timeline::Timeline;
 use super::timeline_parts::{About, BLOCK, Header, MAGIC, Source, TimelineError};
 use super::tokens::Tokens;
@@ -81,7 +81,7 @@ impl Timeline {
         };
         source.end()?;
         let has_unissued = cells.iter().any(|cell| cell.state() == SampleEnd::Unissued);
-        check_counts(&header.counts, &cell::counts(&cells), has_unissued)?;
+        check_counts(&header.counts, &packed_record::counts(&cells), has_unissued)?;
         let timeline = Timeline {
             queries: header.queries,
             samples_per_query: header.samples_per_query,

@@ -11,7 +11,7 @@ use thiserror::Error;
 use super::keys::{self, Key, Slot, Unit};
 use super::names::{UnknownName, named};
 use super::typed::Typed;
-use crate::further::{FurtherKey, FurtherValue, Quantity};
+use crate::further_settings::{FurtherKey, FurtherValue, Quantity};
 use crate::mode::Mode;
 use crate::scenarios::{Scenario, TestSettings};
 

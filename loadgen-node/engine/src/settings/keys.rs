@@ -8,7 +8,7 @@ use Truth::{NotZero, One};
 use Unit::{Ms, PerSecond, Percent, Percentile, RunMs, Share};
 use strsim::levenshtein;
 
-use crate::further::{FurtherKey, Quantity};
+use crate::further_settings::{FurtherKey, Quantity};
 use crate::scenarios::{Scenario, TestSettings};
 
 /// A config key in the scenario, or scenarios, in which it means one field.

@@ -24,6 +24,6 @@ pub use names::{UnknownName, named};
 pub use profile::{IntegerRule, Profile, SetRule};
 pub use seeds::{OFFICIAL_SEEDS, Round, TEST01_ACCURACY_LOG_SEED, TEST05_SEEDS};
 
-pub use crate::further::{Further, FurtherKey, FurtherValue, Quantity};
+pub use crate::further_settings::{Further, FurtherKey, FurtherValue, Quantity};
 pub use crate::mode::{Mode, Qsl, Seeds};
 pub use crate::scenarios::{Scenario, TestSettings};

@@ -3,7 +3,7 @@
 use super::error::PlanError;
 use super::shape::{Expected, LatencyStart, Layout, Shape, Trigger};
 use super::test_settings::{Load, Request, Sanitised, TestSettings, Traffic};
-use crate::further::{FurtherKey, FurtherValue, Quantity};
+use crate::further_settings::{FurtherKey, FurtherValue, Quantity};
 use crate::value::Entry;
 
 /// The traffic of Closed.

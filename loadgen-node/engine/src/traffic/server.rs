@@ -6,7 +6,7 @@ use super::checks::effective_rate;
 use super::error::PlanError;
 use super::shape::{Expected, LatencyStart, Layout, Shape, Trigger};
 use super::test_settings::{Load, Request, Sanitised, TestSettings, Traffic};
-use crate::further::{FurtherKey, Quantity};
+use crate::further_settings::{FurtherKey, Quantity};
 use crate::value::Entry;
 
 /// The traffic of Server.

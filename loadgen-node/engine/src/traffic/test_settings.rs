@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::arrivals::Arrivals;
 use super::error::PlanError;
 use super::shape::{Expected, Shape};
-use crate::further::{Further, FurtherKey};
+use crate::further_settings::{Further, FurtherKey};
 use crate::judge::{Headlines, Judge};
 use crate::mode::{Mode, Qsl, Seeds};
 use crate::value::Entry;

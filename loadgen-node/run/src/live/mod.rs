@@ -18,12 +18,13 @@
 //! - `run_facts`: what is known of a run before it begins;
 //! - `snapshot_reader`: the reader; `recent_latencies`: latencies of the last seconds and so far, with `latencies`, a
 //!   histogram; `recent_rates`: rates of the last seconds;
-//! - `snapshot`: what the reader finds at one moment, with `phase`, how far it is; `standing`: what is judged of it
+//! - `snapshot`: what the reader finds at one moment, with `phase`, how far it is; `live_checks`: what is judged of it
 //!   already; `latest_snapshot`: the newest one, for other threads;
 //! - `one_run`: one run with its reader and its board.
 
 pub mod latencies;
 pub mod latest_snapshot;
+pub mod live_checks;
 pub mod one_run;
 pub mod phase;
 mod recent_latencies;
@@ -31,4 +32,3 @@ mod recent_rates;
 pub mod run_facts;
 pub mod snapshot;
 pub(crate) mod snapshot_reader;
-pub mod standing;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::latencies::{Latencies, Spread};
+use super::live_checks::Standing;
 use super::phase::Phase;
-use super::standing::Standing;
 use loadgen::run::LagStats;
 use lon_world::failures::Failed;
 

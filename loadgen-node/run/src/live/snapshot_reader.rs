@@ -6,12 +6,12 @@ use std::time::Instant;
 
 use qdl::{NodeNow, NodeRoom};
 
+use super::live_checks::{Facts, Standing};
 use super::phase::Phase;
 use super::recent_latencies::Course;
 use super::recent_rates::{Growth, Mark, Marks, NodeMark};
 use super::run_facts::About;
 use super::snapshot::{Node, Snapshot, Totals};
-use super::standing::{Facts, Standing};
 use crate::network::cause::{Cause, Evidence, HostTime, Route};
 use loadgen::recorder::{Ends, Live};
 use loadgen::run::LagStats;
@@ -402,7 +402,7 @@ mod tests {
         let answered = observer.looks[1].latency.so_far.unwrap().count;
         assert!(answered > 100 && reading.values.late[0] == 500 - answered, "{answered} {:?}", reading.values.late);
         let state = observer.looks[1].standing.checks.iter().find(|check| check.name == "p99 latency").unwrap().state;
-        assert_eq!(state, super::super::standing::State::Broken);
+        assert_eq!(state, super::super::live_checks::State::Broken);
     }
 
     #[test]

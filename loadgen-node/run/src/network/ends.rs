@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 
 use lon_machine::nic::Interface;
+use lon_net::link_errors::Troubles;
 use lon_net::path::Path;
-use lon_net::trouble::Troubles;
 use lon_qsl::bandwidth::rate;
 use qdl::EndCounters;
 

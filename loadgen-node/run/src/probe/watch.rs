@@ -12,7 +12,7 @@ use crate::exit::Outcome;
 use crate::network::fabric::Percentiles;
 use crate::network::spread;
 use crate::signals::StopRequests;
-use lon_net::trouble::Troubles;
+use lon_net::link_errors::Troubles;
 
 /// Measurements of one interval.
 #[derive(Clone, Debug, Default)]

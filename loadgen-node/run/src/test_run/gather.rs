@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use lon_qsl::accuracy::{Score, ScoreError};
-use lon_shell::bugs;
+use lon_shell::panics;
 use qdl::{Host, NodeDescription, Qdl, Run, SutName};
 
 use super::finished::{Finished, Judgement, Nodes, Setup};
@@ -12,7 +12,7 @@ use crate::network::cause::Spent;
 use crate::network::fabric::Fabric;
 use crate::network::traffic::Sampler;
 use crate::network::{Gathered, NetworkFacts, nics};
-use crate::verdict::bound::HeldBack;
+use crate::verdict::limiting_cause::HeldBack;
 use crate::verdict::reasons::{self, Evidence};
 use crate::verdict::saturation::Saturation;
 use crate::verdict::stalls;

@@ -5,13 +5,13 @@
 //! - `lag_limit`: how late the LoadGen node may be; `limits`: latencies beside the limits that they are judged by;
 //!   `within`: limits of the user, which nothing is judged by;
 //! - `stalls`: when either end stood still during the run;
-//! - `bound`: what held the run back;
+//! - `limiting_cause`: what held the run back;
 //! - `saturation`: how near to its limits the LoadGen node was; `baseline`: what the network cost.
 
 pub(crate) mod baseline;
-pub(crate) mod bound;
 pub(crate) mod hints;
 pub(crate) mod lag_limit;
+pub(crate) mod limiting_cause;
 pub(crate) mod limits;
 pub(crate) mod reasons;
 pub(crate) mod saturation;

@@ -9,9 +9,9 @@ use lon_qsl::benchmark::Benchmark;
 use lon_shell::figures::length_ns;
 use qdl::{Failure, NodeFailure, NodeReport, SutName};
 
-use super::bound::HeldBack;
 use super::hints::LATE;
 use super::lag_limit::LagLimit;
+use super::limiting_cause::HeldBack;
 use super::stalls;
 use crate::division::Findings;
 use loadgen::judge::{Against, Reason, Verdict};

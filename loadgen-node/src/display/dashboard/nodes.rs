@@ -8,8 +8,8 @@ use ratatui::widgets::Paragraph;
 use super::super::units::{bandwidth, rate};
 use super::paint::Paint;
 use super::picture::{Picture, fitted};
+use lon_run::live::live_checks::State;
 use lon_run::live::snapshot::Node;
-use lon_run::live::standing::State;
 
 /// A node's rate beside the largest one.
 const LEVELS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];

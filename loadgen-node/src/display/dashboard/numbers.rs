@@ -6,9 +6,9 @@ use super::super::units::{clock, rate, time};
 use super::paint::sign;
 use super::picture::{Picture, fitted};
 use lon_run::live::latencies::{Percentiles, Spread};
+use lon_run::live::live_checks::{Check, State};
 use lon_run::live::phase::Phase;
 use lon_run::live::snapshot::Snapshot;
-use lon_run::live::standing::{Check, State};
 
 /// Returns the title of the run and its progress, in two lines.
 pub(super) fn head(picture: &Picture<'_>, columns: u16) -> Vec<Line<'static>> {

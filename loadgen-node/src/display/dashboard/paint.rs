@@ -2,7 +2,7 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-use lon_run::live::standing::State;
+use lon_run::live::live_checks::State;
 
 /// Styles of the dashboard, with colours or without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,8 +12,8 @@ use super::history::Point;
 use super::numbers;
 use super::paint::sign;
 use super::picture::{Scene, fitted};
+use lon_run::live::live_checks::State;
 use lon_run::live::phase::Phase;
-use lon_run::live::standing::State;
 
 /// Rows of one tenant.
 const ROWS: u16 = 2;

@@ -19,10 +19,10 @@ use loadgen::run::LagStats;
 use lon_run::examples::about;
 use lon_run::live::latencies::{Percentiles, Spread};
 use lon_run::live::latest_snapshot::Newest;
+use lon_run::live::live_checks::{Check, Standing, State};
 use lon_run::live::phase::Phase;
 use lon_run::live::run_facts::About;
 use lon_run::live::snapshot::{Node, Snapshot};
-use lon_run::live::standing::{Check, Standing, State};
 use lon_world::failures::Failed;
 
 const SIZES: [(u16, u16); 2] = [(80, 24), (200, 60)];

@@ -3,8 +3,8 @@ use std::sync::Arc;
 use qdl::NodeNow;
 
 use super::*;
+use lon_run::live::live_checks::{Check, Standing, State};
 use lon_run::live::snapshot::Totals;
-use lon_run::live::standing::{Check, Standing, State};
 use lon_world::failures::Failed;
 
 fn text(board: &Board) -> String {

@@ -213,7 +213,7 @@ impl Drop for Call {
 pub(crate) mod tests {
     use std::net::Ipv4Addr;
 
-    use lon_proto::run_pass::RunPass;
+    use lon_proto::run_identity::RunPass;
 
     use super::*;
     use crate::config::Limits;

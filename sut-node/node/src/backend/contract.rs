@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::error::{BackendError, InferError};
 use super::sample::Sample;
 use super::stream::Streamer;
-use crate::setting::Setting;
+use crate::node_setting::Setting;
 use crate::tensor::{DType, Signature, TensorSpec};
 use bytes::Bytes;
 

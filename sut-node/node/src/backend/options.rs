@@ -7,8 +7,8 @@ use std::str::FromStr;
 use super::openai::options::OpenAiOptions;
 use super::provider::Provider;
 use crate::memory::Memory;
+use crate::node_setting::Setting;
 use crate::pipeline::post::Postprocess;
-use crate::setting::Setting;
 
 /// Options of a backend.
 #[derive(Clone, Debug, PartialEq)]

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hdrhistogram::Histogram;
-use lon_proto::run_pass::RunPass;
+use lon_proto::run_identity::RunPass;
 
 use super::samples::Samples;
 use crate::backend::{Backend, Execution, Input, Sample, Worker};

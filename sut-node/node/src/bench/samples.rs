@@ -8,7 +8,7 @@ use bytes::Bytes;
 use rand_mt::Mt64;
 
 use crate::backend::Backend;
-use crate::others::{self, Limit};
+use crate::backend_files::{self, Limit};
 use crate::pipeline::images;
 use crate::tensor::{self, DType, SampleError, Signature, Tensor, TensorSpec};
 
@@ -119,7 +119,7 @@ impl Samples {
         paths.sort();
         let (mut payloads, mut bytes) = (Vec::new(), 0);
         for path in &paths {
-            let file = others::bytes(path, Limit::bytes(MOST_BYTES as u64)).map_err(failed(path))?;
+            let file = backend_files::bytes(path, Limit::bytes(MOST_BYTES as u64)).map_err(failed(path))?;
             bytes += file.len();
             let payload = images::file_sample(file.into());
             payloads.push(payload.map_err(|error| SamplesError::Make(path.display().to_string(), error))?);

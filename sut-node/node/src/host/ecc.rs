@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use lon_machine::host::Host;
 
-use crate::setting::Setting;
+use crate::node_setting::Setting;
 
 /// Where Linux shows the memory controllers that its EDAC drivers know.
 const CONTROLLERS: &str = "/sys/devices/system/edac/mc";

@@ -169,7 +169,7 @@ fn add_each<const N: usize>(sums: &mut [u64; N], more: [u64; N]) {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use lon_proto::run_pass::RunPass;
+    use lon_proto::run_identity::RunPass;
     use tonic::Status;
 
     use super::*;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use lon_machine::nic::{self, Interface, Traffic};
 use lon_net::path::Path;
 use lon_net::thread_time::ThreadTime;
-use lon_proto::run_pass::RunPass;
+use lon_proto::run_identity::RunPass;
 use tokio::sync::Notify;
 use tonic::Status;
 

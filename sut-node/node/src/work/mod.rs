@@ -8,7 +8,7 @@
 //! - [`decode`]: threads that inflate and decode the samples of runs with a codec;
 //! - [`queue`]: where samples wait for a worker, and the batches that leave it;
 //! - [`batches`]: a worker thread whose backend answers batches;
-//! - [`turns`]: how many batches compute at one time, where models share their workers;
+//! - [`compute_turns`]: how many batches compute at one time, where models share their workers;
 //! - [`tasks`]: a worker that only pretends, and is a task;
 //! - [`token_streams`]: a worker thread whose backend answers token by token;
 //! - [`infer`]: calling a backend so that its failures stay those of its samples;
@@ -21,6 +21,7 @@
 
 pub(crate) mod batches;
 pub(crate) mod coder;
+pub(crate) mod compute_turns;
 pub(crate) mod decode;
 pub(crate) mod infer;
 pub(crate) mod job;
@@ -34,4 +35,3 @@ pub(crate) mod tasks;
 pub(crate) mod threads;
 pub(crate) mod ticket;
 pub(crate) mod token_streams;
-pub(crate) mod turns;

@@ -5,11 +5,11 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use super::compute_turns::Turns;
 use super::decode::pool::{DecodePool, Window};
 use super::decode::{self, Decoding, Next};
 use super::job::Job;
 use super::queue::JobQueue;
-use super::turns::Turns;
 use super::{batches, tasks, token_streams};
 use tokio::task::JoinSet;
 

@@ -14,7 +14,7 @@ use lon_net::quic::{self, Link, QuicSource, Trust};
 use lon_net::tcp::StreamSource;
 use lon_net::tls::{Protocol, TlsFiles, Unverified};
 use lon_proto::assembly::{Part, Parts};
-use lon_proto::run_pass::RunPass;
+use lon_proto::run_identity::RunPass;
 use lon_proto::v1::dispatch_response::Kind;
 use lon_proto::v1::sut_node_client::SutNodeClient;
 use lon_proto::v1::{

@@ -1,7 +1,7 @@
 //! Probes: the node answers by itself, and is taken meanwhile.
 
 use bytes::Bytes;
-use lon_proto::run_pass::run_name;
+use lon_proto::run_identity::run_name;
 use tonic::Code;
 
 use crate::client::{Control, Stream, quic_link, with_node};

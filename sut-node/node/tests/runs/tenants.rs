@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use lon_proto::run_pass::run_name;
+use lon_proto::run_identity::run_name;
 use lon_proto::v1::{Backend as Described, Model as DescribedModel, StartRunResponse};
 use lon_sut::backend::{
     Backend, BackendError, BackendInfo, BackendOptions, Backends, Execution, Half, InferError, Input, Sample, Worker,

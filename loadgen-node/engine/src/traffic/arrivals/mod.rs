@@ -2,25 +2,25 @@
 //!
 //! | file | what it has |
 //! |---|---|
-//! | `form` | the text of a process, `gamma:cv=3` -> [`Arrivals`] |
+//! | `process_text` | the text of a process, `gamma:cv=3` -> [`Arrivals`] |
 //! | `process` | [`Arrivals`], the processes as checked values, with the mean and variation that each one promises |
 //! | `profile` | [`Profile`]: a rate that changes over time |
-//! | `inverse` | the time at which so many queries of a profile are due |
+//! | `rate_integral` | the time at which so many queries of a profile are due |
 //! | `modulated` | [`Modulated`]: a rate that jumps between states at random |
 //! | `weibull` | shape and variation of Weibull distributions |
 //!
 //! The draws themselves are in `trace/schedule`. Formulas: Gamma and Weibull gaps with the given shape and the target
 //! rate as mean rate; Markov-modulated Poisson processes after Fischer and Meier-Hellstern (1993).
 
-mod form;
-mod inverse;
 mod modulated;
 mod process;
+mod process_text;
 mod profile;
+mod rate_integral;
 mod weibull;
 
-pub use form::{check, parse};
-pub(crate) use inverse::Inverse;
 pub use modulated::Modulated;
 pub use process::{Arrivals, DueTimes, Listed, Promise};
+pub use process_text::{check, parse};
 pub use profile::Profile;
+pub(crate) use rate_integral::Inverse;

@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn promises_are_those_of_the_formulas() {
-        let promise = |text: &str| super::super::form::parse(text).unwrap().promise(50.0);
+        let promise = |text: &str| super::super::process_text::parse(text).unwrap().promise(50.0);
         assert_eq!(promise("poisson"), Promise { rate_per_s: 50.0, gap_cv: Some(1.0) });
         assert_eq!(promise("constant"), Promise { rate_per_s: 50.0, gap_cv: Some(0.0) });
         assert_eq!(promise("gamma:burstiness=0.25"), Promise { rate_per_s: 50.0, gap_cv: Some(2.0) });

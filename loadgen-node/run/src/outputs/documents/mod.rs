@@ -6,7 +6,7 @@
 //!
 //! - `result_summary`, `network_report`, `system_desc`, `find_peak`: files of the run folder; `result_read`: reads the
 //!   first of them, unless it contradicts itself;
-//! - `arrivals`, `baseline`, `bound`, `bursts`, `counts`, `intervals`, `lag`, `limits`, `division`, `provenance`,
+//! - `arrivals`, `baseline`, `limiting_cause`, `bursts`, `counts`, `intervals`, `lag`, `limits`, `division`, `provenance`,
 //!   `metric`, `network_summary`, `saturation`, `stall`, `token_figures`, `validity`, `within`: parts of
 //!   `result_summary`; `sut_setup`: part of it and of `system_desc`;
 //! - `qdl_result`: beside the logs of another engine that led a run;
@@ -38,7 +38,6 @@ pub mod accuracy_subset;
 pub mod arrivals;
 pub mod audit_result;
 pub mod baseline;
-pub mod bound;
 pub mod bursts;
 pub mod campaign;
 pub mod campaign_doctor;
@@ -57,6 +56,7 @@ pub mod inferred;
 pub mod intervals;
 mod key_help;
 pub mod lag;
+pub mod limiting_cause;
 pub mod limits;
 pub mod metric;
 pub mod mix_result;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqC
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use lon_shell::bugs;
+use lon_shell::panics;
 use qdl::{NodeFailure, NodeIndex, Outcome, Reply, SampleId, Sink};
 
 use loadgen::run::Counts;

@@ -17,7 +17,7 @@ use super::error::Failure;
 use super::prompt::Lengths;
 use super::sse::Event;
 use crate::backend::stream::Output;
-use crate::others::is_hidden;
+use crate::backend_files::is_hidden;
 
 /// Bytes of an answer's text at most.
 const MAX_TEXT_BYTES: usize = 64 << 20;

@@ -40,7 +40,7 @@ use self::server::Server;
 use self::start::WarmUp;
 use self::target::Target;
 use super::{Backend, BackendError, BackendInfo, BackendOptions, Execution, Half, Input};
-use crate::setting::Setting;
+use crate::node_setting::Setting;
 use crate::tensor::DType;
 
 mod answer;

@@ -40,7 +40,7 @@ use self::draw::{duration, unit};
 pub use self::spec::{Count, ServiceTime, Spec, SpecError, Stall};
 use self::stream::SyntheticStreamer;
 use super::{Backend, BackendError, BackendInfo, Execution, Half, InferError, Input, Sample, TokenOptions, Worker};
-use crate::setting::Setting;
+use crate::node_setting::Setting;
 use crate::tensor::DType;
 
 mod draw;

@@ -15,8 +15,8 @@ use lon_net::clock;
 use tokio::sync::Notify;
 
 use self::buckets::Buckets;
+use super::compute_turns::{Turn, Turns};
 use super::job::Job;
-use super::turns::{Turn, Turns};
 use crate::backend::Sample;
 
 mod buckets;

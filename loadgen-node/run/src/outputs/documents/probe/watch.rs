@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::network::fabric::{Percentiles as FabricPercentiles, gbit_s};
 use crate::outputs::documents::parts::Percentiles;
 use crate::probe::watch::{Interval, Sum};
-use lon_net::trouble::Troubles;
+use lon_net::link_errors::Troubles;
 
 /// One interval of a fabric under watch. All nodes are filled towards the SUT in its first half, and back in its
 /// second.

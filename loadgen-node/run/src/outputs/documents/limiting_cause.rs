@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::parts::to_thousandths;
 use crate::network::cause::{Evidence, Route};
-use crate::verdict::bound::Bound;
+use crate::verdict::limiting_cause::Bound;
 
 /// The cause that held a run back, and the measures of each cause. Shares are of the time in which samples were
 /// timed, to a thousandth; of several nodes it is the largest.
