@@ -42,7 +42,7 @@ const USUAL_LOG: &str = "info,lon_sut=warn";
 /// Runs the command line and says how it ended. A panic on any thread is a bug, and the exit code says so.
 pub fn main() -> ExitCode {
     let exit = match std::panic::catch_unwind(command) {
-        Ok(Exit::Ok) if bugs::first().is_some() => Exit::Bug,
+        Ok(Exit::Ok) if panics::first().is_some() => Exit::Bug,
         Ok(exit) => exit,
         Err(_) => Exit::Bug,
     };
@@ -50,7 +50,7 @@ pub fn main() -> ExitCode {
 }
 
 fn command() -> Exit {
-    if let Err(error) = bugs::watch("loadgen-node", Exit::Bug as u8) {
+    if let Err(error) = panics::watch("loadgen-node", Exit::Bug as u8) {
         let _ = writeln!(std::io::stderr(), "loadgen-node: panics are not told in the usual way: {error}");
     }
     let args: Vec<OsString> = cli::with_dashes(std::env::args_os()).collect();

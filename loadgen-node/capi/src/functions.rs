@@ -47,7 +47,7 @@ pub struct LonSample {
 /// Does it, and turns how it ended into a code.
 fn guarded(work: impl FnOnce() -> Result<(), Error>) -> i32 {
     let outcome = handles::not_forked().map(|()| catch_unwind(AssertUnwindSafe(work)));
-    let bug = || Error::new(Code::Bug, bugs::first().unwrap_or("a panic"));
+    let bug = || Error::new(Code::Bug, panics::first().unwrap_or("a panic"));
     match outcome.and_then(|outcome| outcome.unwrap_or_else(|_| Err(bug()))) {
         Ok(()) => 0,
         Err(error) => {
@@ -60,7 +60,7 @@ fn guarded(work: impl FnOnce() -> Result<(), Error>) -> i32 {
 /// Prepares the library, once, before it opens something.
 fn prepare() -> Result<(), Error> {
     static ONCE: Once = Once::new();
-    ONCE.call_once(bugs::watch_panics);
+    ONCE.call_once(panics::watch_panics);
     log::start_if_none(USUAL_LOG).map_err(|error| Error::new(Code::Usage, error.to_string()))?;
     lon_net::descriptors::raise_limit().map_err(|error| Error::new(Code::Usage, error.to_string()))?;
     Ok(())

@@ -113,7 +113,7 @@ impl NetWorld {
     fn wake(&self) -> Wake {
         if self.stop.load(SeqCst) {
             Wake::Interrupted
-        } else if self.inbox.is_broken() || bugs::first().is_some() {
+        } else if self.inbox.is_broken() || panics::first().is_some() {
             Wake::Broken
         } else {
             Wake::Ready

@@ -63,7 +63,7 @@ impl External {
         let mut total = 0;
         for name in &self.names {
             let path = PathBuf::from(&self.folder).join(name);
-            let file = others::open(&path, Limit::DATA);
+            let file = backend_files::open(&path, Limit::DATA);
             let outcome = file.and_then(|file| digest(file, sum));
             let (bytes, own) = outcome.map_err(|cause| OnnxError::Read { path: path.clone(), cause })?;
             sums.check(&path, name, own)?;

@@ -123,7 +123,7 @@ impl Onnx {
     /// See [`OnnxError`].
     pub fn open(path: &Path, options: &BackendOptions) -> Result<Onnx, OnnxError> {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-        let bytes = others::bytes(path, MODEL_LIMIT);
+        let bytes = backend_files::bytes(path, MODEL_LIMIT);
         let bytes: Bytes = bytes.map_err(|cause| OnnxError::Read { path: path.to_owned(), cause })?.into();
         let sums = Sums::of_model(path)?;
         sums.check(path, &name, sums::sha256(&bytes))?;

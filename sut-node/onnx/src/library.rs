@@ -79,7 +79,7 @@ fn numbers(version: &str) -> Vec<u64> {
 /// it. It is taken from the file name (links followed), else from the version that the library gives its symbols.
 pub(super) fn version(path: &Path) -> Option<String> {
     let name = fs::canonicalize(path).ok().and_then(|file| version_in_name(&file));
-    name.or_else(|| symbol_version(&others::bytes(path, Limit::LIST).ok()?))
+    name.or_else(|| symbol_version(&backend_files::bytes(path, Limit::LIST).ok()?))
 }
 
 fn symbol_version(library: &[u8]) -> Option<String> {

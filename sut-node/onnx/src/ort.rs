@@ -71,7 +71,8 @@ impl Source {
         match self {
             Source::Memory(bytes) => Ok(bytes.clone()),
             Source::File { path, sha256 } => {
-                let bytes = others::bytes(path, MODEL_LIMIT).map_err(|error| format!("{}: {error}", path.display()))?;
+                let bytes =
+                    backend_files::bytes(path, MODEL_LIMIT).map_err(|error| format!("{}: {error}", path.display()))?;
                 match sums::sha256(&bytes) == *sha256 {
                     true => Ok(bytes.into()),
                     false => Err(format!("{} is no longer the file that it was", path.display())),

@@ -25,7 +25,7 @@ impl Sums {
     /// There is one, and it cannot be read.
     pub(super) fn of_model(path: &Path) -> Result<Sums, OnnxError> {
         let path = path.with_file_name(SUMS_FILE);
-        match others::text(&path, Limit::DOCUMENT) {
+        match backend_files::text(&path, Limit::DOCUMENT) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Sums::default()),
             Err(cause) => Err(OnnxError::Read { path, cause }),
             Ok(text) => Ok(Sums { path, text }),

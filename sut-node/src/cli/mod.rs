@@ -166,7 +166,7 @@ fn command(backends: &Backends) -> clap::Command {
 }
 
 fn run(backends: &Backends) -> Exit {
-    if let Err(error) = bugs::watch("sut-node", Exit::Bug as u8) {
+    if let Err(error) = panics::watch("sut-node", Exit::Bug as u8) {
         let _ = writeln!(std::io::stderr(), "sut-node: panics are not told in the usual way: {error}");
     }
     let args: Vec<OsString> = std::env::args_os().collect();

@@ -115,7 +115,7 @@ impl ClaimedParts {
                 names: [&self.first_name, &last_name],
                 score: score.as_ref(),
                 stalls: if observations.judges_stalls { &stalls } else { &[] },
-                bug: bugs::first(),
+                bug: panics::first(),
                 findings: (setup.division == Division::Network).then_some(&findings),
                 held_back,
             },

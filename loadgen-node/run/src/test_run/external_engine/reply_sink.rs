@@ -244,7 +244,7 @@ impl Sink for ReplySink {
     }
 
     fn tick(&self) {
-        if let Some(bug) = bugs::first() {
+        if let Some(bug) = panics::first() {
             self.breaks(|| format!("this library has a bug: {bug}"));
         }
     }
