@@ -5,8 +5,8 @@
 //! and all that are built on it.
 //!
 //! A secret or a document that a user names on the command line may be a pipe as well (`--token-file <(...)`,
-//! `/dev/stdin`). [`user_file`] reads it, within the limit of a document. It waits for whoever writes: the user has started
-//! both.
+//! `/dev/stdin`). [`user_file`] reads it, within the limit of a document. It waits for the writer,
+//! which the user has started as well.
 
 use std::fs::{self, File, FileType};
 use std::io::{self, BufRead, Error, ErrorKind, Read};

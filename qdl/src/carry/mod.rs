@@ -3,9 +3,10 @@
 //! - `driver`: the threads, or the caller's thread, that carry all lanes of a run; `alarm` and `linger` are how a
 //!   thread waits, `losses` finds nodes that say nothing and samples that are overdue, `stalls` when a node stood
 //!   still;
-//! - `endpoint`: where a node is and how it is connected to; `concurrency_limit`: how many nodes are called or connected to at once;
-//! - `transport`: the trait of a transport and its handle; `lane_task`: a lane as a transport gets it; `declared_outputs`: what
-//!   a node has said of its answers;
+//! - `endpoint`: where a node is and how it is connected to; `concurrency_limit`: how many nodes are called or
+//!   connected to at once;
+//! - `transport`: the trait of a transport and its handle; `lane_task`: a lane as a transport gets it;
+//!   `declared_outputs`: what a node has said of its answers;
 //! - `stream`: what all transports do with a Dispatch stream, from its first message to its end;
 //! - `grpc`, `tcp`, `quic`: the transports to SUT nodes;
 //! - `kserve`: calls of KServe's protocol instead of a stream.

@@ -11,8 +11,8 @@
 //! - `faults`: refuses models that tract would compute wrongly;
 //! - `batch_first`: outputs that have the batch behind other dimensions;
 //! - `sharing`: whether samples share runs; `proof`: that they may; `trial_samples`: what that is tried on;
-//! - `batch`: from samples to one batch to answers (the [`Worker`](lon_sut::backend::Worker)); `output_sizes`: whether outputs
-//!   are what the file says;
+//! - `batch`: from samples to one batch to answers (the [`Worker`](lon_sut::backend::Worker)); `output_sizes`: whether
+//!   outputs are what the file says;
 //! - `decoder`: from samples to tokens, with a cache (the [`Streamer`](lon_sut::backend::Streamer)), for models that
 //!   have one;
 //! - `error`: why a model cannot be used.

@@ -1,8 +1,8 @@
 //! The command line of `sut-node`: flags become checked values, signals become a shutdown, errors become exit codes.
 //!
 //! - `args`, `backend_args`: what can be typed; `values`: how values of flags are checked; `named_backend`: a backend
-//!   with the name of its model; `for_model`: values that hold for one model of several; `open_backend`: from flags to a
-//!   backend; `bench_samples`: what `bench` asks it;
+//!   with the name of its model; `for_model`: values that hold for one model of several; `open_backend`: from flags to
+//!   a backend; `bench_samples`: what `bench` asks it;
 //! - `commands`: what the commands do that serve nobody; `trial`: the engines that can run a model; `tune`: the fastest
 //!   setup of a node; `line`: the command line that serves with a setup; `host_load`: the processor time of other
 //!   programs; `serving`: what `serve` does;

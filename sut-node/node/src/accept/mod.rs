@@ -6,7 +6,7 @@
 //! - [`grpc`], [`tcp`], [`quic`]: the transports, one file each;
 //! - [`registry`]: the list of them;
 //! - [`open_connections`]: the connections of a node, and the one to close when there are too many;
-//!   [`open_connection`]: one of them, a stranger's or of the run; [`read_limit`]: reads no more of it than it may send;
+//!   [`open_connection`]: one of them, a stranger's or of the run; [`read_limit`]: what it may send now;
 //! - [`listener`]: takes connections of the TCP port in, spreads them over the I/O threads, and finds out what is
 //!   spoken on each;
 //! - [`io_threads`]: serves all transports, on the caller's thread and on others;

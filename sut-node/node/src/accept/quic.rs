@@ -38,7 +38,8 @@ pub(crate) struct Quic {
 
 impl Quic {
     /// An endpoint on this socket. Must be made on a runtime, which drives it from here on. Without `tls` it shows a
-    /// certificate that nobody can verify, since QUIC knows no plain text. Its connections are among `open_connections`.
+    /// certificate that nobody can verify, since QUIC knows no plain text. Its connections join
+    /// `open_connections`.
     ///
     /// # Errors
     /// The socket or the certificate cannot be used.
