@@ -24,9 +24,9 @@
 //! - [`pipeline`]: what is done before and after inference.
 //!
 //! Used by the rooms above: `config` (how a node serves), `stop` (its shutdown), `host` (the machine it runs on),
-//! `memory` (how much of it samples may take), [`backend_files`] (their files and texts), [`node_setting`] (an option as
-//! it is told) and [`tensor`] (a sample's tensors); `error` (why a node does not serve), beside `run`, and `model` (a backend
-//! with its name and options) below it.
+//! `memory` (how much of it samples may take), [`backend_files`] (their files and texts), [`node_setting`] (an option
+//! as it is told) and [`tensor`] (a sample's tensors); `error` (why a node does not serve), beside `run`, and `model`
+//! (a backend with its name and options) below it.
 //!
 //! `fuzz` above them: what the fuzz targets call. The program `sut-node` adds the command line, and the backend that
 //! runs ONNX models.
