@@ -121,7 +121,7 @@ mod tests {
         let panics = thread.spawn(|| assert_eq!([1].len(), 2, "two\nlines")).unwrap();
         assert!(panics.join().is_err());
         let message = first().unwrap();
-        assert!(message.starts_with("thread worker-7 panicked at ") && message.contains("bugs.rs:"), "{message}");
+        assert!(message.starts_with("thread worker-7 panicked at ") && message.contains("panics.rs:"), "{message}");
         assert!(message.contains("two lines") && message.lines().count() == 1, "{message}");
     }
 }
