@@ -16,10 +16,12 @@ use crate::keys::key::{Key, text};
 use crate::keys::key_values::{KeyValue, Keys};
 use crate::keys::test::spec;
 use loadgen::settings::Mode;
+use loadgen::traffic::Expected;
 use lon_run::exit::{Exit, Failure, OrExit as _, Outcome};
 use lon_run::nodes::target::Target;
 use lon_run::outputs::documents::mix_result;
 use lon_run::outputs::report;
+use lon_run::test_run::tenants::ONE_QUERY;
 use lon_run::test_run::{FindPeakSpec, Test, TestSpec};
 
 /// The most tenants of a mix: nodes refuse more.
@@ -158,7 +160,10 @@ fn tenant(place: usize, keys: Keys, arguments: &[String]) -> Outcome<TenantEntry
     let nodes = nodes.transpose().map_err(|error| named(error, &name)).or_exit(Exit::Usage)?;
     let wants_a_look = spec.wants_a_look();
     if wants_a_look.map_err(|failure| Failure { error: named(failure.error, &name), ..failure })? {
-        let remedy = "a setting is auto: run the tenant alone to find its value, and write it down";
+        let remedy = match spec.scenario.traffic().expected() {
+            Expected::SampleRate => ONE_QUERY,
+            _ => "a setting is auto: run the tenant alone to find its value, and write it down",
+        };
         return Err(named(anyhow!(remedy), &name)).or_exit(Exit::Usage);
     }
     let mut keys = BTreeSet::new();

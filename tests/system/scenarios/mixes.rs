@@ -338,6 +338,7 @@ fn files_that_are_no_mix_are_refused_by_name() {
         (good.replace("model =", "modle ="), &[], "'modle' is no flag of `loadgen-node run`; is it model?"),
         (good.replace("target_qps = 100", "target_qps = \"auto\""), &[], "tenant 'one': a setting is auto"),
         (good.replace("\"Server\"", "\"Offline\""), &[], "tenant 'one': --set: no setting 'target_latency' in Offline"),
+        (offline.replace("target_qps = 100", "target_qps = \"auto\""), &[], "tenant 'one': Offline is one query"),
         (offline, &[], "tenant 'one': Offline is one query with all samples"),
         (good.replace("\"one\"", "\"a/b\""), &[], "its name 'a/b' cannot be that of a folder"),
         (format!("{good}nodes = [\"h:1\"]\n"), &[], "nodes: h:1 is not among the nodes of --sut"),

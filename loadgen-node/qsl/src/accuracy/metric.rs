@@ -222,8 +222,8 @@ impl Metric {
     /// Tells whether it can use this right answer to a sample.
     pub(super) fn takes(self, truth: &Truth) -> bool {
         match (self.needs(), truth) {
-            (Needs::Nothing, _) | (Needs::Class | Needs::Classes, Truth::Class(_)) => true,
-            (Needs::Classes, Truth::Classes(labels)) => !labels.is_empty(),
+            (Needs::Nothing, _) | (Needs::Class, Truth::Class(_)) => true,
+            (Needs::Classes, truth) => truth.items().is_some(),
             (Needs::Mask, Truth::Mask(_)) => true,
             (Needs::Texts, truth) => truth.texts().is_some(),
             (Needs::Text, truth) => truth.texts().is_some_and(|texts| texts.len() == 1),

@@ -245,14 +245,8 @@ impl Form<'_> {
     /// otherwise. They may be followed by another number each, which is the label in the log of MLPerf's reference
     /// implementation; it is not looked at.
     fn items(&self, index: usize, answer: &[u8], truth: Option<&Truth>) -> Result<Vec<(f32, bool)>, ScoreError> {
-        let labels = match truth {
-            Some(Truth::Class(label)) => std::slice::from_ref(label),
-            Some(Truth::Classes(labels)) => labels,
-            _ => &[],
-        };
-        if labels.is_empty() || labels.iter().any(|label| !matches!(label, 0 | 1)) {
-            return Err(ScoreError::Label { index, metric: Metric::Auc.name() });
-        }
+        let none = ScoreError::Label { index, metric: Metric::Auc.name() };
+        let labels = truth.and_then(Truth::items).ok_or(none)?;
         let (rows, bytes, items) = (self.rows_or(DType::F32), answer.len(), labels.len());
         let scored = rows.elements(answer).and_then(|elements| {
             let step = elements.iter().len() / items;

@@ -37,6 +37,17 @@ impl Truth {
         }
     }
 
+    /// Returns for each item of the sample whether it is of the class that is looked for: label 1, where all others have
+    /// label 0. None where there is no such label.
+    pub(super) fn items(&self) -> Option<&[i64]> {
+        let labels = match self {
+            Truth::Class(label) => std::slice::from_ref(label),
+            Truth::Classes(labels) => labels,
+            _ => &[],
+        };
+        (!labels.is_empty() && labels.iter().all(|label| matches!(label, 0 | 1))).then_some(labels)
+    }
+
     /// Returns the part of the dataset to which the sample belongs.
     pub(super) fn part(&self) -> Option<&str> {
         match self {
@@ -78,6 +89,13 @@ impl Truths {
         let (Truths::Samples(all) | Truths::Decoded(all, _)) = self else { return false };
         let Some((before, after)) = all.split_at_checked(index) else { return false };
         index > 0 && before.iter().all(Option::is_some) && after.iter().all(Option::is_none)
+    }
+
+    /// Returns true when all items of all samples have the same label, 0 or 1, so that there is nothing to tell apart.
+    pub(crate) fn are_one_class(&self) -> bool {
+        let (Truths::Samples(all) | Truths::Decoded(all, _)) = self else { return false };
+        let mut labels = all.iter().flatten().filter_map(Truth::items).flatten();
+        labels.next().is_some_and(|first| labels.all(|label| label == first))
     }
 
     /// Returns the right answers by sample index; empty when questions or boxes are the answers.

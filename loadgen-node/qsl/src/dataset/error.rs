@@ -56,6 +56,9 @@ pub enum DatasetError {
         /// A clause with the numbers of labels and samples where labels end before the samples; else empty.
         labels: String,
     },
+    /// The labels do not tell items apart, so that `auc` has nothing to compare.
+    #[error("all labels of {0} are equal: auc needs items of both classes, 0 and 1")]
+    OneClass(String),
     /// A file cannot be read, or does not have its sum.
     #[error(transparent)]
     Sum(#[from] SumError),

@@ -38,7 +38,7 @@ use opened::Opened;
 pub use options::OpenOptions;
 pub use reader::ReadError;
 
-use crate::accuracy::{Target, Truths};
+use crate::accuracy::{Metric, Target, Truths};
 use crate::encode::inputs::Inputs;
 use crate::encode::kserve::Request;
 use crate::parallel;
@@ -219,14 +219,19 @@ impl Dataset {
     /// Checks that every scored sample has a label that the metric can use. A dataset without any labels passes.
     ///
     /// # Errors
-    /// A sample has no such label; the error names the first of them.
+    /// A sample has no such label; the error names the first of them. Or all labels are equal, and `auc` compares items
+    /// of two classes.
     pub fn fits_metric(&self, target: impl Into<Target>) -> Result<(), DatasetError> {
         let target = target.into();
         match self.truths().and_then(|truths| target.first_lacking(truths)) {
+            None if target.metric == Metric::Auc && self.truths().is_some_and(Truths::are_one_class) => {
+                Err(DatasetError::OneClass(self.name().to_owned()))
+            }
             None => Ok(()),
             Some(index) => {
                 let (metric, dataset) = (target.metric.name(), self.name().to_owned());
                 let asks = match target.parts {
+                    [] if target.metric == Metric::Auc => format!("{metric}, 0 or 1 for each item"),
                     [] => metric.to_owned(),
                     parts => format!("{metric}, nor another part than {} (\"part\")", parts.join(", ")),
                 };

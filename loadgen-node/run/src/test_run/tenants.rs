@@ -75,6 +75,10 @@ impl Test {
 /// Reason why a test of round v0.5 is no tenant.
 const OF_V0_5: &str = "--rules v0.5 is not for tenants: the engine of that round runs alone";
 
+/// Reason why a test of one query is no tenant.
+pub const ONE_QUERY: &str = "Offline is one query with all samples, so it cannot be part of a mix: use Server, Closed, \
+                             Burst, SingleStream or MultiStream";
+
 /// # Errors
 /// Reason why the traffic of a plan ends by itself.
 fn may_go_on(plan: &Plan) -> Result<(), &'static str> {
@@ -86,10 +90,7 @@ fn may_go_on(plan: &Plan) -> Result<(), &'static str> {
         }
         _ if effective.coalesce_queries => "a tenant cannot merge queries (coalesce_queries)",
         [phase] if phase.unit().is_some() => return Ok(()),
-        _ if effective.shape.is_pulled() => {
-            "Offline is one query with all samples, so it cannot be part of a mix: use Server, Closed, Burst, \
-             SingleStream or MultiStream"
-        }
+        _ if effective.shape.is_pulled() => ONE_QUERY,
         _ => {
             "its traffic ends by itself (performance_issue_unique, or a trace), and a tenant goes on until all are done"
         }

@@ -202,6 +202,14 @@ fn a_file_for_each_sample() {
     let mut dataset = opened("synthetic", &path).unwrap();
     assert_eq!([0, 1].map(|index| shapes(&mut dataset, index)), ["i32[3]", "i32[2]"]);
     assert!(dataset.fits_metric(Metric::Top1).is_ok() && dataset.fits_metric(Metric::F1).is_err());
+    let auc = |labels: [i64; 2]| {
+        fs::write(path.join("labels.npy"), npy("<i8", "False", "(2,)", &labels.map(i64::to_le_bytes).concat()))
+            .unwrap();
+        opened("synthetic", &path).unwrap().fits_metric(Metric::Auc).map_err(|error| error.to_string())
+    };
+    assert_eq!(auc([0, 1]), Ok(()));
+    assert!(auc([0, 4]).unwrap_err().contains("sample 1") && auc([4, 4]).unwrap_err().contains("0 or 1 for each item"));
+    assert!([[0, 0], [1, 1]].into_iter().all(|labels| auc(labels).unwrap_err().contains("both classes")));
     fs::write(path.join("b.npy"), npy("<i4", "True", "(2, 1)", &[2; 8])).unwrap();
     let error = opened("synthetic", &path).unwrap().load(0..2).unwrap_err().to_string();
     assert!(error.contains("b.npy") && error.contains("Fortran"), "{error}");
