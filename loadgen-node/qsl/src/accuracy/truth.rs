@@ -37,8 +37,8 @@ impl Truth {
         }
     }
 
-    /// Returns for each item of the sample whether it is of the class that is looked for: label 1, where all others have
-    /// label 0. None where there is no such label.
+    /// Returns the labels of the items of the sample: 1 for those of the class that is looked for, 0 for the others. None
+    /// where it has no such labels.
     pub(super) fn items(&self) -> Option<&[i64]> {
         let labels = match self {
             Truth::Class(label) => std::slice::from_ref(label),
