@@ -37,7 +37,7 @@ impl Truth {
         }
     }
 
-    /// Returns the labels of the items of the sample: 1 for those of the class that is looked for, 0 for the others. None
+    /// Returns the labels of the items of the sample: 1 for those of the class that is looked for, 0 for others. None
     /// where it has no such labels.
     pub(super) fn items(&self) -> Option<&[i64]> {
         let labels = match self {
