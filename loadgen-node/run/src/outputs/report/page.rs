@@ -197,7 +197,7 @@ fn limit(result: &ResultSummary) -> Option<String> {
 fn slow(source: &Source) -> Option<String> {
     let split = &source.network.as_ref()?.latency_split_ns;
     let (name, p50_ns, share) = tables::largest_part(split)?;
-    let parts = match tables::is_pulled(source) {
+    let parts = match source.is_pulled() {
         // All samples are due at the start: the time until its turn is most of any latency.
         true => format!("p99 {}", split.sum(true, |at| at.p99)),
         false => {

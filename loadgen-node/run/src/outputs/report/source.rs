@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use loadgen::plan::Plan;
 use loadgen::recorder::{StoredTimeline, Timeline};
+use loadgen::traffic::Expected;
 use lon_proto::files::{self, Limit};
 use lon_shell::documents::of_text;
 use serde::de::DeserializeOwned;
@@ -40,6 +41,11 @@ pub struct Source {
 }
 
 impl Source {
+    /// Returns true when all samples are due at the start, so that most of a latency is the time of others.
+    pub fn is_pulled(&self) -> bool {
+        self.result.settings.scenario.traffic().expected() == Expected::SampleRate
+    }
+
     /// Of a run that is over. Its page is the one that its folder gives later.
     pub(crate) fn of(finished: &Finished) -> Source {
         let (system, outcome) = (SystemDesc::from(finished), &finished.outcome);

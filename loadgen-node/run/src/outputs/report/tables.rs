@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use loadgen::traffic::Expected;
 use lon_machine::host::Host;
 use lon_proto::node_name::short_sut_name;
 use lon_shell::figures::{bytes, length_ns};
@@ -48,11 +47,6 @@ fn text(value: impl std::fmt::Display) -> Markup {
     html! { (value.to_string()) }
 }
 
-/// Returns true when all samples are due at the start, so that most of a latency is the time of others.
-pub(super) fn is_pulled(source: &Source) -> bool {
-    source.result.settings.scenario.traffic().expected() == Expected::SampleRate
-}
-
 /// The part of the latency at the median that is the largest.
 pub(super) fn largest_part(split: &LatencySplit) -> Option<(&'static str, u64, f64)> {
     let whole = split.latency.p50;
@@ -64,7 +58,7 @@ pub(super) fn largest_part(split: &LatencySplit) -> Option<(&'static str, u64, f
 pub(super) fn split(source: &Source) -> Markup {
     let Some(network) = &source.network else { return html! {} };
     let of = &network.latency_split_ns;
-    let all = of.parts(is_pulled(source));
+    let all = of.parts(source.is_pulled());
     let longest = all.iter().map(|(_, part)| part.p50).max().unwrap_or_default();
     let bar = |value: u64| {
         let width = 100.0 * value as f64 / longest as f64;
@@ -99,7 +93,7 @@ fn row_nodes(nodes: &[NodeTrafficDocument]) -> Vec<&NodeTrafficDocument> {
 /// Where the time went at each node, at the median.
 pub(super) fn split_by_node(source: &Source) -> Markup {
     let Some(network) = source.network.as_ref().filter(|network| network.nodes.len() > 1) else { return html! {} };
-    let all = network.latency_split_ns.parts(is_pulled(source));
+    let all = network.latency_split_ns.parts(source.is_pulled());
     let used: Vec<usize> = (0..all.len()).filter(|part| all[*part].1.p99 > 0).collect();
     let head: Vec<&str> = std::iter::once("node").chain(used.iter().map(|part| all[*part].0)).collect();
     let row = |node: &NodeTrafficDocument| {
@@ -265,7 +259,7 @@ pub(super) fn latencies(source: &Source) -> Markup {
         }
         p {
             @if let Some(lag) = source.result.schedule_lag_ns.filter(|lag| lag.max > 0) {
-                @if source.result.scenario == "Offline" { "Samples waited for their turn by " }
+                @if source.is_pulled() { "Samples waited for their turn by " }
                 @else { "Samples were sent late by " }
                  (ns(lag.p50)) " (p50), " (ns(lag.p99)) " (p99), " (ns(lag.max)) " at most."
             }
