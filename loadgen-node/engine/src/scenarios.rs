@@ -73,6 +73,12 @@ impl Scenario {
     /// A fixed number of users, each with one query in flight.
     pub const CLOSED: Scenario = Self::ALL[5];
 
+    /// All samples are one query, which nodes take as they have room: a least size is one of samples, and the time until
+    /// its turn is most of a sample's latency.
+    pub fn is_one_query(self) -> bool {
+        self.traffic().expected() == traffic::Expected::SampleRate
+    }
+
     /// The registered scenario with this official name.
     pub fn from_name(name: &str) -> Option<Scenario> {
         Self::ALL.into_iter().find(|scenario| scenario.name() == name)

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use loadgen::traffic::Expected;
 use lon_qsl::benchmark::{Benchmark, Membership, Suite};
 use serde_json::Value;
 
@@ -103,9 +104,9 @@ fn benchmark(run: &ResultSummary) -> String {
         _ => run.dataset.clone(),
     };
     let settings = &run.settings;
-    let of_run = match settings.scenario.name() {
-        "Server" => format!("target_qps = {}", settings.server_target_qps),
-        "Offline" => format!("target_qps = {}", settings.offline_expected_qps),
+    let of_run = match settings.scenario.traffic().expected() {
+        Expected::QueryRate => format!("target_qps = {}", settings.server_target_qps),
+        Expected::SampleRate => format!("target_qps = {}", settings.offline_expected_qps),
         _ => String::new(),
     };
     let (name, dataset) = (quoted(&run.benchmark), format!("{{ dataset = {} }}", quoted(&dataset)));

@@ -300,6 +300,34 @@ fn scenarios_are_chosen_in_their_rooms() {
     no_more_than(0, "choices of a scenario", &faults);
 }
 
+/// The name of a scenario in the sources is a choice of it, too. These files have the rules that name scenarios.
+#[test]
+fn scenarios_are_named_in_their_rooms() {
+    let allowed = [
+        "loadgen-node/engine/src/scenarios.rs",
+        // Round v0.5 has scenarios of its own.
+        "loadgen-node/engine/src/v05/",
+        // Suites of the rounds, in the crate of datasets, which knows no engine.
+        "loadgen-node/qsl/src/benchmark/suite.rs",
+        // The keys and lines of official logs that an audit compares, by scenario.
+        "loadgen-node/run/src/audit/rates.rs",
+        // Section 6.2 of the rules: the scenarios of the Network division, and of the suites.
+        "loadgen-node/run/src/division/suite.rs",
+        "loadgen-node/src/submission/suites.rs",
+        // Section 4.1.1: results that follow from the run of another scenario.
+        "loadgen-node/src/submission/inferred.rs",
+        // Loads of DLI, as scenarios.
+        "loadgen-node/src/campaign/import/case.rs",
+        // A table of Server over Offline.
+        "loadgen-node/src/commands/list_related.rs",
+        // A made-up result for tests.
+        "loadgen-node/run/src/examples.rs",
+    ];
+    let names = &["SingleStream", "MultiStream", "Server", "Offline", "Burst", "Closed"];
+    assert_eq!(loadgen::settings::Scenario::ALL.map(loadgen::settings::Scenario::name), *names);
+    no_more_than(0, "names of scenarios", &places::outside(&House::here(), &Pattern::TextOf(names), &allowed));
+}
+
 /// A transport is known by what it does: its file alone knows which it is.
 #[test]
 fn transports_are_chosen_in_their_rooms() {

@@ -2,7 +2,7 @@
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
-use syn::{Arm, BinOp, ExprBinary, ExprIf, ExprMatch, Ident, Item, Macro, Path};
+use syn::{Arm, BinOp, ExprBinary, ExprIf, ExprMatch, Ident, Item, LitStr, Macro, Path};
 
 use super::sources::{House, attributes, is_test};
 
@@ -17,6 +17,8 @@ pub(crate) enum Pattern {
     PathOf(&'static [(&'static str, &'static str)]),
     /// A call of this macro.
     Macro(&'static str),
+    /// A text that is one of these names.
+    TextOf(&'static [&'static str]),
     /// An event of the log whose message has values in it: those belong into fields.
     LogText,
 }
@@ -62,6 +64,12 @@ impl Reader<'_> {
         }
     }
 
+    fn text(&mut self, text: &str, line: usize) {
+        if matches!(self.pattern, Pattern::TextOf(names) if names.contains(&text)) {
+            self.findings.push((line, format!("\"{text}\"")));
+        }
+    }
+
     fn ident(&mut self, ident: &Ident) {
         if let Pattern::BranchOn(letters) = self.pattern {
             let name = ident.to_string();
@@ -95,8 +103,13 @@ impl Reader<'_> {
                 other => {
                     self.path(&std::mem::take(&mut path));
                     colons = 0;
-                    if let TokenTree::Group(group) = other {
-                        self.tokens(group.stream());
+                    match other {
+                        TokenTree::Group(group) => self.tokens(group.stream()),
+                        TokenTree::Literal(literal) => {
+                            let (text, line) = (literal.to_string(), literal.span().start().line);
+                            self.text(text.trim_matches('"'), line);
+                        }
+                        _ => {}
                     }
                 }
             }
@@ -116,6 +129,10 @@ impl<'ast> Visit<'ast> for Reader<'_> {
         let names: Vec<&Ident> = path.segments.iter().map(|segment| &segment.ident).collect();
         self.path(&names);
         visit::visit_path(self, path);
+    }
+
+    fn visit_lit_str(&mut self, text: &'ast LitStr) {
+        self.text(&text.value(), text.span().start().line);
     }
 
     fn visit_ident(&mut self, ident: &'ast Ident) {
@@ -208,12 +225,19 @@ fn what_stands_in_the_wrong_place_is_found() {
             "fn f() { std::fs::read(x).map(fs::write) }\n#[cfg(test)]\nmod tests { fn t() { fs::read(x) } }",
         ),
         ("a/src/cli/mod.rs", "fn f() { Scenario::Server; json!({}); kserve() }"),
+        (
+            "a/src/names.rs",
+            "const NAME: &str = \"Server\";\nfn f(s: &str) -> bool {\n matches!(s, \"Server\" | \"A Server\")\n}\n\
+             #[cfg(test)]\nmod tests { fn t() { f(\"Server\") } }",
+        ),
     ]);
     let places_of = |pattern| outside(&house, &pattern, &["a/src/cli/"]);
     assert_eq!(
         places_of(Pattern::ChoiceOf("Scenario")),
         ["a/src/lib.rs:3: Scenario::Server", "a/src/lib.rs:7: Scenario::Offline"]
     );
+    let names = ["a/src/names.rs:1: \"Server\"", "a/src/names.rs:3: \"Server\""];
+    assert_eq!(places_of(Pattern::TextOf(&["Server"])), names);
     assert_eq!(places_of(Pattern::BranchOn("kserve")), ["a/src/lib.rs:6: kserve_on"]);
     assert_eq!(places_of(Pattern::PathOf(&[("fs", "read")])), ["a/src/files.rs:1: fs::read"]);
     assert_eq!(places_of(Pattern::Macro("json")), ["a/src/lib.rs:7: json!"]);

@@ -1,12 +1,9 @@
 //! The config files with which audits are run: the settings of the official `audit.config`, in words of our own.
 
-use loadgen::settings::TEST01_ACCURACY_LOG_SEED;
+use loadgen::settings::{Scenario, TEST01_ACCURACY_LOG_SEED};
 
 use super::AuditTest;
 use super::{test01, test06, test07, test09};
-
-/// The scenarios for which TEST04 has lines of its own.
-const SCENARIOS: [&str; 4] = ["SingleStream", "MultiStream", "Server", "Offline"];
 
 /// No shortest duration, and no samples that are put together in rounds.
 const BARE: &str = "*.*.min_duration = 0\n*.*.sample_concatenate_permutation = 0\n";
@@ -58,7 +55,8 @@ fn whole_dataset(samples: Option<u64>) -> String {
 
 /// A performance run that asks the sample at position 3 of those in memory, always.
 fn same_sample() -> String {
-    let lines = SCENARIOS.map(|scenario| {
+    let lines = Scenario::OFFICIAL.map(|scenario| {
+        let scenario = scenario.name();
         format!(
             "*.{scenario}.mode = 2\n*.{scenario}.performance_issue_unique = 0\n\
              *.{scenario}.performance_issue_same = 1\n*.{scenario}.performance_issue_same_index = 3\n"

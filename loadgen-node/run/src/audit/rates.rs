@@ -22,6 +22,8 @@ struct ResultOf {
     short: Option<f64>,
     /// True when the result is a latency, ns.
     is_latency: bool,
+    /// True when the latency has a limit, which both runs must share. The rate is printed with two decimals then.
+    is_limited: bool,
 }
 
 const RESULTS: [ResultOf; 4] = [
@@ -31,6 +33,7 @@ const RESULTS: [ResultOf; 4] = [
         lines: &["Samples per second"],
         short: None,
         is_latency: false,
+        is_limited: false,
     },
     ResultOf {
         scenario: "Server",
@@ -38,6 +41,7 @@ const RESULTS: [ResultOf; 4] = [
         lines: &["Completed samples per second"],
         short: None,
         is_latency: false,
+        is_limited: true,
     },
     ResultOf {
         scenario: "SingleStream",
@@ -49,6 +53,7 @@ const RESULTS: [ResultOf; 4] = [
         ],
         short: Some(200_000.0),
         is_latency: true,
+        is_limited: false,
     },
     ResultOf {
         scenario: "MultiStream",
@@ -56,6 +61,7 @@ const RESULTS: [ResultOf; 4] = [
         lines: &["Early stopping 99th percentile estimate", "Early stopping 99.0th percentile estimate"],
         short: Some(1_600_000.0),
         is_latency: true,
+        is_limited: false,
     },
 ];
 
@@ -97,7 +103,7 @@ pub(super) fn by_detail(reference: &Detail, test: &Detail) -> Script {
         let finding = format!("{} and {}", kind.scenario, other.scenario);
         return script.fail("Test and reference scenarios do not match!", finding);
     }
-    if kind.scenario == "Server" && limit != other_limit {
+    if kind.is_limited && limit != other_limit {
         return script.fail("Server target latency mismatch", "the latency limits differ");
     }
     script.line(format!("Reference score = {}", python_float(before)));
@@ -136,9 +142,9 @@ pub(super) fn by_summary(reference: &str, test: &str, against: Against) -> Scrip
     script.line(format!("reference score = {}", before.text));
     script.line(format!("test score = {}", after.text));
     let threshold = before.share(against);
-    let passed = match (against, before.scenario.as_str()) {
-        (Against::OtherSeeds, "Offline" | "Server") => after.score > before.score * (1.0 - threshold),
-        (Against::OtherSeeds, scenario) if !scenario.contains("Stream") => false,
+    let passed = match (against, result_of(&before.scenario)) {
+        (Against::OtherSeeds, Some(result)) if !result.is_latency => after.score > before.score * (1.0 - threshold),
+        (Against::OtherSeeds, _) if !before.scenario.contains("Stream") => false,
         _ => after.score < before.score * (1.0 + threshold),
     };
     let finding = change(before.score, after.score);
@@ -168,10 +174,10 @@ fn percent(share: f64) -> String {
 pub(super) fn same_result(summary: &str, detail: &Detail) -> Result<String, String> {
     let scored = scored_of(summary, Against::OtherSeeds)?;
     let scenario = detail.text("effective_scenario").unwrap_or_default();
-    let logged = result_of(scenario).and_then(|result| detail.number(result.key));
-    let logged = logged.ok_or_else(|| format!("the detail log has no result of scenario '{scenario}'"))?;
-    // The summary has six digits at least; a rate of Server has two decimals.
-    let of_decimals = if scenario == "Server" { 0.011 } else { 0.0 };
+    let result = result_of(scenario).and_then(|result| Some((result, detail.number(result.key)?)));
+    let (result, logged) = result.ok_or_else(|| format!("the detail log has no result of scenario '{scenario}'"))?;
+    // The summary has six digits at least.
+    let of_decimals = if result.is_limited { 0.011 } else { 0.0 };
     let slack = (logged.abs() * 1e-5).max(of_decimals);
     let finding = format!("{} and {} in the detail log", scored.text, python_float(logged));
     let is_same = scored.scenario == scenario && (scored.score - logged).abs() <= slack;

@@ -1,6 +1,6 @@
 //! Facts of a finished run whose folder is audited.
 
-use loadgen::settings::{Profile, TestSettings};
+use loadgen::settings::{Profile, Scenario, TestSettings};
 use lon_proto::sample::DType;
 
 use super::answers::AnswerLog;
@@ -70,5 +70,10 @@ impl AuditedRun {
     /// The name of the scenario.
     pub(super) fn scenario(&self) -> &str {
         self.detail.text("effective_scenario").unwrap_or_default()
+    }
+
+    /// All samples were one query.
+    pub(super) fn is_one_query(&self) -> bool {
+        Scenario::from_name(self.scenario()).is_some_and(Scenario::is_one_query)
     }
 }

@@ -35,7 +35,7 @@ pub fn judge(inputs: &Inputs<'_>) -> Findings {
     let signature = test.own.as_ref().and_then(|own| own.dtype);
     let model_label = signature.and_then(LabelType::of);
     let label = dtype.or(model_label).unwrap_or(LabelType::Int32);
-    let has_first = test.scenario() != "Offline";
+    let has_first = !test.is_one_query();
     let ends = |answer: &Answer| ends_once(answer, label, end.unwrap_or(USUAL_END));
     // The script takes an id from its command line as a text, which no number is equal to.
     let ends_pass = if end.is_some() { elements_of(answers, label) } else { answers.iter().all(ends) };
@@ -107,9 +107,9 @@ fn settings() -> Vec<(&'static str, serde_json::Value)> {
     ]
 }
 
-/// The run was to have the queries of the audit. In Offline one query has all samples.
+/// The run was to have the queries of the audit, or the samples where these are one query.
 fn size_row(test: &AuditedRun) -> AuditCheck {
-    let key = if test.scenario() == "Offline" { "min_sample_count" } else { "min_query_count" };
+    let key = if test.is_one_query() { "min_sample_count" } else { "min_query_count" };
     let count = test.detail.whole(&format!("effective_{key}"));
     let text = count.map_or_else(|| "not logged".to_owned(), |count| count.to_string());
     let is_enough = count.is_some_and(|count| count >= TARGET);

@@ -38,7 +38,7 @@ pub(super) fn queries(facts: &Facts<'_>) -> Verdict {
     }
     let mut faults = changed(facts, &["min_query_count"], May::Grow);
     let least = planned.benchmark.official(planned.round).iter().filter_map(|official| official.offline_samples).max();
-    if planned.scenario.name() == "Offline"
+    if planned.scenario.is_one_query()
         && let (Some(least), Some(samples)) = (least, planned.samples_per_query)
         && samples < least
     {

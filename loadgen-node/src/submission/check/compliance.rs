@@ -108,7 +108,7 @@ fn test06(tree: &mut Tree, place: &Place, folder: &Path) {
     }
     let Some(answers) = whole_log(tree, folder, "TEST06") else { return };
     let end = audit::test06::end_of(place.benchmark.name);
-    let has_first = place.scenario.name() != "Offline";
+    let has_first = !place.scenario.is_one_query();
     let script_text = match audit::test06::log_text(&answers, has_first, end) {
         Ok(script_text) => script_text,
         Err(why) => return tree.add_fault(&folder.join(ACCURACY).join(ACCURACY_FILE), why),

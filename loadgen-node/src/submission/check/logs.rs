@@ -18,8 +18,6 @@ use lon_run::audit::{AuditedRun, Detail};
 const SHOWN: usize = 3;
 /// The words that the name of a SUT over a network has (rules v5, Network division).
 const NETWORK_SUT: &str = "Network SUT";
-/// The scenario whose query has a least number of samples.
-const ONE_QUERY: &str = "Offline";
 /// Fault of a log of this program.
 const OWN_LOG: &str = "is of loadgen-node: a submission needs logs of the official LoadGen (engine = \"official\")";
 /// The words of a mark that says so.
@@ -137,7 +135,7 @@ fn counts(place: &Place, kind: Kind, detail: &Detail) -> Vec<String> {
         Kind::Compliance(test) if test.sets_length() => {}
         Kind::Performance | Kind::Compliance(_) => {
             least("effective_performance_sample_count", official.performance_samples);
-            if place.scenario_of(detail).name() == ONE_QUERY {
+            if place.scenario_of(detail).is_one_query() {
                 least("effective_samples_per_query", official.offline_samples);
             }
         }

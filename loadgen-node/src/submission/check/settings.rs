@@ -76,7 +76,7 @@ pub(super) fn unlike(place: &Place, kind: Kind, detail: &Detail) -> Result<Unlik
     };
     let samples = detail.whole(SAMPLES);
     let has_samples = |prescribed: &Value| samples.is_some() && samples >= prescribed.as_u64();
-    let is_offline = scenario.name() == "Offline";
+    let is_one_query = scenario.is_one_query();
     // An accuracy run asks every sample once, however long that takes.
     let is_length = |field: &str| match kind {
         Kind::Accuracy => AT_LEAST.contains(&field),
@@ -90,7 +90,7 @@ pub(super) fn unlike(place: &Place, kind: Kind, detail: &Detail) -> Result<Unlik
         let bound = match field.as_str() {
             field if is_free(field) => return None,
             field if AT_LEAST.contains(&field) && value.as_f64()? >= prescribed.as_f64()? => return None,
-            QUERIES if is_offline && has_samples(prescribed) => return None,
+            QUERIES if is_one_query && has_samples(prescribed) => return None,
             field if AT_MOST.contains(&field) && value.as_f64()? <= prescribed.as_f64()? => return None,
             field if AT_LEAST.contains(&field) => " at least",
             field if AT_MOST.contains(&field) => " at most",
@@ -101,7 +101,7 @@ pub(super) fn unlike(place: &Place, kind: Kind, detail: &Detail) -> Result<Unlik
     };
     // The checker's own number of samples may be lower than that of LoadGen's file of the round.
     let is_enough = samples.is_some() && place.official.offline_samples.is_some_and(|least| samples >= Some(least));
-    let is_advice = |field: &str| OWN.contains(&field) || (field == QUERIES && is_offline && is_enough);
+    let is_advice = |field: &str| OWN.contains(&field) || (field == QUERIES && is_one_query && is_enough);
     let mut unlike = Unlike::default();
     for entry in &settings {
         let list = if is_advice(entry.0) { &mut unlike.advice } else { &mut unlike.faults };

@@ -5,7 +5,6 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use loadgen::plan::Plan;
 use loadgen::recorder::{StoredTimeline, Timeline};
-use loadgen::traffic::Expected;
 use lon_proto::files::{self, Limit};
 use lon_shell::documents::of_text;
 use serde::de::DeserializeOwned;
@@ -43,7 +42,7 @@ pub struct Source {
 impl Source {
     /// Returns true when all samples are due at the start, so that most of a latency is the time of others.
     pub fn is_pulled(&self) -> bool {
-        self.result.settings.scenario.traffic().expected() == Expected::SampleRate
+        self.result.settings.scenario.is_one_query()
     }
 
     /// Of a run that is over. Its page is the one that its folder gives later.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::outputs::documents::conf::{ConfDocument, PredictedDocument, QueryCountDocument, SettingDocument};
 use crate::outputs::documents::division::RuleDocument;
 use crate::outputs::tables::table::Table;
-use loadgen::settings::IntegerRule;
+use loadgen::settings::{IntegerRule, Scenario};
 
 /// The column of the counts that follow from the confidence interval alone.
 const FORMULA: &str = "by the confidence formula";
@@ -92,17 +92,17 @@ pub fn table(document: &ConfDocument) -> Table {
     table
 }
 
-/// Settings that one scenario alone has begin like this.
-const OF_SCENARIOS: [(&str, &str); 4] = [
-    ("SingleStream", "single_stream_"),
-    ("MultiStream", "multi_stream_"),
-    ("Server", "server_"),
-    ("Offline", "offline_"),
-];
-
-/// Returns true for a setting that only another scenario has.
+/// Returns true for a setting that only another scenario has: its name begins with that scenario's, `single_stream_`.
 fn is_of_another(name: &str, scenario: &str) -> bool {
-    OF_SCENARIOS.iter().any(|(other, begin)| name.starts_with(begin) && *other != scenario)
+    let begin = |scenario: &str| {
+        let is_start = |at: usize, letter: char| at > 0 && letter.is_ascii_uppercase();
+        let letters = scenario.char_indices().flat_map(|(at, letter)| {
+            [is_start(at, letter).then_some('_'), Some(letter.to_ascii_lowercase())].into_iter().flatten()
+        });
+        letters.chain(['_']).collect::<String>()
+    };
+    let others = Scenario::OFFICIAL.map(Scenario::name).into_iter().filter(|other| *other != scenario);
+    others.map(begin).any(|begin| name.starts_with(&begin))
 }
 
 /// The value of a setting, with the unit that fits.
