@@ -73,8 +73,8 @@ impl Scenario {
     /// A fixed number of users, each with one query in flight.
     pub const CLOSED: Scenario = Self::ALL[5];
 
-    /// All samples are one query, which nodes take as they have room: a least size is one of samples, and the time until
-    /// its turn is most of a sample's latency.
+    /// All samples are one query, which nodes take as they have room: a least size is one of samples, and most of a
+    /// latency is the time until the sample's turn.
     pub fn is_one_query(self) -> bool {
         self.traffic().expected() == traffic::Expected::SampleRate
     }

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::blanks::{HEAD, OF_THE_RUN, Prefilled};
 use super::system::must_have_a_text;
+use crate::cli::USUAL_TRANSPORT;
 use lon_run::outputs::documents::result_summary::ResultSummary;
 use lon_run::outputs::documents::system_desc::{SystemDesc, key_help};
 use lon_run::test_run::system_facts::{NETWORK_KEYS, SYSTEM_KEYS};
@@ -141,7 +142,7 @@ fn benchmark(run: &ResultSummary) -> String {
 pub(crate) fn node_flags(run: &ResultSummary) -> Vec<(&'static str, Value)> {
     let network = &run.network;
     let texts = [
-        ("transport", network.transport.as_str(), "grpc"),
+        ("transport", network.transport.as_str(), USUAL_TRANSPORT.name()),
         ("compression", &network.codec, "none"),
         ("response-compression", &network.response_codec, "none"),
     ];

@@ -33,6 +33,10 @@ impl Carry for Quic {
         "QUIC over UDP"
     }
 
+    fn segments(&self) -> &'static str {
+        "QUIC"
+    }
+
     fn lanes_per_connection(&self) -> usize {
         4
     }

@@ -28,6 +28,11 @@ pub trait Carry: fmt::Debug + Send + Sync {
     /// The protocols it consists of, for readers of a system description: `QUIC over UDP`.
     fn protocol(&self) -> &'static str;
 
+    /// The protocol whose segments are on the line.
+    fn segments(&self) -> &'static str {
+        "TCP"
+    }
+
     /// Lanes that share one connection; at least 1.
     fn lanes_per_connection(&self) -> usize {
         1
@@ -84,6 +89,11 @@ impl Transport {
     /// The protocols it consists of, in words: [`Carry::protocol`].
     pub fn protocol(self) -> &'static str {
         self.0.protocol()
+    }
+
+    /// The protocol whose segments are on the line: [`Carry::segments`].
+    pub fn segments(self) -> &'static str {
+        self.0.segments()
     }
 
     /// Returns the number of lanes that share one connection, at least 1: [`Carry::lanes_per_connection`].

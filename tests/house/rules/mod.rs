@@ -322,6 +322,8 @@ fn scenarios_are_named_in_their_rooms() {
         "loadgen-node/src/commands/list_related.rs",
         // A made-up result for tests.
         "loadgen-node/run/src/examples.rs",
+        // Calls of the programs.
+        "tests/perf/",
     ];
     let names = &["SingleStream", "MultiStream", "Server", "Offline", "Burst", "Closed"];
     assert_eq!(loadgen::settings::Scenario::ALL.map(loadgen::settings::Scenario::name), *names);
@@ -344,6 +346,25 @@ fn transports_are_chosen_in_their_rooms() {
     ];
     let faults = places::outside(&House::here(), &Pattern::ChoiceOf("Transport"), &allowed);
     no_more_than(0, "choices of a transport", &faults);
+}
+
+/// The same for names of transports and of backends.
+#[test]
+fn transports_and_backends_are_named_in_their_rooms() {
+    let allowed = [
+        "qdl/src/carry/",
+        "sut-node/node/src/backend/",
+        "sut-node/onnx/src/lib.rs",
+        // Frameworks of DLI, as backends.
+        "loadgen-node/src/campaign/import/case.rs",
+        // A made-up result for tests.
+        "loadgen-node/run/src/examples.rs",
+        // Calls of the programs.
+        "tests/perf/",
+    ];
+    let names = &["grpc", "tcp", "quic", "kserve", "onnx", "openai"];
+    let faults = places::outside(&House::here(), &Pattern::TextOf(names), &allowed);
+    no_more_than(0, "names of transports and backends", &faults);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use lon_qsl::Codec;
 use lon_qsl::advice::Figures;
 use lon_qsl::bandwidth::Direction;
 use lon_qsl::benchmark::Benchmark;
+use qdl::Transport;
 
 use crate::network::ends::{End, STARVED, Spent};
 use crate::network::fabric::{Fabric, NodeFabric};
@@ -187,11 +188,11 @@ impl FlowDirection {
 pub fn line(fabric: &Fabric) -> (f64, String) {
     let paths = fabric.nodes.iter().filter_map(|node| node.loadgen.as_ref()?.path.as_ref());
     let is_wire = |mtu_bytes: u32| (576..=LARGEST_MTU).contains(&mtu_bytes);
-    let segments = paths.filter(|path| is_wire(path.mtu_bytes) && path.segment_bytes > 0).map(|path| {
-        let protocol = if fabric.transport == "quic" { "QUIC" } else { "TCP" };
-        (protocol, path.segment_bytes, path.mtu_bytes)
-    });
-    let (protocol, segment, mtu) = { segments }.next().unwrap_or(("TCP", USUAL_SEGMENT, USUAL_MTU));
+    let segments = paths.filter(|path| is_wire(path.mtu_bytes) && path.segment_bytes > 0);
+    let sizes = segments.map(|path| (path.segment_bytes, path.mtu_bytes)).next();
+    let transport = Transport::ALL.into_iter().find(|transport| transport.name() == fabric.transport);
+    let protocol = transport.filter(|_| sizes.is_some()).map_or("TCP", Transport::segments);
+    let (segment, mtu) = sizes.unwrap_or((USUAL_SEGMENT, USUAL_MTU));
     (f64::from(segment) / (f64::from(mtu) + FRAME_BYTES), format!("{protocol} over MTU {mtu}"))
 }
 
