@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use loadgen::official::ACCURACY_FILE;
-use loadgen::settings::Scenario;
+use loadgen::settings::{Scenario, TestSettings};
 use lon_proto::files;
 
 use super::tree::{LARGEST, Tree};
@@ -53,12 +53,13 @@ pub(super) fn check_all(tree: &mut Tree, folder: &Path, detail: &Detail) {
     }
 }
 
-/// Returns the number of samples that an accuracy run asks for: all samples, and so many more that the last of several
-/// queries is full.
+/// Returns the number of samples that an accuracy run asks for: all samples, and where the load is the samples of a
+/// query, so many more that the last query is full.
 fn sample_count(total: u64, detail: &Detail) -> u64 {
     let scenario = detail.text("effective_scenario").and_then(Scenario::from_name);
-    let has_queries = scenario.is_some_and(|scenario| !scenario.is_one_query());
-    let per_query = detail.whole("effective_samples_per_query").filter(|count| has_queries && *count > 0);
+    let load = scenario.and_then(|scenario| scenario.traffic().load(&TestSettings { scenario, ..Default::default() }));
+    let has_several = load.is_some_and(|load| load.setting == "samples_per_query");
+    let per_query = detail.whole("effective_samples_per_query").filter(|count| has_several && *count > 0);
     per_query.and_then(|count| total.checked_next_multiple_of(count)).unwrap_or(total)
 }
 
