@@ -90,7 +90,9 @@ models() {
 }
 
 # Prints the library of ONNX Runtime.
-onnxruntime() { ls "$(venv models -r tests/models/requirements.txt)"/lib/python3*/site-packages/onnxruntime/capi/libonnxruntime.so.*; }
+onnxruntime() {
+  ls "$(venv models -r tests/models/requirements.txt)"/lib/python3*/site-packages/onnxruntime/capi/libonnxruntime.so.*
+}
 
 # Prints the Python that has the official LoadGen's wheel and the packages of its accuracy scripts.
 peers() { echo "$(venv peers -r tests/peers/requirements.txt)/bin/python"; }

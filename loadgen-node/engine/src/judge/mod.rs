@@ -14,7 +14,7 @@
 //! | `counts` | [`Counts`]: how many samples were issued, and how they ended |
 //! | `verdict` | [`Verdict`]: whether a run is VALID, and every reason why not |
 //!
-//! What a scenario asks is in [`crate::traffic`]; [`crate::scenarios`] puts the two together.
+//! The queries of a scenario are in [`crate::traffic`]; [`crate::scenarios`] puts the two together.
 
 mod burst;
 mod burst_facts;
