@@ -20,11 +20,13 @@ const SECRET: [&str; 7] = [
 #[test]
 fn generated_code_is_fresh() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for (proto, name) in [("lon/v1/lon.proto", "lon.v1.rs"), ("kserve/inference.proto", "inference.rs")] {
+    let files = [("lon/v1/lon.proto", "lon.v1.rs", true), ("kserve/inference.proto", "inference.rs", false)];
+    for (proto, name, has_server) in files {
         let out = tempfile::tempdir().unwrap();
         let descriptors = protox::compile([proto], [root]).unwrap();
         assert!(!descriptors.encode_to_vec().is_empty());
         let build = tonic_prost_build::configure().bytes(".").skip_debug(SECRET).out_dir(out.path());
+        let build = build.build_server(has_server);
         build.compile_fds(descriptors).unwrap();
         let fresh = std::fs::read_to_string(out.path().join(name)).unwrap();
         let path = root.join("src/gen").join(name);

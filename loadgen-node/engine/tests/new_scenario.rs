@@ -1,7 +1,7 @@
 //! A new scenario is what it asks, how it is judged and a line in the registry: here is one that no other file knows.
 //!
-//! It is a closed loop with several samples outstanding. It is planned, run in the simulated world, judged and
-//! reported by the code that does so for the official ones. The first part of this file would be its file in `traffic`,
+//! It is a camera: a frame is due at every tick, and is dropped while too many are unanswered. It is planned, run in the
+//! simulated world, judged and reported by the code that does so for the official ones. The first part of this file would be its file in `traffic`,
 //! the second its file in `judge`, the third its line in the registry.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
@@ -18,25 +18,28 @@ use loadgen::sim::{Service, SimOptions, SimWorld};
 use loadgen::traffic::{Expected, LatencyStart, Layout, Request, Sanitised, Shape, Traffic, Trigger};
 use loadgen::world::TimeNs;
 
-/// Traffic of the scenario: one sample a query, a new query whenever fewer than a number are
-/// outstanding, and latencies that run from the start of the phase.
-struct AsksClosedLoop;
+/// Traffic of the scenario: one sample a query, at each tick at which fewer than a number are outstanding, and latencies
+/// that run from the tick.
+struct AsksFrames;
 
 /// Samples outstanding at one time: a setting that the scenario declares.
 static OUTSTANDING: FurtherKey = FurtherKey {
     name: "outstanding",
-    field: "closed_loop_outstanding",
+    field: "frames_outstanding",
     quantity: Quantity::Count { least: 1, most: 100 },
-    default: 4.0,
+    default: 1.0,
     help: "Samples outstanding at one time.",
 };
 
-impl Traffic for AsksClosedLoop {
+impl Traffic for AsksFrames {
     fn shape(&self, request: &Request<'_>) -> Result<Shape, PlanError> {
         Ok(Shape {
             layout: Layout::One,
-            trigger: Trigger::Reply { below: request.settings.further.whole(&OUTSTANDING) },
-            latency_start: LatencyStart::Phase,
+            trigger: Trigger::Ticks {
+                interval_ns: request.settings.single_stream_expected_latency_ns as u64,
+                below: request.settings.further.whole(&OUTSTANDING),
+            },
+            latency_start: LatencyStart::Due,
             duration_factor: 2,
             group: 1,
         })
@@ -59,7 +62,7 @@ impl Traffic for AsksClosedLoop {
         }
         Ok(Sanitised {
             samples_per_query: 1,
-            target_qps: outstanding as f64 * 1e9 / expected_ns,
+            target_qps: 1e9 / expected_ns,
             target_latency_ns: 0,
             target_latency_percentile: s.single_stream_target_latency_percentile,
             max_async_queries: outstanding,
@@ -69,14 +72,14 @@ impl Traffic for AsksClosedLoop {
     }
 
     fn requested(&self, s: &TestSettings) -> Vec<Entry> {
-        vec![("closed_loop_expected_latency_ns".into(), s.single_stream_expected_latency_ns.into())]
+        vec![("frames_expected_latency_ns".into(), s.single_stream_expected_latency_ns.into())]
     }
 }
 
 /// Rules by which the scenario is judged: by its rate, with an estimate of the percentile.
-struct JudgesClosedLoop;
+struct JudgesFrames;
 
-impl Judge for JudgesClosedLoop {
+impl Judge for JudgesFrames {
     fn judged_duration(&self, measured: &Measured) -> JudgedDuration {
         JudgedDuration { seconds: measured.final_query_issued_s, advice: "Expect a lower latency." }
     }
@@ -86,13 +89,13 @@ impl Judge for JudgesClosedLoop {
     }
 
     fn metric(&self, rates: &Rates, _estimate_ns: Option<f64>) -> Metric {
-        Metric::new("result_closed_loop_samples_per_second", Some(rates.completed_samples_per_s), "samples/s")
+        Metric::new("result_frames_samples_per_second", Some(rates.completed_samples_per_s), "samples/s")
     }
 }
 
-impl Headlines for JudgesClosedLoop {
+impl Headlines for JudgesFrames {
     fn headline(&self, summary: &Summary) -> Line {
-        ("Samples per second, closed loop: ".into(), Value::Fixed(summary.rates.completed_samples_per_s))
+        ("Samples per second, frames: ".into(), Value::Fixed(summary.rates.completed_samples_per_s))
     }
 
     fn token_headline(&self, summary: &Summary) -> Line {
@@ -104,22 +107,18 @@ impl Headlines for JudgesClosedLoop {
     }
 
     fn results(&self, summary: &Summary) -> Vec<Entry> {
-        vec![("result_closed_loop_samples_per_second".into(), summary.rates.completed_samples_per_s.into())]
+        vec![("result_frames_samples_per_second".into(), summary.rates.completed_samples_per_s.into())]
     }
 }
 
-const CLOSED_LOOP: Scenario = Scenario::new(&Definition {
-    name: "ClosedLoop",
-    traffic: &AsksClosedLoop,
-    judge: &JudgesClosedLoop,
-    headlines: &JudgesClosedLoop,
-});
+const FRAMES: Scenario =
+    Scenario::new(&Definition { name: "Frames", traffic: &AsksFrames, judge: &JudgesFrames, headlines: &JudgesFrames });
 
 const QSL: Qsl = Qsl { total: 64, performance: 24 };
 
 fn settings(mode: Mode) -> TestSettings {
     TestSettings {
-        scenario: CLOSED_LOOP,
+        scenario: FRAMES,
         mode,
         min_duration_ms: 50,
         min_query_count: 100,
@@ -129,8 +128,11 @@ fn settings(mode: Mode) -> TestSettings {
 }
 
 fn ran(settings: TestSettings) -> (Plan, SimWorld, RunOutcome) {
+    served(settings, Service::Exponential { mean_ns: 1_000_000.0 })
+}
+
+fn served(settings: TestSettings, service: Service) -> (Plan, SimWorld, RunOutcome) {
     let plan = Plan::new(settings, QSL).unwrap();
-    let service = Service::Exponential { mean_ns: 1_000_000.0 };
     let mut world = SimWorld::new(SimOptions { service, servers: 8, ..SimOptions::default() });
     let options = RunOptions { keep_issue_times: true, ..RunOptions::default() };
     let outcome = run(&plan, &mut world, &mut (), options);
@@ -141,37 +143,46 @@ fn ran(settings: TestSettings) -> (Plan, SimWorld, RunOutcome) {
 fn it_is_planned_and_run_as_it_asks() {
     let (plan, world, outcome) = ran(settings(Mode::PerformanceOnly));
     let phase = outcome.performance().unwrap();
-    assert_eq!(plan.effective().target_qps, 4_000.0);
-    assert_eq!(predict::predict(&plan, predict::SampleSize { memory_bytes: 1, wire_bytes: 1 }).queries, 200);
+    assert_eq!(plan.effective().target_qps, 1_000.0);
+    assert_eq!(predict::predict(&plan, predict::SampleSize { memory_bytes: 1, wire_bytes: 1 }).queries, 100);
     assert_eq!((outcome.end.clone(), phase.stop), (End::Completed, Stop::Naturally));
-    assert_eq!(world.max_in_flight, 4, "eight servers would take more");
+    assert_eq!(world.max_in_flight, 1, "eight servers would take more");
     assert!(phase.queries_issued >= 100 && phase.counts.completed == phase.counts.issued);
 }
 
 #[test]
 fn its_own_setting_is_set_by_name_and_kept_with_the_official_ones() {
     let mut settings = settings(Mode::PerformanceOnly);
-    assert_eq!(settings.set("outstanding=2"), Ok(Assigned::Here("closed_loop_outstanding")));
+    assert_eq!(settings.set("outstanding=2"), Ok(Assigned::Here("frames_outstanding")));
     let json = serde_json::to_value(&settings).unwrap();
-    assert_eq!(json["further"]["closed_loop_outstanding"], 2);
+    assert_eq!(json["further"]["frames_outstanding"], 2);
     assert_eq!(ran(settings).1.max_in_flight, 2);
 
     let refused = self::settings(Mode::PerformanceOnly).set("outstanding=101").unwrap_err().to_string();
     assert_eq!(refused, "outstanding: '101' is not a whole number from 1 to 100");
     let unknown = self::settings(Mode::PerformanceOnly).set("outstandig=2").unwrap_err().to_string();
-    assert!(unknown.ends_with("no setting 'outstandig' in ClosedLoop (did you mean 'outstanding'?)"), "{unknown}");
+    assert!(unknown.ends_with("no setting 'outstandig' in Frames (did you mean 'outstanding'?)"), "{unknown}");
     let other = TestSettings::default().set("outstanding=2").unwrap_err().to_string();
     assert!(other.starts_with("no setting 'outstanding' in SingleStream"), "{other}");
 }
 
 #[test]
-fn latencies_run_from_where_it_says() {
-    let (plan, _, outcome) = ran(settings(Mode::PerformanceOnly));
+fn ticks_are_skipped_while_an_answer_is_missing_and_latencies_run_from_the_tick() {
+    let (plan, _, outcome) = served(settings(Mode::PerformanceOnly), Service::Constant { ns: 2_500_000 });
     let timeline = outcome.performance().unwrap().timeline.as_ref().unwrap();
     let starts: Vec<u64> = timeline.starts(&plan.phases()[0], plan.effective().shape).collect();
-    assert!(starts.iter().all(|start_ns| *start_ns == 0));
-    let latency = outcome.summary.unwrap().latency;
-    assert!(latency.max_ns >= 50_000_000, "the last one is answered after the minimum duration: {latency:?}");
+    assert_eq!(starts[..4], [1_000_000, 4_000_000, 7_000_000, 10_000_000], "two ticks of three are skipped");
+    assert_eq!(timeline.issued_ns(), Some(&starts[..]));
+    let last_s = *starts.last().unwrap() as f64 / 1e9;
+    assert_eq!(timeline.measured(plan.effective()).final_query_scheduled_s, last_s);
+
+    let mut two = settings(Mode::PerformanceOnly);
+    two.set("outstanding=2").unwrap();
+    let (plan, _, outcome) = served(two, Service::Constant { ns: 2_500_000 });
+    let timeline = outcome.performance().unwrap().timeline.as_ref().unwrap();
+    let starts: Vec<u64> = timeline.starts(&plan.phases()[0], plan.effective().shape).collect();
+    assert_eq!(starts[..5], [1_000_000, 2_000_000, 4_000_000, 5_000_000, 7_000_000], "one tick of three is skipped");
+    assert_eq!(timeline.issued_ns(), Some(&starts[..]));
 }
 
 #[test]
@@ -180,7 +191,7 @@ fn it_is_judged_by_its_own_rules() {
     let summary = outcome.summary.as_ref().unwrap();
     assert!(outcome.verdict.is_valid(), "{:?}", outcome.verdict);
     assert_eq!(summary.checks.performance_constraints, None, "it has no limit");
-    assert_eq!(summary.metric.name, "result_closed_loop_samples_per_second");
+    assert_eq!(summary.metric.name, "result_frames_samples_per_second");
     assert_eq!(summary.metric.value, Some(summary.rates.completed_samples_per_s));
 
     let too_long = TestSettings { min_duration_ms: 600, ..settings(Mode::PerformanceOnly) };
@@ -195,7 +206,7 @@ fn its_reports_have_its_lines() {
     let (plan, _, outcome) = ran(settings(Mode::SubmissionRun));
     let summary = outcome.summary.as_ref().unwrap();
     let text = summary_text(&plan, summary, &outcome.verdict, "a SUT", Trailer::default());
-    assert!(text.contains("Scenario : ClosedLoop\n") && text.contains("Samples per second, closed loop: "), "{text}");
+    assert!(text.contains("Scenario : Frames\n") && text.contains("Samples per second, frames: "), "{text}");
     let context = DetailContext {
         version: "0",
         sut_name: "a SUT",
@@ -207,7 +218,7 @@ fn its_reports_have_its_lines() {
         tid: 1,
     };
     let log = detail::render(&plan, &outcome, &context);
-    for key in ["requested_closed_loop_expected_latency_ns", "result_closed_loop_samples_per_second"] {
+    for key in ["requested_frames_expected_latency_ns", "result_frames_samples_per_second"] {
         assert!(log.contains(key), "{key}");
     }
     let mut trace = Vec::new();
@@ -224,12 +235,12 @@ fn files_can_name_only_registered_scenarios() {
     let mut bytes = Vec::new();
     timeline.write_to(&about, &mut bytes).unwrap();
     let message = Timeline::read_from(&mut bytes.as_slice()).unwrap_err().to_string();
-    assert!(message.contains("unknown variant `ClosedLoop`"), "{message}");
+    assert!(message.contains("unknown variant `Frames`"), "{message}");
     assert_eq!(plan.effective().judge(timeline.measured(plan.effective())), outcome.summary.unwrap());
 }
 
 #[test]
 fn it_has_no_search_for_the_peak() {
     let message = Plan::new(settings(Mode::FindPeakPerformance), QSL).unwrap_err().to_string();
-    assert!(message.starts_with("FindPeakPerformance is not available for ClosedLoop: its queries wait"), "{message}");
+    assert!(message.starts_with("FindPeakPerformance is not available for Frames: its queries wait"), "{message}");
 }

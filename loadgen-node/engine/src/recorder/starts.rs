@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use super::packed_record::SampleEnd;
 use super::timeline::Timeline;
 use crate::trace::{PhasePlan, Trace};
-use crate::traffic::{LatencyStart, Shape, Trigger};
+use crate::traffic::{LatencyStart, Shape, Trigger, first_tick_ns};
 
 /// Tells when the latency of each sample started, ns from the start of the phase, sample by sample in issue order.
 /// Queries that wait for an answer follow one another without a pause.
@@ -28,8 +28,7 @@ enum Origin<'a> {
     Due(Box<dyn Iterator<Item = u64> + 'a>),
     /// The end of the queries before.
     Issue { end_ns: u64 },
-    /// Ticks of a fixed interval, the first one interval after the start. One at which the query `below` places before
-    /// has no answer is skipped.
+    /// Ticks of a fixed interval. One at which the query `below` places before has no answer is skipped.
     Ticks { interval_ns: u64, next_ns: u64, below: usize, ends_ns: VecDeque<u64>, end_ns: Option<u64> },
     /// The moments at which users are free, the earliest on top.
     Users { free_ns: BinaryHeap<Reverse<u64>>, think_ns: u64 },
@@ -43,8 +42,7 @@ impl<'a> Starts<'a> {
             (LatencyStart::Issue, Trigger::Users { count, think_ns }) => {
                 Origin::Users { free_ns: (0..count).map(|_| Reverse(0)).collect(), think_ns }
             }
-            (LatencyStart::Due, Trigger::Reply { below }) => {
-                let interval_ns = Trace::of(phase, 2).last().map_or(0, |query| query.due_ns);
+            (LatencyStart::Due, Trigger::Ticks { interval_ns, below }) => {
                 let below = usize::try_from(below / samples_per_query.max(1)).unwrap_or(usize::MAX);
                 Origin::Ticks { interval_ns, next_ns: interval_ns, below, ends_ns: VecDeque::new(), end_ns: None }
             }
@@ -97,8 +95,7 @@ fn free_tick(next_ns: u64, interval_ns: u64, below: usize, ends_ns: &mut VecDequ
     let mut tick_ns = next_ns;
     while ends_ns.len() >= below.max(1) {
         let Some(end_ns) = ends_ns.pop_front() else { break };
-        let waits_ns = end_ns.saturating_sub(tick_ns);
-        tick_ns += waits_ns.checked_next_multiple_of(interval_ns).unwrap_or(waits_ns);
+        tick_ns = first_tick_ns(tick_ns, end_ns, interval_ns);
     }
     tick_ns
 }

@@ -181,7 +181,7 @@ impl<'a, W: World, O: Observer + ?Sized> Driver<'a, W, O> {
         }
         let refused = match kind {
             ArrivalKind::Done { data, n_tokens } => self.complete(phase, seq, at, data.as_ref(), n_tokens),
-            ArrivalKind::Failed => phase.recorder.fail(seq).map(|()| phase.issuer.ended(at)),
+            ArrivalKind::Failed => phase.recorder.fail(seq).map(|()| phase.issuer.ended(at, phase.recorder.pending())),
             ArrivalKind::FirstToken(data) => {
                 self.first_token(phase, seq, at, data.as_ref());
                 Ok(())
@@ -206,7 +206,7 @@ impl<'a, W: World, O: Observer + ?Sized> Driver<'a, W, O> {
     ) -> Result<(), Refused> {
         let accepted = phase.recorder.complete(seq, at)?;
         self.world.answered(seq, accepted.latency_ns);
-        phase.issuer.ended(at);
+        phase.issuer.ended(at, phase.recorder.pending());
         let token_run = phase.recorder.tokens.is_some();
         if token_run {
             self.count_tokens(phase, seq, at, n_tokens);

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use crate::effective::Effective;
 use crate::trace::{PhasePlan, Query};
-use crate::traffic::Trigger;
+use crate::traffic::{Trigger, first_tick_ns};
 use crate::world::TimeNs;
 
 /// Next action of the issuer.
@@ -100,6 +100,16 @@ pub(crate) struct Issuer {
     stop: Option<Stop>,
     /// Moments at which users that think are free, in order.
     free: VecDeque<TimeNs>,
+    ticks: Ticks,
+}
+
+/// Where a phase stands among its ticks, ns from its start.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ticks {
+    /// The earliest tick for the upcoming query.
+    next_ns: u64,
+    /// The moment at which few enough samples were outstanding.
+    free_ns: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -125,7 +135,10 @@ impl Issuer {
             max_queries: effective.max_query_count,
             max_duration_ns: effective.max_duration_ms * 1_000_000,
         });
-        Self { trigger: effective.shape.trigger, start, limits, issued: 0, stop: None, free: VecDeque::new() }
+        let trigger = effective.shape.trigger;
+        let next_ns = if let Trigger::Ticks { interval_ns, .. } = trigger { interval_ns } else { 0 };
+        let ticks = Ticks { next_ns, free_ns: 0 };
+        Self { trigger, start, limits, issued: 0, stop: None, free: VecDeque::new(), ticks }
     }
 
     /// Decides about `upcoming`, the next query, if one is left.
@@ -144,10 +157,21 @@ impl Issuer {
             Trigger::Bursts { size } if outstanding == 0 || !self.issued.is_multiple_of(size) => Decision::Issue,
             Trigger::Bursts { .. } => Decision::AwaitReply,
             Trigger::Users { count, .. } => self.by_user(now, outstanding, count),
-            Trigger::Schedule => {
-                let due = self.start + query.due_ns;
+            Trigger::Ticks { below, .. } if outstanding >= below => Decision::AwaitReply,
+            Trigger::Ticks { .. } | Trigger::Schedule => {
+                let due = self.start + self.due_ns(query);
                 if now >= due { Decision::Issue } else { Decision::WaitUntil(due) }
             }
+        }
+    }
+
+    /// The moment at which the upcoming query is due, ns from the start of the phase: as planned, or the first tick that
+    /// is not skipped.
+    #[inline]
+    pub(crate) fn due_ns(&self, query: &Query) -> u64 {
+        match self.trigger {
+            Trigger::Ticks { interval_ns, .. } => first_tick_ns(self.ticks.next_ns, self.ticks.free_ns, interval_ns),
+            _ => query.due_ns,
         }
     }
 
@@ -162,13 +186,20 @@ impl Issuer {
         }
     }
 
-    /// Notes that a query ended: its user thinks, and is free then.
+    /// Notes that a sample ended, and the number that is outstanding still. A user thinks, and is free then.
     #[inline]
-    pub(crate) fn ended(&mut self, at: TimeNs) {
-        let Trigger::Users { think_ns: think_ns @ 1.., .. } = self.trigger else { return };
-        let free = at + think_ns;
-        let position = self.free.iter().rposition(|other| *other <= free).map_or(0, |position| position + 1);
-        self.free.insert(position, free);
+    pub(crate) fn ended(&mut self, at: TimeNs, outstanding: u64) {
+        match self.trigger {
+            Trigger::Users { think_ns: think_ns @ 1.., .. } => {
+                let free = at + think_ns;
+                let position = self.free.iter().rposition(|other| *other <= free).map_or(0, |position| position + 1);
+                self.free.insert(position, free);
+            }
+            Trigger::Ticks { below, .. } if outstanding + 1 == below => {
+                self.ticks.free_ns = self.ticks.free_ns.max(at.since(self.start));
+            }
+            _ => {}
+        }
     }
 
     /// Returns true when so many outstanding queries would end the phase. Answers that have arrived must be counted
@@ -184,6 +215,10 @@ impl Issuer {
         self.issued += queries;
         if self.free.front().is_some_and(|free| *free <= at) {
             self.free.pop_front();
+        }
+        if let Trigger::Ticks { interval_ns, .. } = self.trigger {
+            let Ticks { next_ns, free_ns } = self.ticks;
+            self.ticks.next_ns = first_tick_ns(next_ns, free_ns, interval_ns) + interval_ns;
         }
         if let Some(limits) = self.limits {
             self.stop = self.test(limits, at.since(self.start), outstanding);
@@ -314,8 +349,8 @@ mod tests {
             issuer.issued(1, TimeNs(100), outstanding + 1);
         }
         assert_eq!(decide(&issuer, 100, 2), Decision::AwaitReply);
-        issuer.ended(TimeNs(130));
-        issuer.ended(TimeNs(120));
+        issuer.ended(TimeNs(130), 1);
+        issuer.ended(TimeNs(120), 0);
         assert_eq!(decide(&issuer, 131, 0), Decision::WaitUntil(TimeNs(170)));
         assert_eq!(decide(&issuer, 170, 0), Decision::Issue);
         issuer.issued(1, TimeNs(170), 1);

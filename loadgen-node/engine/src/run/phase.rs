@@ -195,10 +195,11 @@ impl<'a> PhaseRun<'a> {
         if self.handed == 0 && self.issuer.count().is_multiple_of(self.shape.group) {
             self.burst_ns = issued_ns;
         }
-        let scheduled_ns = self.shape.latency_start.scheduled_ns(query.due_ns, issued_ns, self.burst_ns);
+        let due_ns = self.issuer.due_ns(query);
+        let scheduled_ns = self.shape.latency_start.scheduled_ns(due_ns, issued_ns, self.burst_ns);
         if self.handed == 0 {
             self.final_query = Some(FinalQuery {
-                due_ns: query.due_ns,
+                due_ns,
                 issued_ns,
                 scheduled_ns,
                 first_position: query.first_sample.0 - self.phase.first_sample.0,

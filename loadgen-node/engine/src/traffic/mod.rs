@@ -31,6 +31,7 @@ pub(crate) use multi_stream::MultiStream;
 pub(crate) use offline::Offline;
 pub(crate) use server::Server;
 pub use server::arrivals_text;
+pub(crate) use shape::first_tick_ns;
 pub use shape::{Expected, LatencyStart, Layout, Shape, Trigger};
 pub(crate) use single_stream::SingleStream;
 pub use test_settings::{Definition, Load, Request, Sanitised, Scenario, TestSettings, Traffic};

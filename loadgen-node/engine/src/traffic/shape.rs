@@ -25,6 +25,14 @@ pub enum Trigger {
     Schedule,
     /// Room in the world, which takes the query in pieces.
     Room,
+    /// A tick of a fixed interval, the first one interval after the start. Ticks at which too many samples are outstanding
+    /// pass without a query.
+    Ticks {
+        /// Time between two ticks, ns; at least 1.
+        interval_ns: u64,
+        /// The query is issued when fewer samples than this are outstanding; at least 1.
+        below: u64,
+    },
     /// Answers to all queries of the burst before: so many queries are issued at once, one after the other.
     Bursts {
         /// Queries in a burst; at least 1.
@@ -115,6 +123,12 @@ impl Layout {
             Self::WholeSet => 1,
         }
     }
+}
+
+/// The first tick that is not before `free_ns`. The ticks from `next_ns` on are left; all in ns.
+pub(crate) fn first_tick_ns(next_ns: u64, free_ns: u64, interval_ns: u64) -> u64 {
+    let wait_ns = free_ns.saturating_sub(next_ns);
+    next_ns.saturating_add(wait_ns.checked_next_multiple_of(interval_ns).unwrap_or(wait_ns))
 }
 
 impl LatencyStart {

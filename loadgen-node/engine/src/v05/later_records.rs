@@ -165,7 +165,7 @@ fn shape(e: &Effective) -> traffic::Shape {
     let below = e.max_async_queries.saturating_mul(e.samples_per_query);
     let (trigger, latency_start) = match e.shape.pacing {
         Pacing::AfterAnswer => (Trigger::Reply { below: 1 }, LatencyStart::Issue),
-        Pacing::Ticks => (Trigger::Reply { below }, LatencyStart::Due),
+        Pacing::Ticks => (Trigger::Ticks { interval_ns: (1.0 / e.target_qps * 1e9) as u64, below }, LatencyStart::Due),
         Pacing::AtAnswer => (Trigger::Reply { below }, LatencyStart::Issue),
         Pacing::Due => (Trigger::Schedule, LatencyStart::Due),
         Pacing::AtOnce => (Trigger::Room, LatencyStart::Phase),

@@ -14,4 +14,4 @@ mod tests;
 
 pub use frame::PREFIX_BYTES;
 pub use inbound::{Inbound, Incoming};
-pub use outbound::{Outbound, data_field_bytes};
+pub use outbound::Outbound;

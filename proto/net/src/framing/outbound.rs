@@ -6,7 +6,7 @@ use bytes::{Buf, BufMut as _, Bytes, BytesMut};
 use lon_proto::assembly::Part;
 use lon_proto::v1::{DispatchResponse, End};
 use prost::Message;
-use prost::encoding::{WireType, bool, encode_key, encode_varint, encoded_len_varint, fixed64, uint32, uint64};
+use prost::encoding::{WireType, bool, encode_key, encode_varint, fixed64, uint32, uint64};
 use tonic::Status;
 
 use super::frame::{END, PLAIN, PREFIX_BYTES};
@@ -189,9 +189,4 @@ impl Outbound {
             self.chunks.pop_front();
         }
     }
-}
-
-/// Bytes of a varint-prefixed payload of `len` bytes inside a Dispatch message, its tag included.
-pub fn data_field_bytes(len: usize) -> usize {
-    if len == 0 { 0 } else { 1 + encoded_len_varint(len as u64) + len }
 }
