@@ -58,7 +58,7 @@ fn command() -> Exit {
     let matches = matches
         .unwrap_or_else(|error| variables::with_tips_on_variables(cli::with_tip(error), &Cli::command(), &args).exit());
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    let log = lon_shell::log::start(cli.log_format.into(), USUAL_LOG).or_exit(Exit::Usage);
+    let log = lon_shell::log::start(cli.log_format, USUAL_LOG).or_exit(Exit::Usage);
     let ready = log.and_then(|()| lon_net::descriptors::raise_limit().or_exit(Exit::Usage));
     let outcome = ready.and_then(|_| match cli.command {
         #[cfg(feature = "demo")]

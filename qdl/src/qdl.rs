@@ -296,7 +296,7 @@ impl Qdl {
         inflated: &[Arc<Inflated>],
         share_bytes: u64,
     ) -> Vec<Node> {
-        let lanes = config.connections.get() * self.config.peers.transport().lanes_per_connection();
+        let lanes = config.connections.get() * self.config.peers.transport().lanes_per_connection().get();
         let room = prefaulted::room(claimed.len() * lanes);
         let node = |(index, (Claimed { bounds, .. }, rule)): (usize, (&Claimed, &Arc<AnswerRule>))| {
             let (name, inflated) = (self.descriptions[index].name.clone(), inflated.get(index).cloned());
@@ -329,7 +329,7 @@ impl Qdl {
             // Where the node was asked. Its name may lead elsewhere by now, to one that nobody has claimed.
             let at = description.ends.map(|ends| ends.remote).into_iter().collect();
             let endpoint = Endpoint { address, at, tls: tls.clone(), network: network.clone(), sockets };
-            let lanes = node.lanes.chunks(transport.lanes_per_connection());
+            let lanes = node.lanes.chunks(transport.lanes_per_connection().get());
             connections.extend(lanes.map(|lanes| Connection {
                 lanes: lanes.to_vec(),
                 transport,

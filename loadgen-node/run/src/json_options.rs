@@ -294,11 +294,7 @@ impl Options {
     }
 
     fn transport(&self) -> anyhow::Result<Transport> {
-        let named = |text: &str| {
-            let known = Transport::ALL.into_iter().find(|transport| transport.name() == text);
-            known.ok_or_else(|| format!("one of {}", Transport::ALL.map(Transport::name).join(", ")))
-        };
-        Ok(self.transport.read("transport", named)?.unwrap_or(Transport::GRPC))
+        Ok(self.transport.read("transport", Transport::named)?.unwrap_or(Transport::GRPC))
     }
 
     fn samples_codec(&self) -> anyhow::Result<Codec> {

@@ -62,7 +62,7 @@ impl RunArgs {
     fn spec(&self, benchmark: &'static Benchmark, scenario: Scenario, samples: Codec) -> Outcome<TestSpec> {
         let CodecArgs { response_compression: answers, .. } = self.codecs;
         let labels = Labels::new(self.label.clone()).context("--label").or_exit(Exit::Usage)?;
-        let (io_threads, spin, busy_poll) = (self.io_threads.map(usize::from), self.spin.into(), self.busy_poll);
+        let (io_threads, spin, busy_poll) = (self.io_threads.map(usize::from), self.spin, self.busy_poll);
         Ok(TestSpec {
             benchmark,
             scenario,
@@ -70,11 +70,11 @@ impl RunArgs {
             data: DataSpec { verify: self.verify_dataset, ..self.test.data() },
             settings: self.test.settings(),
             codecs: Codecs { samples, answers },
-            division: self.division.into(),
+            division: self.division,
             accuracy_run: None,
             connections: self.connections,
             pacing: PacingSpec { io_threads, spin, busy_poll },
-            priority: self.priority.into(),
+            priority: self.priority,
             limits: Limits {
                 response_timeout: self.response_timeout,
                 max_answer_bytes: self.max_answer,

@@ -14,7 +14,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 use lon_shell::log::LogFormat;
 use lon_shell::packaging::Shell;
 use lon_shell::version::described;
@@ -34,7 +34,7 @@ pub(crate) use self::other_commands::{
 };
 pub(crate) use self::parse::with_dashes;
 pub(crate) use self::probe::{ProbeArgs, ProbeRequest, ProbeTransportArg};
-pub(crate) use self::run::{DemoArgs, DivisionArg, RunArgs, run_flags};
+pub(crate) use self::run::{DemoArgs, RunArgs, run_flags};
 pub(crate) use self::shared::{Compression, TestArgs};
 pub(crate) use self::submission::{InitArgs, SubmissionArgs, SubmissionCommand};
 
@@ -68,27 +68,10 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
     /// Format of the log on standard error (RUST_LOG selects what is logged).
-    #[arg(long, value_enum, default_value_t = LogFormatArg::Text, global = true, env = "LON_LOG_FORMAT",
+    #[arg(long, value_enum, default_value_t = LogFormat::Text, global = true, env = "LON_LOG_FORMAT",
           help_heading = headings::OUTPUT,
           hide_short_help = true)]
-    pub(crate) log_format: LogFormatArg,
-}
-
-// Without a word on each value, so that help lists them on one line.
-/// The values of `--log-format`.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum LogFormatArg {
-    Text,
-    Json,
-}
-
-impl From<LogFormatArg> for LogFormat {
-    fn from(format: LogFormatArg) -> LogFormat {
-        match format {
-            LogFormatArg::Text => LogFormat::Text,
-            LogFormatArg::Json => LogFormat::Json,
-        }
-    }
+    pub(crate) log_format: LogFormat,
 }
 
 #[derive(Subcommand, Debug)]

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use lon_shell::choice::{Choice, one_of};
 use qdl::{PeerKind, Transport};
 use serde_json::Value;
 
@@ -37,8 +38,8 @@ pub(crate) struct DialArgs {
 #[derive(Args, Debug, Clone)]
 pub(crate) struct ConnectionArgs {
     /// The transport of queries.
-    #[arg(long, value_enum, default_value_t = TransportArg::Grpc, env = "LON_TRANSPORT", help_heading = NETWORK)]
-    pub(crate) transport: TransportArg,
+    #[arg(long, value_parser = one_of(transports()), default_value = "grpc", env = "LON_TRANSPORT", help_heading = NETWORK)]
+    pub(crate) transport: Transport,
     #[command(flatten)]
     pub(crate) security: SecurityArgs,
     /// The longest time to wait for nodes.
@@ -90,34 +91,15 @@ pub(crate) struct SecurityArgs {
     pub(crate) allow_open_key_files: bool,
 }
 
-/// The transport of queries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TransportArg {
-    /// HTTP/2: one bidirectional stream per connection.
-    Grpc,
-    /// UDP: several streams per connection, so that a large sample does not hold up small ones.
-    Quic,
-    /// The same messages over plain TCP.
-    Tcp,
-    /// The Open Inference Protocol (KServe V2, gRPC): servers such as Triton, with no SUT node installed.
-    Kserve,
-}
-
-impl From<TransportArg> for Transport {
-    fn from(transport: TransportArg) -> Transport {
-        match transport {
-            TransportArg::Grpc => Transport::GRPC,
-            TransportArg::Quic => Transport::QUIC,
-            TransportArg::Tcp => Transport::TCP,
-            TransportArg::Kserve => Transport::KSERVE,
-        }
-    }
+/// The values of `--transport`.
+fn transports() -> [Choice<Transport>; Transport::ALL.len()] {
+    Transport::ALL.map(|transport| (transport.name(), transport.help(), transport))
 }
 
 impl DialArgs {
     /// Returns the kind of nodes that the transport reaches, with its properties.
     pub(crate) fn kind(&self) -> PeerKind {
-        Transport::from(self.connection.transport).peer_kind()
+        self.connection.transport.peer_kind()
     }
 
     /// The nodes and how they are reached, checked. Files and names in `--sut` are read and resolved here.
@@ -130,7 +112,7 @@ impl DialArgs {
             self.connection.security.clone();
         TargetSpec {
             sut: self.sut.clone(),
-            transport: self.connection.transport.into(),
+            transport: self.connection.transport,
             tls_ca,
             tls_cert,
             tls_key,
@@ -153,8 +135,8 @@ impl ConnectionArgs {
         let files = files.into_iter().filter_map(|(flag, path)| Some((flag, absolute(path.as_ref()?))));
         let mut typed: Vec<(&'static str, Value)> =
             files.map(|(flag, path)| (flag, path.display().to_string().into())).collect();
-        if self.transport != TransportArg::Grpc {
-            typed.push(("transport", Transport::from(self.transport).name().into()));
+        if self.transport != Transport::GRPC {
+            typed.push(("transport", self.transport.name().into()));
         }
         let switches = [("insecure", *insecure), ("allow-open-key-files", *allow_open_key_files)];
         typed.extend(switches.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| (flag, true.into())));

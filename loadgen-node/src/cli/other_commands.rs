@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, ValueEnum};
+use lon_shell::choice::{Choice, one_of};
 
 use super::format::{Format, FormatArgs};
 use super::nodes::DialArgs;
 use super::parse::{duration, integers, scenario};
-use super::run::DivisionArg;
+use super::run::DIVISIONS;
 use super::shared::{CodecArgs, TestArgs};
 use crate::comparison::{Condition, MOST};
 use loadgen::settings::{Assignment, IntegerRule, Scenario};
+use lon_run::division::Division;
 use lon_run::outputs::documents::result_summary::Validity;
 use lon_run::outputs::documents::schemas::KINDS;
 use lon_run::test_run::Label;
@@ -42,8 +44,8 @@ pub(crate) struct ConfArgs {
     /// The division whose rules are listed beside the settings.
     ///
     /// network: the rules of MLPerf's Network division, as far as they can be checked before a run.
-    #[arg(long, value_enum, default_value_t = DivisionArg::None, env = "LON_DIVISION")]
-    pub(crate) division: DivisionArg,
+    #[arg(long, value_parser = one_of(DIVISIONS), default_value = "none", env = "LON_DIVISION")]
+    pub(crate) division: Division,
     /// Run folder of an accuracy run, for the rules that ask for one.
     #[arg(long, value_name = "FOLDER", env = "LON_ACCURACY_RUN")]
     pub(crate) accuracy_run: Option<PathBuf>,
@@ -212,8 +214,8 @@ pub(crate) struct ListArgs {
     #[arg(long, value_parser = scenario)]
     pub(crate) scenario: Option<Scenario>,
     /// Only runs with this verdict.
-    #[arg(long, value_enum, ignore_case = true)]
-    pub(crate) result: Option<ResultArg>,
+    #[arg(long, value_parser = one_of(VERDICTS), ignore_case = true)]
+    pub(crate) result: Option<Validity>,
     /// Only runs against a SUT whose name has this text.
     #[arg(long, value_name = "TEXT")]
     pub(crate) sut: Option<String>,
@@ -249,21 +251,8 @@ pub(crate) struct SchemaArgs {
     pub(crate) json: bool,
 }
 
-/// A verdict, as it is typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ResultArg {
-    Valid,
-    Invalid,
-}
-
-impl From<ResultArg> for Validity {
-    fn from(result: ResultArg) -> Validity {
-        match result {
-            ResultArg::Valid => Validity::Valid,
-            ResultArg::Invalid => Validity::Invalid,
-        }
-    }
-}
+/// The values of `--result`.
+const VERDICTS: [Choice<Validity>; 2] = [("valid", "", Validity::Valid), ("invalid", "", Validity::Invalid)];
 
 #[derive(Args, Debug)]
 pub(crate) struct ExportArgs {

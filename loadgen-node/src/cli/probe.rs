@@ -10,10 +10,12 @@ use lon_proto::limits::{MAX_PEER_PROBE_BYTES, MAX_PEER_PROBE_TIME};
 use lon_proto::sample::DType;
 use lon_qsl::Codec;
 use lon_qsl::benchmark::{Benchmark, Suite};
+use lon_shell::choice::{Choice, one_of};
+use qdl::Transport;
 
 use super::format::FormatArgs;
 use super::headings::{NETWORK, NODES, OUTPUT, SAMPLES, WHAT};
-use super::nodes::{ConnectionArgs, DialArgs, KserveArgs, SecurityArgs, TransportArg};
+use super::nodes::{ConnectionArgs, DialArgs, KserveArgs, SecurityArgs};
 use super::parse::{duration, few, link_rate, percent, request_bytes, rules, some_duration, watch_interval};
 use loadgen::conf::rules::Rules;
 use lon_run::exit::{Exit, OrExit as _, Outcome};
@@ -169,9 +171,9 @@ pub(crate) struct CarriesArgs {
           hide_short_help = true)]
     pub(crate) rules: Option<&'static Rules>,
     /// Suite whose benchmarks are shown.
-    #[arg(long, value_enum, default_value_t = SuiteArg::Datacenter, env = "LON_PROBE_SUITE", help_heading = SAMPLES,
+    #[arg(long, value_parser = one_of(SUITES), default_value = "datacenter", env = "LON_PROBE_SUITE", help_heading = SAMPLES,
           hide_short_help = true)]
-    pub(crate) suite: SuiteArg,
+    pub(crate) suite: Suite,
     /// Also these benchmarks: files of your own (mine.toml), or names.
     #[arg(long, value_name = "FILE,FILE...", value_parser = benchmark, value_delimiter = ',',
           env = "LON_PROBE_BENCHMARK", help_heading = SAMPLES, hide_short_help = true)]
@@ -202,12 +204,8 @@ pub(crate) struct CarriesArgs {
     pub(crate) link_rate: Option<f64>,
 }
 
-/// A suite of MLPerf.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SuiteArg {
-    Datacenter,
-    Edge,
-}
+/// The values of `--suite`.
+const SUITES: [Choice<Suite>; 2] = [("datacenter", "", Suite::Datacenter), ("edge", "", Suite::Edge)];
 
 fn benchmark(text: &str) -> Result<&'static Benchmark, String> {
     Benchmark::named(text).map_err(|error| error.to_string())
@@ -256,7 +254,7 @@ impl ProbeArgs {
     }
 
     /// The nodes over one transport.
-    pub(crate) fn dial(&self, transport: TransportArg) -> DialArgs {
+    pub(crate) fn dial(&self, transport: Transport) -> DialArgs {
         let (security, wait_ready) = (self.security.clone(), self.wait_ready);
         DialArgs {
             sut: self.sut.clone().unwrap_or_default(),
@@ -282,10 +280,7 @@ impl CarriesArgs {
         let usual = || USUAL_CODECS.iter().filter_map(|codec| codec.parse().ok()).collect();
         Selection {
             round: self.rules.unwrap_or_else(Rules::newest).round.name,
-            suite: match self.suite {
-                SuiteArg::Datacenter => Suite::Datacenter,
-                SuiteArg::Edge => Suite::Edge,
-            },
+            suite: self.suite,
             more: self.benchmark.clone(),
             codecs: if self.codecs.is_empty() { usual() } else { columns(&self.codecs) },
             dtypes: self.dtypes.clone(),
@@ -301,13 +296,13 @@ fn columns(typed: &[Codec]) -> Vec<Codec> {
 
 impl ProbeTransportArg {
     /// The transports that it stands for.
-    pub(crate) fn each(self) -> Vec<TransportArg> {
+    pub(crate) fn each(self) -> Vec<Transport> {
         match self {
-            ProbeTransportArg::Grpc => vec![TransportArg::Grpc],
-            ProbeTransportArg::Quic => vec![TransportArg::Quic],
-            ProbeTransportArg::Tcp => vec![TransportArg::Tcp],
-            ProbeTransportArg::Kserve => vec![TransportArg::Kserve],
-            ProbeTransportArg::All => vec![TransportArg::Grpc, TransportArg::Tcp, TransportArg::Quic],
+            ProbeTransportArg::Grpc => vec![Transport::GRPC],
+            ProbeTransportArg::Quic => vec![Transport::QUIC],
+            ProbeTransportArg::Tcp => vec![Transport::TCP],
+            ProbeTransportArg::Kserve => vec![Transport::KSERVE],
+            ProbeTransportArg::All => vec![Transport::GRPC, Transport::TCP, Transport::QUIC],
         }
     }
 }

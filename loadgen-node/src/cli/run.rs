@@ -4,8 +4,9 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use lon_net::slice::Priority;
+use lon_shell::choice::{Choice, PRIORITIES, one_of};
 
 use super::format::Format;
 use super::headings::{EXPERT, NETWORK, OUTPUT, WHAT};
@@ -31,8 +32,8 @@ pub(crate) struct DemoArgs {
     #[arg(long, env = "LON_JSON")]
     pub(crate) json: bool,
     /// The display of the run while it goes on.
-    #[arg(long, value_enum, default_value_t = UiArg::Line, env = "LON_UI")]
-    pub(crate) ui: UiArg,
+    #[arg(long, value_parser = one_of(UIS), default_value = "line", env = "LON_UI")]
+    pub(crate) ui: Ui,
 }
 
 #[derive(Args, Debug, Clone)]
@@ -67,9 +68,9 @@ pub(crate) struct RunArgs {
     ///
     /// network: refuse a run that breaks a rule of MLPerf's Network division. none: run anyway, and name the broken
     /// rules in the result. `conf --division network` lists the rules.
-    #[arg(long, value_name = "NAME", value_enum, default_value_t = DivisionArg::None, env = "LON_DIVISION",
+    #[arg(long, value_name = "NAME", value_parser = one_of(DIVISIONS), default_value = "none", env = "LON_DIVISION",
           help_heading = WHAT, hide_possible_values = true)]
-    pub(crate) division: DivisionArg,
+    pub(crate) division: Division,
     /// Probe the fabric before the run, about ten seconds a node.
     ///
     /// The report then says what it could have carried.
@@ -100,9 +101,9 @@ pub(crate) struct RunArgs {
     pub(crate) repeat: Option<u64>,
     /// The run of --repeat that counts: min, the one with the lowest rate or the longest latency, as for Server in
     /// round v0.5; or median. The table and NAME-repeats.json name the run. All runs have to be VALID, or none counts.
-    #[arg(long, value_enum, value_name = "WHICH", requires = "repeat", env = "LON_TAKE", help_heading = OUTPUT,
+    #[arg(long, value_parser = one_of(TAKES), value_name = "WHICH", requires = "repeat", env = "LON_TAKE", help_heading = OUTPUT,
           hide_short_help = true)]
-    pub(crate) take: Option<TakeArg>,
+    pub(crate) take: Option<Take>,
     /// Print result_summary.json, not the result in words.
     #[arg(long, env = "LON_JSON", help_heading = OUTPUT)]
     pub(crate) json: bool,
@@ -151,9 +152,9 @@ pub(crate) struct RunArgs {
     pub(crate) io_threads: Option<u8>,
     /// The spin of the issuing thread: it stays awake for the last 50 us before a query is due. Auto: where a core can
     /// be spared for it. Off also means that it sleeps at once when it waits for an answer (SingleStream, MultiStream).
-    #[arg(long, value_enum, default_value_t = SpinArg::Auto, env = "LON_SPIN",
+    #[arg(long, value_parser = one_of(SPINS), default_value = "auto", env = "LON_SPIN",
           help_heading = EXPERT, hide_short_help = true)]
-    pub(crate) spin: SpinArg,
+    pub(crate) spin: Spin,
     /// The issuing thread does the network's work and never sleeps: lowest latency, one full core. The SUT node has
     /// the same flag.
     #[arg(long, conflicts_with = "io_threads", env = "LON_BUSY_POLL", help_heading = EXPERT, hide_short_help = true)]
@@ -163,9 +164,9 @@ pub(crate) struct RunArgs {
     /// the scenario is not Offline. A program that was started to give way (`chrt -i 0`, `chrt -b 0`, `nice`) stays as
     /// it is. Realtime: refuses to run without it. Real-time priority takes CAP_SYS_NICE, or a limit of real-time
     /// priorities (`ulimit -r 10`). The SUT node has the same flag.
-    #[arg(long, value_enum, default_value_t = PriorityArg::Auto, env = "LON_PRIORITY",
+    #[arg(long, value_parser = one_of(PRIORITIES), default_value = "auto", env = "LON_PRIORITY",
           help_heading = EXPERT, hide_short_help = true)]
-    pub(crate) priority: PriorityArg,
+    pub(crate) priority: Priority,
     /// A sample without an answer this long after it was sent has failed. The clock starts when it is sent, not when
     /// it is due.
     #[arg(long, value_parser = duration, default_value = "60s", env = "LON_RESPONSE_TIMEOUT",
@@ -204,9 +205,9 @@ pub(crate) struct RunArgs {
     ///
     /// The dashboard takes the whole terminal and has keys; h explains them. It shows the tenants of a mix beside each
     /// other.
-    #[arg(long, value_enum, default_value_t = UiArg::Line, env = "LON_UI", help_heading = OUTPUT,
+    #[arg(long, value_parser = one_of(UIS), default_value = "line", env = "LON_UI", help_heading = OUTPUT,
           hide_possible_values = true, hide_default_value = true, value_name = "UI")]
-    pub(crate) ui: UiArg,
+    pub(crate) ui: Ui,
     #[command(flatten)]
     pub(crate) metrics: MetricsArgs,
     #[command(flatten)]
@@ -219,112 +220,26 @@ pub(crate) fn run_flags() -> Vec<String> {
     flags.get_arguments().filter_map(|flag| flag.get_long().map(str::to_owned)).collect()
 }
 
-// Without a word on each value, so that help lists them on one line.
+// Without a word on each value, help lists them on one line.
 /// The values of `--ui`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum UiArg {
-    Line,
-    Dashboard,
-    None,
-}
+const UIS: [Choice<Ui>; 3] = [("line", "", Ui::Line), ("dashboard", "", Ui::Dashboard), ("none", "", Ui::None)];
 
-impl From<UiArg> for Ui {
-    fn from(ui: UiArg) -> Ui {
-        match ui {
-            UiArg::Line => Ui::Line,
-            UiArg::Dashboard => Ui::Dashboard,
-            UiArg::None => Ui::None,
-        }
-    }
-}
-
-// Without a word on each value, so that help lists them on one line.
 /// The values of `--take`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TakeArg {
-    Min,
-    Median,
-}
+const TAKES: [Choice<Take>; 2] = [("min", "", Take::Min), ("median", "", Take::Median)];
 
-impl From<TakeArg> for Take {
-    fn from(take: TakeArg) -> Take {
-        match take {
-            TakeArg::Min => Take::Min,
-            TakeArg::Median => Take::Median,
-        }
-    }
-}
+/// The values of `--division`.
+pub(super) const DIVISIONS: [Choice<Division>; 2] = [
+    (Division::None.name(), "No division: the result names the broken rules of the Network division", Division::None),
+    (
+        Division::Network.name(),
+        "Server and Offline of the Datacenter suite over a network, by the rules of the Network division",
+        Division::Network,
+    ),
+];
 
-/// The division whose rules a run has to keep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DivisionArg {
-    /// No division: the result names the broken rules of the Network division.
-    None,
-    /// Server and Offline of the Datacenter suite over a network, by the rules of the Network division.
-    Network,
-}
-
-impl From<DivisionArg> for Division {
-    fn from(division: DivisionArg) -> Division {
-        match division {
-            DivisionArg::None => Division::None,
-            DivisionArg::Network => Division::Network,
-        }
-    }
-}
-
-/// The choice of a spin at the end of a wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SpinArg {
-    /// When a core can be spared.
-    Auto,
-    /// Always.
-    On,
-    /// Never.
-    Off,
-}
-
-/// The choice of a priority for threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PriorityArg {
-    /// Real-time where it is granted.
-    Auto,
-    /// The usual one.
-    Normal,
-    /// Real-time, or an error.
-    Realtime,
-}
-
-impl From<PriorityArg> for Priority {
-    fn from(priority: PriorityArg) -> Priority {
-        match priority {
-            PriorityArg::Auto => Priority::Auto,
-            PriorityArg::Normal => Priority::Normal,
-            PriorityArg::Realtime => Priority::Realtime,
-        }
-    }
-}
-
-impl From<SpinArg> for Spin {
-    fn from(spin: SpinArg) -> Spin {
-        match spin {
-            SpinArg::Auto => Spin::Auto,
-            SpinArg::On => Spin::On,
-            SpinArg::Off => Spin::Off,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn divisions_are_typed_as_they_are_called() {
-        for division in DivisionArg::value_variants() {
-            let name = Division::from(*division).name();
-            assert_eq!(DivisionArg::from_str(name, false), Ok(*division));
-        }
-        assert_eq!(Division::default(), Division::None);
-    }
-}
+/// The values of `--spin`.
+const SPINS: [Choice<Spin>; 3] = [
+    ("auto", "When a core can be spared", Spin::Auto),
+    ("on", "Always", Spin::On),
+    ("off", "Never", Spin::Off),
+];

@@ -7,12 +7,12 @@ use lon_qsl::dataset::Dataset;
 
 use super::io::{input_text, path_text, print, print_in, print_json};
 use super::run::accuracy_run;
-use crate::cli::{Compression, ConfArgs, DivisionArg, TestArgs};
+use crate::cli::{Compression, ConfArgs, TestArgs};
 use loadgen::conf::rules::Rules;
 use loadgen::plan::predict::{self, SampleSize};
 use loadgen::settings::{Mode, Qsl, Scenario, TestSettings, named};
 use loadgen::vectors::config_cases;
-use lon_run::division::{self, Data, Facts, Findings};
+use lon_run::division::{self, Data, Division, Facts, Findings};
 use lon_run::exit::{Exit, OrExit as _, Outcome};
 use lon_run::outputs::documents::conf::{ConfDocument, View};
 use lon_run::outputs::screen::conf_text;
@@ -35,7 +35,7 @@ pub(crate) fn conf(args: &ConfArgs) -> Outcome {
         return Err(anyhow!("--benchmark and --scenario are needed")).or_exit(Exit::Usage);
     };
     let mut view = view(&args.test, name, scenario)?;
-    if args.division == DivisionArg::Network {
+    if args.division == Division::Network {
         view.findings = Some(findings(args, name, scenario, &view)?);
     }
     let document = ConfDocument::from(&view);

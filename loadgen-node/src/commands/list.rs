@@ -149,7 +149,7 @@ fn runs(args: &ListArgs) -> Outcome<RunList> {
     }
     let is_wanted = |run: &ListedRun| {
         let same = |filter: &Option<String>, own: &str| filter.as_ref().is_none_or(|filter| filter == own);
-        let verdict = args.result.is_none_or(|filter| Validity::from(filter) == run.result);
+        let verdict = args.result.is_none_or(|filter| filter == run.result);
         let scenario = args.scenario.is_none_or(|filter| filter.name() == run.scenario);
         let has = |filter: &Option<String>, own: &str| filter.as_ref().is_none_or(|filter| own.contains(filter));
         let texts = has(&args.sut, &run.sut_name) && has(&args.note, run.note.as_deref().unwrap_or_default());

@@ -35,10 +35,10 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
             let usual = || Place::usual(&args.results, spec.benchmark, spec.scenario.name());
             let place = out.map_or_else(usual, Place::At);
             let metrics = args.metrics.options(&args.dial.connection.security)?;
-            let live = LiveOutput { ui: args.ui.into(), metrics };
+            let live = LiveOutput { ui: args.ui, metrics };
             match args.repeat {
                 Some(count) => {
-                    let repeats = Repeats::new(count, args.take.map(Take::from));
+                    let repeats = Repeats::new(count, args.take);
                     repeat::repeat(*spec, &place, repeats, form, live)
                 }
                 None => run_test(*spec, &place, result_form, live),
@@ -56,7 +56,7 @@ fn run_mix(args: &RunArgs, file: &Path) -> Outcome {
     let checked = CheckedMix::read(file, &tenant_arguments())?;
     let place = args.out.clone().unwrap_or_else(|| Place::of_mix(&args.results));
     let metrics = args.metrics.options(&args.dial.connection.security)?;
-    mix::mix(&checked, &place, args.form(), LiveOutput { ui: args.ui.into(), metrics })
+    mix::mix(&checked, &place, args.form(), LiveOutput { ui: args.ui, metrics })
 }
 
 /// Returns the form in which the result is shown. A result is no table, so the formats of tables are an error.

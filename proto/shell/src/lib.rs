@@ -1,5 +1,6 @@
 //! The shared parts of the command lines of the two programs, `loadgen-node` and `sut-node`.
 //!
+//! - [`choice`]: flags whose value is one of a few names;
 //! - [`panics`]: what is said of panics, and who learns of them;
 //! - [`dli`]: rows of the DLI benchmark, which both programs write;
 //! - [`documents`]: JSON documents that one program writes and the other reads;
@@ -17,6 +18,8 @@
 //! What is not here: the flags themselves, whose help differs between the commands, and the exit codes, which are each
 //! program's own.
 
+#[cfg(feature = "command-line")]
+pub mod choice;
 pub mod dli;
 pub mod documents;
 pub mod duration;

@@ -28,6 +28,10 @@ impl Carry for Grpc {
         "grpc"
     }
 
+    fn help(&self) -> &'static str {
+        "HTTP/2: one bidirectional stream per connection"
+    }
+
     fn protocol(&self) -> &'static str {
         "gRPC (HTTP/2) over TCP"
     }

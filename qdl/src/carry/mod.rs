@@ -11,8 +11,7 @@
 //! - `grpc`, `tcp`, `quic`: the transports to SUT nodes;
 //! - `kserve`: calls of KServe's protocol instead of a stream.
 //!
-//! To add a transport: a file here that implements [`Carry`], an entry in the list below, and a value of `--transport`
-//! in the LoadGen node's command line.
+//! To add a transport: a file here that implements [`Carry`], and an entry in the list below, which `--transport` reads.
 
 mod alarm;
 mod concurrency_limit;

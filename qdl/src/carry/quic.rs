@@ -1,6 +1,7 @@
 //! The transport `quic`: four lanes share a connection, each on a stream of its own.
 
 use std::io;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,12 +22,19 @@ use crate::dispatch::Lane;
 use crate::error::ConnectError;
 use crate::types::NodeFailure;
 
+/// Streams of a connection.
+const STREAMS: NonZeroUsize = NonZeroUsize::new(4).unwrap();
+
 #[derive(Debug)]
 pub(super) struct Quic;
 
 impl Carry for Quic {
     fn name(&self) -> &'static str {
         "quic"
+    }
+
+    fn help(&self) -> &'static str {
+        "UDP: several streams per connection, so that a large sample does not hold up small ones"
     }
 
     fn protocol(&self) -> &'static str {
@@ -37,8 +45,8 @@ impl Carry for Quic {
         "QUIC"
     }
 
-    fn lanes_per_connection(&self) -> usize {
-        4
+    fn lanes_per_connection(&self) -> NonZeroUsize {
+        STREAMS
     }
 
     fn without_tls(&self) -> &'static str {

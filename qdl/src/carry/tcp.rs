@@ -20,6 +20,10 @@ impl Carry for Tcp {
         "tcp"
     }
 
+    fn help(&self) -> &'static str {
+        "The same messages over plain TCP"
+    }
+
     fn protocol(&self) -> &'static str {
         "TCP"
     }

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::future::{Future, ready};
 use std::hash::{Hash, Hasher};
+use std::num::NonZeroUsize;
+use std::ops::Deref;
 use std::pin::Pin;
 
 use lon_net::flow::{Fill, Source};
@@ -25,6 +27,9 @@ pub trait Carry: fmt::Debug + Send + Sync {
     /// The transport's name on the command line and in reports, such as `tcp`. No two transports have the same.
     fn name(&self) -> &'static str;
 
+    /// The transport in a sentence, for help.
+    fn help(&self) -> &'static str;
+
     /// The protocols it consists of, for readers of a system description: `QUIC over UDP`.
     fn protocol(&self) -> &'static str;
 
@@ -33,9 +38,9 @@ pub trait Carry: fmt::Debug + Send + Sync {
         "TCP"
     }
 
-    /// Lanes that share one connection; at least 1.
-    fn lanes_per_connection(&self) -> usize {
-        1
+    /// Lanes that share one connection.
+    fn lanes_per_connection(&self) -> NonZeroUsize {
+        NonZeroUsize::MIN
     }
 
     /// The kind of nodes that it reaches.
@@ -71,7 +76,7 @@ pub trait Carry: fmt::Debug + Send + Sync {
     }
 }
 
-/// A transport: a handle to its [`Carry`], cheap to copy. Two handles are equal when their names are.
+/// A transport: a handle to its [`Carry`], which has its properties; cheap to copy. Two handles are equal when their names are.
 #[derive(Clone, Copy)]
 pub struct Transport(&'static dyn Carry);
 
@@ -81,52 +86,21 @@ impl Transport {
         Transport(carry)
     }
 
-    /// The transport's name, such as `tcp`: [`Carry::name`].
-    pub fn name(self) -> &'static str {
-        self.0.name()
+    /// The built-in transport of this name.
+    ///
+    /// # Errors
+    /// None of them has it: their names.
+    pub fn named(name: &str) -> Result<Transport, String> {
+        let known = Transport::ALL.into_iter().find(|transport| transport.name() == name);
+        known.ok_or_else(|| format!("one of {}", Transport::ALL.map(|transport| transport.name()).join(", ")))
     }
+}
 
-    /// The protocols it consists of, in words: [`Carry::protocol`].
-    pub fn protocol(self) -> &'static str {
-        self.0.protocol()
-    }
+impl Deref for Transport {
+    type Target = dyn Carry;
 
-    /// The protocol whose segments are on the line: [`Carry::segments`].
-    pub fn segments(self) -> &'static str {
-        self.0.segments()
-    }
-
-    /// Returns the number of lanes that share one connection, at least 1: [`Carry::lanes_per_connection`].
-    pub fn lanes_per_connection(self) -> usize {
-        self.0.lanes_per_connection().max(1)
-    }
-
-    /// The kind of nodes that it reaches: [`Carry::peer_kind`].
-    pub fn peer_kind(self) -> PeerKind {
-        self.0.peer_kind()
-    }
-
-    /// Returns the way in which samples travel without TLS, in words: [`Carry::without_tls`].
-    pub fn without_tls(self) -> &'static str {
-        self.0.without_tls()
-    }
-
-    /// Returns true when socket bytes include bytes that were sent again: [`Carry::counts_resends`].
-    pub fn counts_resends(self) -> bool {
-        self.0.counts_resends()
-    }
-
-    pub(super) fn carry(
-        self,
-        endpoint: Endpoint,
-        lanes: Vec<LaneTask>,
-        tasks: &mut JoinSet<()>,
-    ) -> Result<(), ConnectError> {
-        self.0.carry(endpoint, lanes, tasks)
-    }
-
-    pub(crate) fn bare_stream(self, endpoint: Endpoint, fill: Box<dyn Fill>) -> BareStream {
-        self.0.bare_stream(endpoint, fill)
+    fn deref(&self) -> &'static dyn Carry {
+        self.0
     }
 }
 

@@ -1,6 +1,7 @@
 //! A transport that the crate does not know: one implementation of `Carry` is all it takes.
 
 use std::collections::HashSet;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -27,12 +28,16 @@ impl Carry for Unix {
         "unix"
     }
 
+    fn help(&self) -> &'static str {
+        "Unix-domain sockets"
+    }
+
     fn protocol(&self) -> &'static str {
         "Unix-domain socket"
     }
 
-    fn lanes_per_connection(&self) -> usize {
-        2
+    fn lanes_per_connection(&self) -> NonZeroUsize {
+        const { NonZeroUsize::new(2).unwrap() }
     }
 
     fn carry(&self, endpoint: Endpoint, lanes: Vec<LaneTask>, tasks: &mut JoinSet<()>) -> Result<(), ConnectError> {

@@ -125,10 +125,10 @@ fn order(request: &ProbePeerRequest) -> Result<PeerOrder, String> {
         within.ok_or_else(|| format!("{count} {what} are asked for: 1 to {MAX_PEER_PROBE_COUNT} can be had"))
     };
     let address = request.address.parse().map_err(|error| format!("the address to probe: {error}"))?;
-    let is_named =
-        |transport: &Transport| transport.name() == request.transport && transport.peer_kind() == PeerKind::SUT_NODE;
+    let transport = Transport::named(&request.transport).ok();
+    let to_sut_nodes = transport.filter(|transport| transport.peer_kind() == PeerKind::SUT_NODE);
     let none = || format!("no transport '{}' reaches a SUT node", printable_within(&request.transport, 40));
-    let transport = Transport::ALL.into_iter().find(is_named).ok_or_else(none)?;
+    let transport = to_sut_nodes.ok_or_else(none)?;
     let (connections, repeats) = (count("connections", request.connections)?, count("repeats", request.repeats)?);
     let time = Duration::from_nanos(request.time_ns);
     if time.is_zero() || time.saturating_mul(2).saturating_mul(request.repeats) > MAX_PEER_PROBE_TIME {

@@ -13,6 +13,7 @@ use lon_net::slice::Priority;
 use lon_net::tls::{ClientName, ClientTls, ServerTls};
 use lon_net::token::{Token, TokenError};
 use lon_proto::node_name::NodeName;
+use lon_shell::choice::{PRIORITIES, one_of};
 use lon_shell::dli::facts::Facts;
 use lon_shell::duration::parse_duration;
 use lon_shell::tls;
@@ -73,30 +74,9 @@ pub(super) struct ServeArgs {
     /// Auto: where the system grants it, a core remains for others, and no inference is done on them. A program that
     /// was started to give way (`chrt -i 0`, `chrt -b 0`, `nice`) stays as it is. Realtime: refuses to serve without
     /// it. It takes CAP_SYS_NICE, or a limit of real-time priorities (`ulimit -r 10`).
-    #[arg(long, value_enum, default_value_t = PriorityArg::Auto, env = "LON_PRIORITY",
+    #[arg(long, value_parser = one_of(PRIORITIES), default_value = "auto", env = "LON_PRIORITY",
           help_heading = SPEED, hide_short_help = true)]
-    pub(super) priority: PriorityArg,
-}
-
-/// Priority that threads are to have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum PriorityArg {
-    /// Real-time where it is granted.
-    Auto,
-    /// The usual one.
-    Normal,
-    /// Real-time, or an error.
-    Realtime,
-}
-
-impl From<PriorityArg> for Priority {
-    fn from(priority: PriorityArg) -> Priority {
-        match priority {
-            PriorityArg::Auto => Priority::Auto,
-            PriorityArg::Normal => Priority::Normal,
-            PriorityArg::Realtime => Priority::Realtime,
-        }
-    }
+    pub(super) priority: Priority,
 }
 
 /// The threads that compute, and the batches that they take.

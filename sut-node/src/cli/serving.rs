@@ -119,7 +119,6 @@ fn refuse_all(nodes: Vec<Node>, failure: &Failure) {
 /// Returns true when I/O threads get real-time priority. They must leave a core to others. With priority auto they do
 /// not get it when inference runs on them, or when this program was started to give way.
 fn decide_priority(args: &ServeArgs, models: &[Model]) -> Result<bool, Failure> {
-    let priority = Priority::from(args.priority);
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     // All nodes of a process share their first one.
     let threads = 1 + (args.io_threads.get() - 1).saturating_mul(args.nodes.get());

@@ -35,6 +35,10 @@ impl Carry for Dial {
         "unix"
     }
 
+    fn help(&self) -> &'static str {
+        "Unix-domain sockets"
+    }
+
     fn protocol(&self) -> &'static str {
         "Unix-domain socket"
     }

@@ -61,7 +61,7 @@ pub enum Division {
 
 impl Division {
     /// As typed, and in results.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Division::None => "none",
             Division::Network => "network",

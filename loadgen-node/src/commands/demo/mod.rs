@@ -51,7 +51,7 @@ pub(crate) fn demo(args: DemoArgs) -> Outcome {
     // Its SUT nodes share the machine, however many cores that has.
     spec.limits.max_lag = Some(Duration::from_millis(50));
     spec.call = this_call::<DemoArgs>();
-    let live = LiveOutput { ui: args.ui.into(), ..LiveOutput::default() };
+    let live = LiveOutput { ui: args.ui, ..LiveOutput::default() };
     let place = args.out.map_or_else(|| Place::usual(Path::new(RESULTS), benchmark, "demo"), Place::At);
     let form = if args.json { run::ResultForm::Json } else { run::ResultForm::Text };
     let exit = run::run_test(spec, &place, form, live)?;

@@ -56,6 +56,10 @@ impl Carry for Kserve {
         "kserve"
     }
 
+    fn help(&self) -> &'static str {
+        "The Open Inference Protocol (KServe V2, gRPC): servers such as Triton, with no SUT node installed"
+    }
+
     fn protocol(&self) -> &'static str {
         "Open Inference Protocol (KServe V2), gRPC (HTTP/2) over TCP"
     }
