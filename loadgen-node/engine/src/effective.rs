@@ -13,6 +13,8 @@ pub const MAX_DURATION_MS: u64 = 10 * 365 * 24 * 3_600 * 1_000;
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the names are the official ones; TestSettings explains them")]
 pub struct Effective {
+    /// The requested settings, with compliance test 05 applied: those not below are in force as they are.
+    pub settings: TestSettings,
     pub scenario: Scenario,
     pub mode: Mode,
     pub shape: Shape,
@@ -23,39 +25,18 @@ pub struct Effective {
     pub target_latency_percentile: f64,
     pub max_async_queries: u64,
     pub target_duration_ms: u64,
-    pub min_duration_ms: u64,
-    pub max_duration_ms: u64,
     pub min_query_count: u64,
-    pub max_query_count: u64,
     pub min_sample_count: u64,
-    pub qsl_rng_seed: u64,
-    pub sample_index_rng_seed: u64,
-    pub schedule_rng_seed: u64,
-    pub accuracy_log_rng_seed: u64,
-    pub accuracy_log_probability: f64,
-    pub accuracy_log_sampling_target: u64,
-    pub print_timestamps: bool,
-    pub performance_issue_unique: bool,
-    pub performance_issue_same: bool,
-    pub performance_issue_same_index: u64,
     pub performance_sample_count: u64,
     pub accuracy_sample_count: u64,
-    pub sample_concatenate_permutation: bool,
-    pub coalesce_queries: bool,
-    pub use_token_latencies: bool,
-    pub ttft_latency_ns: u64,
-    pub tpot_latency_ns: u64,
-    pub infer_token_latencies: bool,
-    pub token_latency_scaling_factor: u64,
 }
 
 impl Effective {
-    /// Applies test 05 and works out the effective values. Returns the requested settings as they are logged, the
-    /// effective ones, and objections that are logged as errors.
+    /// Applies test 05 and works out the effective values. Returns them, and objections that are logged as errors.
     ///
     /// # Errors
     /// A value is outside its range.
-    pub(crate) fn of(requested: TestSettings, qsl: Qsl) -> Result<(TestSettings, Self, Vec<String>), PlanError> {
+    pub(crate) fn of(requested: TestSettings, qsl: Qsl) -> Result<(Self, Vec<String>), PlanError> {
         let requested = requested.with_test05_applied();
         check_ranges(&requested)?;
         check_further(&requested)?;
@@ -66,7 +47,7 @@ impl Effective {
         check_percentile(sanitised.target_latency_percentile)?;
         let effective = Self::assemble(&request, sanitised)?;
         effective.object(&mut faults);
-        Ok((requested, effective, faults))
+        Ok((effective, faults))
     }
 
     fn assemble(request: &Request<'_>, sanitised: Sanitised) -> Result<Self, PlanError> {
@@ -86,43 +67,26 @@ impl Effective {
             target_latency_percentile: sanitised.target_latency_percentile,
             max_async_queries: sanitised.max_async_queries,
             target_duration_ms: sanitised.target_duration_ms,
-            min_duration_ms: s.min_duration_ms,
-            max_duration_ms: s.max_duration_ms,
             min_query_count: sanitised.min_query_count,
-            max_query_count: s.max_query_count,
             min_sample_count,
-            qsl_rng_seed: s.qsl_rng_seed,
-            sample_index_rng_seed: s.sample_index_rng_seed,
-            schedule_rng_seed: s.schedule_rng_seed,
-            accuracy_log_rng_seed: s.accuracy_log_rng_seed,
-            accuracy_log_probability: s.accuracy_log_probability,
-            accuracy_log_sampling_target: s.accuracy_log_sampling_target,
-            print_timestamps: s.print_timestamps,
-            performance_issue_unique: s.performance_issue_unique,
-            performance_issue_same: s.performance_issue_same,
-            performance_issue_same_index: s.performance_issue_same_index,
             performance_sample_count: request.performance_sample_count,
             accuracy_sample_count: or_else(s.accuracy_sample_count_override, request.qsl.total),
-            sample_concatenate_permutation: s.sample_concatenate_permutation,
-            coalesce_queries: s.server_coalesce_queries,
-            use_token_latencies: s.use_token_latencies,
-            ttft_latency_ns: s.server_ttft_latency,
-            tpot_latency_ns: s.server_tpot_latency,
-            infer_token_latencies: s.infer_token_latencies,
-            token_latency_scaling_factor: s.token_latency_scaling_factor,
+            settings: s.clone(),
         })
     }
 
     /// Contradictions that the official LoadGen logs and then ignores.
     fn object(&self, faults: &mut Vec<String>) {
-        if self.performance_issue_same && self.performance_issue_same_index >= self.performance_sample_count {
+        if self.settings.performance_issue_same
+            && self.settings.performance_issue_same_index >= self.performance_sample_count
+        {
             faults.push(format!(
                 "Sample Idx to be repeated in performance_issue_same mode cannot be greater than loaded \
                  performance_sample_count. performance_issue_same_index: {} performance_sample_count: {}",
-                self.performance_issue_same_index, self.performance_sample_count
+                self.settings.performance_issue_same_index, self.performance_sample_count
             ));
         }
-        if self.performance_issue_unique && self.performance_issue_same {
+        if self.settings.performance_issue_unique && self.settings.performance_issue_same {
             faults.push(
                 "Performance_issue_unique and performance_issue_same, both cannot be true at the same time. \
                  performance_issue_unique: 1 performance_issue_same: 1"
@@ -148,18 +112,18 @@ impl Effective {
 
     /// Probability with which the answer to a sample of a performance phase is logged.
     pub(crate) fn log_probability(&self) -> f64 {
-        if self.accuracy_log_sampling_target == 0 {
-            return self.accuracy_log_probability;
+        if self.settings.accuracy_log_sampling_target == 0 {
+            return self.settings.accuracy_log_probability;
         }
-        let by_duration = (self.target_qps * self.min_duration_ms as f64 / 1000.0) as u64;
+        let by_duration = (self.target_qps * self.settings.min_duration_ms as f64 / 1000.0) as u64;
         let per_query = self.shape.layout.samples_per_rate_unit(self.samples_per_query);
         let expected = by_duration.saturating_mul(per_query).max(self.min_sample_count);
-        self.accuracy_log_sampling_target as f64 / expected as f64
+        self.settings.accuracy_log_sampling_target as f64 / expected as f64
     }
 
     /// `min_duration_ms` in seconds.
     pub fn min_duration_s(&self) -> f64 {
-        self.min_duration_ms as f64 / 1000.0
+        self.settings.min_duration_ms as f64 / 1000.0
     }
 
     /// Judges a performance phase that was run with these settings.
@@ -176,16 +140,20 @@ impl Effective {
 
     /// Returns the limits and least sizes by which a performance phase is judged.
     pub fn terms(&self) -> Terms {
-        let limits = TokenLimits { ttft_ns: self.ttft_latency_ns, tpot_ns: self.tpot_latency_ns };
+        let limits =
+            TokenLimits { ttft_ns: self.settings.server_ttft_latency, tpot_ns: self.settings.server_tpot_latency };
         Terms {
             target_percentile: self.target_latency_percentile,
             target_latency_ns: self.target_latency_ns,
-            min_duration_ms: self.min_duration_ms,
+            min_duration_ms: self.settings.min_duration_ms,
             min_query_count: self.min_query_count,
             min_sample_count: self.min_sample_count,
             users: self.users(),
-            tokens: self.use_token_latencies.then_some(limits),
-            inferred_tokens_per_sample: self.infer_token_latencies.then_some(self.token_latency_scaling_factor),
+            tokens: self.settings.use_token_latencies.then_some(limits),
+            inferred_tokens_per_sample: self
+                .settings
+                .infer_token_latencies
+                .then_some(self.settings.token_latency_scaling_factor),
         }
     }
 }

@@ -404,13 +404,15 @@ fn termination(case: &Case, name: &str) {
         !case.is_scheduled() && is_whole && queries >= e.min_query_count && at >= e.target_duration_ms * 1_000_000
     };
     let limits = |queries: u64, at: u64| {
-        let by_count = e.max_query_count != 0 && queries >= e.max_query_count;
-        by_count || (e.max_duration_ms != 0 && at > e.max_duration_ms * 1_000_000)
+        let by_count = e.settings.max_query_count != 0 && queries >= e.settings.max_query_count;
+        by_count || (e.settings.max_duration_ms != 0 && at > e.settings.max_duration_ms * 1_000_000)
     };
     match phase.stop {
         Stop::Naturally => assert!(natural(issued, elapsed), "{name}"),
-        Stop::MaxQueryCount { .. } => assert!(issued >= e.max_query_count && !natural(issued, elapsed), "{name}"),
-        Stop::MaxDuration { duration_ns } => assert!(duration_ns > e.max_duration_ms * 1_000_000, "{name}"),
+        Stop::MaxQueryCount { .. } => {
+            assert!(issued >= e.settings.max_query_count && !natural(issued, elapsed), "{name}")
+        }
+        Stop::MaxDuration { duration_ns } => assert!(duration_ns > e.settings.max_duration_ms * 1_000_000, "{name}"),
         Stop::TooManyOutstanding { outstanding, .. } => assert!(outstanding > e.max_async_queries, "{name}"),
         Stop::AllIssued | Stop::RanOut => assert_eq!(issued, generated, "{name}"),
         other => panic!("{name}: {other:?}"),
@@ -470,7 +472,7 @@ fn verdict(case: &Case, name: &str) {
     let checks = summary.checks;
     assert_eq!(checks.performance_constraints, constraints, "{name}");
     assert_eq!(checks.early_stopping, early_stopping, "{name}: {q} queries, {over} over, p {p}");
-    assert_eq!(checks.min_duration, duration_ns >= e.min_duration_ms * 1_000_000, "{name}: {duration_ns}");
+    assert_eq!(checks.min_duration, duration_ns >= e.settings.min_duration_ms * 1_000_000, "{name}: {duration_ns}");
     let enough = q >= e.min_query_count && outcome.counts().completed >= e.min_query_count * e.samples_per_query;
     assert_eq!(checks.min_queries, enough, "{name}");
     let all = constraints.unwrap_or(true) && early_stopping && checks.min_duration && enough;

@@ -238,8 +238,5 @@ pub(super) const DIVISIONS: [Choice<Division>; 2] = [
 ];
 
 /// The values of `--spin`.
-const SPINS: [Choice<Spin>; 3] = [
-    ("auto", "When a core can be spared", Spin::Auto),
-    ("on", "Always", Spin::On),
-    ("off", "Never", Spin::Off),
-];
+const SPINS: [Choice<Spin>; 3] =
+    [("auto", "When a core can be spared", Spin::Auto), ("on", "Always", Spin::On), ("off", "Never", Spin::Off)];

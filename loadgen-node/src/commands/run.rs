@@ -13,7 +13,7 @@ use crate::mix::CheckedMix;
 use loadgen::settings::Mode;
 use lon_run::division::AccuracyRun;
 use lon_run::exit::{Exit, OrExit as _, Outcome};
-use lon_run::outputs::documents::repeats::{Repeats, Take};
+use lon_run::outputs::documents::repeats::Repeats;
 use lon_run::outputs::documents::result_summary::{self, ResultSummary};
 use lon_run::outputs::logs::own_result;
 use lon_run::outputs::run_folder::folder::Place;

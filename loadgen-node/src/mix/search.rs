@@ -93,7 +93,7 @@ impl Base {
         };
         Base {
             load: plan.load().filter(|load| load.has_limit && is_meant(load)),
-            min_duration_ms: effective.min_duration_ms,
+            min_duration_ms: effective.settings.min_duration_ms,
             min_query_count: effective.min_query_count,
         }
     }

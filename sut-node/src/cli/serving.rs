@@ -124,14 +124,14 @@ fn decide_priority(args: &ServeArgs, models: &[Model]) -> Result<bool, Failure> 
     let threads = 1 + (args.io_threads.get() - 1).saturating_mul(args.nodes.get());
     let infers = models.iter().map(|model| &model.backend);
     let infers = infers.into_iter().any(|it| it.execution() == Execution::Inline && it.cores_per_inference() > 0);
-    let spares_a_core = match priority {
+    let spares_a_core = match args.priority {
         Priority::Realtime => !args.busy_poll || threads < cores,
         Priority::Auto | Priority::Normal => !infers && threads < cores,
     };
-    if priority == Priority::Auto && lon_net::slice::gives_way() {
+    if args.priority == Priority::Auto && lon_net::slice::gives_way() {
         tracing::info!("started to give way (idle, batch or nice): no real-time priority");
     }
-    priority.decide(spares_a_core).context("--priority realtime").or_exit(Exit::Usage)
+    args.priority.decide(spares_a_core).context("--priority realtime").or_exit(Exit::Usage)
 }
 
 /// Serves all nodes until told to stop, and says so on standard output once all of them do.

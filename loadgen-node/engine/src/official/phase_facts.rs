@@ -42,7 +42,7 @@ impl PhaseFacts {
                 None => vec![sources.by_numbers(filling, &mut taken)?],
             };
             phases.dedup();
-            if sources.effective.use_token_latencies {
+            if sources.effective.settings.use_token_latencies {
                 let traced_tokens = sources.phase.zip(sources.tokens).and_then(|(phase, counts)| phase.tokens(counts));
                 phases
                     .iter_mut()

@@ -160,7 +160,7 @@ impl Statements {
 
     /// The plan with the least and with the largest limits of tokens, where the log has none.
     fn silent(&self, judging: &Plan) -> Option<[Plan; 2]> {
-        if !judging.effective().use_token_latencies {
+        if !judging.effective().settings.use_token_latencies {
             return None;
         }
         let of = |limit: u64| {

@@ -26,7 +26,6 @@ const TEST05: &str = "Test05 flag detected Overriding random seeds";
 /// A test that can be run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    requested: TestSettings,
     effective: Effective,
     qsl: Qsl,
     profile: Profile,
@@ -85,8 +84,8 @@ impl Plan {
     /// # Errors
     /// A value is outside its range.
     pub fn for_judging(requested: TestSettings, qsl: Qsl) -> Result<Self, PlanError> {
-        let (requested, effective, faults) = Effective::of(requested, qsl)?;
-        Ok(Self { requested, effective, qsl, profile: Profile::NEWEST, audited: false, faults, phases: Vec::new() })
+        let (effective, faults) = Effective::of(requested, qsl)?;
+        Ok(Self { effective, qsl, profile: Profile::NEWEST, audited: false, faults, phases: Vec::new() })
     }
 
     /// The plan of a test that another engine of this crate leads, with the values and phases that it has worked out.
@@ -102,7 +101,7 @@ impl Plan {
 
     /// The requested settings, with compliance test 05 applied.
     pub fn requested(&self) -> &TestSettings {
-        &self.requested
+        &self.effective.settings
     }
 
     /// The effective settings.
@@ -127,7 +126,7 @@ impl Plan {
 
     /// Returns the warnings that the logs have before the settings (`warning_generic_message`), in the official words.
     pub fn warnings(&self) -> Vec<&'static str> {
-        let warnings = [(self.audited, AUDITED), (self.requested.test05, TEST05)];
+        let warnings = [(self.audited, AUDITED), (self.requested().test05, TEST05)];
         warnings.into_iter().filter(|(applies, _)| *applies).map(|(_, text)| text).collect()
     }
 
@@ -138,12 +137,12 @@ impl Plan {
 
     /// Describes the requested settings that this engine treats in another way, as a sentence for the user.
     pub fn unsupported(&self) -> Option<String> {
-        self.effective.scenario.traffic().without_effect(&self.requested)
+        self.effective.scenario.traffic().without_effect(self.requested())
     }
 
     /// The text of the arrival process: as it was set, or the name of the one that the scenario has.
     pub fn arrivals_text(&self) -> String {
-        let text = arrivals_text(&self.requested);
+        let text = arrivals_text(self.requested());
         text.unwrap_or_else(|| self.effective.arrivals.name()).to_owned()
     }
 
@@ -187,7 +186,7 @@ impl Plan {
 
     /// The load that a search for the peak turns, where the settings have one.
     pub fn load(&self) -> Option<Load> {
-        self.effective.scenario.traffic().load(&self.requested)
+        self.effective.scenario.traffic().load(self.requested())
     }
 
     /// The same test with another load, alone, with ids from the given ones on: a trial of a search for the peak. It
@@ -199,7 +198,7 @@ impl Plan {
         query: QuerySeq,
         sample: SampleSeq,
     ) -> Result<Self, PlanError> {
-        let mut requested = self.effective.scenario.traffic().at_load(&self.requested, value);
+        let mut requested = self.effective.scenario.traffic().at_load(self.requested(), value);
         if share < 1.0 {
             requested.min_duration_ms = (requested.min_duration_ms as f64 * share) as u64;
             requested.min_query_count = ((requested.min_query_count as f64 * share) as u64).max(1);
@@ -219,12 +218,12 @@ impl Plan {
         if self.load().is_none() {
             return Err(PlanError::no_peak(scenario.name(), scenario.traffic().expected()));
         }
-        let step_size = self.requested.server_find_peak_qps_boundary_step_size;
+        let step_size = self.requested().server_find_peak_qps_boundary_step_size;
         if !(MIN_STEP_SIZE..=MAX_STEP_SIZE).contains(&step_size) {
             let name = "server_find_peak_qps_boundary_step_size";
             return Err(PlanError::value(name, &step_size, "a share from 0.001 to 1000000"));
         }
-        let decimals = self.requested.server_find_peak_qps_decimals_of_precision;
+        let decimals = self.requested().server_find_peak_qps_decimals_of_precision;
         if !(0..=MAX_DECIMALS).contains(&decimals) {
             let name = "server_find_peak_qps_decimals_of_precision";
             return Err(PlanError::value(name, &decimals, "from 0 to 15"));
@@ -252,7 +251,7 @@ impl Plan {
             total: self.qsl.total as u32,
             per_set: self.effective.performance_sample_count,
             padding: self.padding(),
-            seed: self.effective.qsl_rng_seed,
+            seed: self.effective.settings.qsl_rng_seed,
             profile: self.profile,
         })
     }

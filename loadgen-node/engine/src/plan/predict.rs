@@ -99,7 +99,8 @@ pub fn duration_s(plan: &Plan) -> f64 {
 
 /// Bytes of the timeline of the judged phase.
 fn timeline_bytes(effective: &Effective, samples: u64) -> u64 {
-    let per_sample = TIMELINE_SAMPLE_BYTES + if effective.use_token_latencies { TIMELINE_TOKEN_BYTES } else { 0 };
+    let per_sample =
+        TIMELINE_SAMPLE_BYTES + if effective.settings.use_token_latencies { TIMELINE_TOKEN_BYTES } else { 0 };
     TIMELINE_FIXED_BYTES + per_sample.saturating_mul(samples)
 }
 
@@ -160,12 +161,12 @@ fn share(effective: &Effective, phase: &PhasePlan) -> Share {
 /// Cut off by the limits that end a performance phase early.
 fn limited(effective: &Effective, all: Share) -> Share {
     let mut part = 1.0_f64;
-    if effective.max_query_count != 0 {
-        part = part.min(effective.max_query_count as f64 / all.queries as f64);
+    if effective.settings.max_query_count != 0 {
+        part = part.min(effective.settings.max_query_count as f64 / all.queries as f64);
     }
     // A query that has been issued is not taken back: a single one is not cut.
-    if effective.max_duration_ms != 0 && all.queries > 1 {
-        part = part.min(effective.max_duration_ms as f64 / 1e3 / all.duration_s);
+    if effective.settings.max_duration_ms != 0 && all.queries > 1 {
+        part = part.min(effective.settings.max_duration_ms as f64 / 1e3 / all.duration_s);
     }
     let queries = ((all.queries as f64 * part).round() as u64).max(1);
     Share { queries, duration_s: if all.queries > 1 { all.duration_s * part } else { all.duration_s } }

@@ -169,7 +169,7 @@ fn stored(
     let samples_per_query = samples_per_query.max(1);
     let queries = (cells.len() as u64).div_ceil(samples_per_query);
     // Where all is asked at once, the rate is that of the answers.
-    let (_, effective, _) = Effective::of(about.settings.clone(), about.qsl)
+    let (effective, _) = Effective::of(about.settings.clone(), about.qsl)
         .map_err(|error| JournalError::Other(format!("their settings: {error}")))?;
     let last_ns = if effective.shape.latency_start == LatencyStart::Phase { 0 } else { elapsed_ns };
     let final_query = (queries > 0).then(|| FinalQuery {

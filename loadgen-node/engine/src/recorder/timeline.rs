@@ -160,8 +160,8 @@ impl Timeline {
             }
         }
         measured.without_first_token = without_first as u64;
-        add_over_limit(&mut first_tokens_ns, without_first, effective.ttft_latency_ns);
-        add_over_limit(&mut per_token_ns, unanswered, effective.tpot_latency_ns);
+        add_over_limit(&mut first_tokens_ns, without_first, effective.settings.server_ttft_latency);
+        add_over_limit(&mut per_token_ns, unanswered, effective.settings.server_tpot_latency);
         measured.first_token_latencies_ns = first_tokens_ns.into();
         measured.times_per_token_ns = per_token_ns.into();
     }

@@ -188,31 +188,31 @@ fn parameters(text: &mut Text, e: &Effective) {
     let mut named = |name: &str, value: Value| text.line(&format!("{name} : "), value.summary());
     named("samples_per_query", e.samples_per_query.into());
     named("target_qps", e.target_qps.into());
-    if e.use_token_latencies {
-        text.line("ttft_latency (ns): ", e.ttft_latency_ns);
-        text.line("tpot_latency (ns): ", e.tpot_latency_ns);
+    if e.settings.use_token_latencies {
+        text.line("ttft_latency (ns): ", e.settings.server_ttft_latency);
+        text.line("tpot_latency (ns): ", e.settings.server_tpot_latency);
     } else {
         text.line("target_latency (ns): ", e.target_latency_ns);
     }
     text.line("max_async_queries : ", e.max_async_queries);
-    text.line("min_duration (ms): ", e.min_duration_ms);
-    text.line("max_duration (ms): ", e.max_duration_ms);
+    text.line("min_duration (ms): ", e.settings.min_duration_ms);
+    text.line("max_duration (ms): ", e.settings.max_duration_ms);
     let mut named = |name: &str, value: Value| text.line(&format!("{name} : "), value.summary());
     named("min_query_count", e.min_query_count.into());
-    named("max_query_count", e.max_query_count.into());
-    named("qsl_rng_seed", e.qsl_rng_seed.into());
-    named("sample_index_rng_seed", e.sample_index_rng_seed.into());
-    named("schedule_rng_seed", e.schedule_rng_seed.into());
-    named("accuracy_log_rng_seed", e.accuracy_log_rng_seed.into());
-    named("accuracy_log_probability", e.accuracy_log_probability.into());
-    named("accuracy_log_sampling_target", e.accuracy_log_sampling_target.into());
-    named("print_timestamps", e.print_timestamps.into());
-    named("performance_issue_unique", e.performance_issue_unique.into());
-    named("performance_issue_same", e.performance_issue_same.into());
-    named("performance_issue_same_index", e.performance_issue_same_index.into());
+    named("max_query_count", e.settings.max_query_count.into());
+    named("qsl_rng_seed", e.settings.qsl_rng_seed.into());
+    named("sample_index_rng_seed", e.settings.sample_index_rng_seed.into());
+    named("schedule_rng_seed", e.settings.schedule_rng_seed.into());
+    named("accuracy_log_rng_seed", e.settings.accuracy_log_rng_seed.into());
+    named("accuracy_log_probability", e.settings.accuracy_log_probability.into());
+    named("accuracy_log_sampling_target", e.settings.accuracy_log_sampling_target.into());
+    named("print_timestamps", e.settings.print_timestamps.into());
+    named("performance_issue_unique", e.settings.performance_issue_unique.into());
+    named("performance_issue_same", e.settings.performance_issue_same.into());
+    named("performance_issue_same_index", e.settings.performance_issue_same_index.into());
     named("performance_sample_count", e.performance_sample_count.into());
     named("accuracy_sample_count", e.accuracy_sample_count.into());
-    if e.sample_concatenate_permutation {
+    if e.settings.sample_concatenate_permutation {
         text.line("", EQUAL_ISSUE_WARNING);
     }
 }

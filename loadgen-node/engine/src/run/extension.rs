@@ -46,7 +46,7 @@ impl Extension {
     /// Returns the extension of a phase. Returns `None` where early stopping asks for no number of queries, or where
     /// traffic cannot go on. Merged queries cannot: they might be merged with those beyond the end.
     pub(super) fn new(effective: &Effective, phase: &PhasePlan) -> Option<Extension> {
-        if effective.coalesce_queries {
+        if effective.settings.server_coalesce_queries {
             return None;
         }
         let (terms, planned) = (effective.terms(), phase.generated.queries);

@@ -24,7 +24,7 @@ impl GiveUp {
     pub(super) fn new(effective: &Effective, samples: u64) -> Option<Self> {
         let within = (samples as f64 * effective.target_latency_percentile) as u64;
         let limit_ns = effective.target_latency_ns;
-        (!effective.use_token_latencies).then_some(Self {
+        (!effective.settings.use_token_latencies).then_some(Self {
             limit_ns,
             surely_late_ns: limit_ns.saturating_mul(2).saturating_add(MARGIN_NS),
             hopeless: samples.saturating_sub(within).max(1),

@@ -132,8 +132,8 @@ impl Issuer {
             outstanding: if scheduled { effective.max_async_queries } else { 0 },
             natural: (!scheduled).then_some((effective.min_query_count, effective.target_duration_ms * 1_000_000)),
             group: effective.shape.group.max(1),
-            max_queries: effective.max_query_count,
-            max_duration_ns: effective.max_duration_ms * 1_000_000,
+            max_queries: effective.settings.max_query_count,
+            max_duration_ns: effective.settings.max_duration_ms * 1_000_000,
         });
         let trigger = effective.shape.trigger;
         let next_ns = if let Trigger::Ticks { interval_ns, .. } = trigger { interval_ns } else { 0 };

@@ -66,7 +66,7 @@ pub fn run<W: World, O: Observer + ?Sized>(
     options: RunOptions,
 ) -> RunOutcome {
     let effective = plan.effective();
-    let picks = Picks::new(effective.accuracy_log_rng_seed, effective.log_probability());
+    let picks = Picks::new(effective.settings.accuracy_log_rng_seed, effective.log_probability());
     let mut run = Run { plan, world, observer, options, events: EventLog::default(), phases: Vec::new(), picks };
     if let Some(text) = plan.unsupported() {
         let now = run.world.now();

@@ -49,7 +49,7 @@ impl<'a> PhaseRun<'a> {
         picks: &'a mut Picks,
     ) -> Self {
         let (scenario, shape) = (effective.scenario, effective.shape);
-        let token_run = effective.use_token_latencies;
+        let token_run = effective.settings.use_token_latencies;
         let extension = if options.extend { Extension::new(effective, phase) } else { None };
         let planned = phase.generated.queries;
         let goes_on = options.goes_on.filter(|_| phase.unit().is_some());
@@ -81,7 +81,7 @@ impl<'a> PhaseRun<'a> {
             effective,
             recorder,
             shape,
-            coalesces: shape.has_schedule() && effective.coalesce_queries,
+            coalesces: shape.has_schedule() && effective.settings.server_coalesce_queries,
             first_tokens_expected: token_run && scenario.judge().has_token_latencies(),
             start: TimeNs(0),
             final_query: None,

@@ -21,7 +21,7 @@ fn add_official_reasons(verdict: &mut Verdict, effective: &Effective, summary: &
         verdict.add_rule("performance_constraints", over_limit(effective, summary));
     }
     if !checks.min_duration {
-        let minimum = Duration::from_millis(effective.min_duration_ms);
+        let minimum = Duration::from_millis(effective.settings.min_duration_ms);
         verdict.add_rule("min_duration", format!("the run was shorter than min_duration ({minimum:?})"));
     }
     if !checks.min_queries {
@@ -67,9 +67,9 @@ fn add_official_reasons(verdict: &mut Verdict, effective: &Effective, summary: &
 fn over_limit(effective: &Effective, summary: &Summary) -> String {
     let latency = ("the latency", summary.judged_latency(), effective.target_latency_ns, "target_latency");
     let judged = match &summary.tokens {
-        Some(TokenSummary { first_token, per_token, .. }) if effective.use_token_latencies => vec![
-            ("TTFT", first_token, effective.ttft_latency_ns, "ttft_latency"),
-            ("TPOT", per_token, effective.tpot_latency_ns, "tpot_latency"),
+        Some(TokenSummary { first_token, per_token, .. }) if effective.settings.use_token_latencies => vec![
+            ("TTFT", first_token, effective.settings.server_ttft_latency, "ttft_latency"),
+            ("TPOT", per_token, effective.settings.server_tpot_latency, "tpot_latency"),
         ],
         _ => vec![latency],
     };

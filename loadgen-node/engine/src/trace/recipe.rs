@@ -114,7 +114,7 @@ impl Recipe {
         } else {
             effective.samples_per_query
         };
-        let each_once = accuracy || effective.performance_issue_unique;
+        let each_once = accuracy || effective.settings.performance_issue_unique;
         let duration_ns = effective.target_duration_ms * 1_000_000 * duration_factor;
         let arrivals = match &effective.arrivals {
             // A library is asked once: at the mean rate, since no other process has as many queries.
@@ -133,12 +133,12 @@ impl Recipe {
             },
             samples_per_query,
             accuracy,
-            unique: effective.performance_issue_unique,
-            same: effective.performance_issue_same.then_some(effective.performance_issue_same_index),
-            equal: effective.sample_concatenate_permutation,
+            unique: effective.settings.performance_issue_unique,
+            same: effective.settings.performance_issue_same.then_some(effective.settings.performance_issue_same_index),
+            equal: effective.settings.sample_concatenate_permutation,
             draws_rounds: true,
-            sample_index_seed: effective.sample_index_rng_seed,
-            schedule_seed: effective.schedule_rng_seed,
+            sample_index_seed: effective.settings.sample_index_rng_seed,
+            schedule_seed: effective.settings.schedule_rng_seed,
             integers,
             group: if each_once { 1 } else { effective.shape.group },
         };

@@ -17,7 +17,7 @@ const PIECE: usize = 4_096;
 /// There are too many samples, or none because the test has no performance phase.
 pub fn logged_answers(plan: &Plan, queries: u64) -> Result<Vec<Issued>, VectorError> {
     let effective = plan.effective();
-    let mut picks = Picks::new(effective.accuracy_log_rng_seed, effective.log_probability());
+    let mut picks = Picks::new(effective.settings.accuracy_log_rng_seed, effective.log_probability());
     let mut logged = Vec::new();
     let mut buffer = Vec::new();
     let mut has_performance = false;

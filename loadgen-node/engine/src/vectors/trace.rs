@@ -118,7 +118,7 @@ pub fn trace_by(input: &str, profile: Profile, digest: bool) -> Result<TrafficTr
 pub fn traffic(plan: &Plan, digest: bool) -> Result<TrafficTrace, VectorError> {
     check_listed(plan, digest)?;
     let effective = plan.effective();
-    let mut picks = Picks::new(effective.accuracy_log_rng_seed, effective.log_probability());
+    let mut picks = Picks::new(effective.settings.accuracy_log_rng_seed, effective.log_probability());
     let phase_traffic = |phase: &PhasePlan| {
         let mut issued = IssuedLists::new(digest);
         issued.collect(plan, phase, &mut picks);

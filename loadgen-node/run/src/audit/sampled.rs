@@ -121,11 +121,11 @@ fn samples_of(plan: &Plan, queries: u64) -> u64 {
 /// which there are at least so many.
 fn most_of(plan: &Plan) -> f64 {
     let effective = plan.effective();
-    let target = effective.accuracy_log_sampling_target;
+    let target = effective.settings.accuracy_log_sampling_target;
     if target == 0 {
-        return effective.accuracy_log_probability.clamp(0.0, 1.0);
+        return effective.settings.accuracy_log_probability.clamp(0.0, 1.0);
     }
-    let by_duration = effective.target_qps * effective.min_duration_ms as f64 / 1000.0;
+    let by_duration = effective.target_qps * effective.settings.min_duration_ms as f64 / 1000.0;
     (target as f64 / by_duration.max(effective.min_sample_count as f64).max(1.0)).min(1.0)
 }
 

@@ -256,12 +256,10 @@ fn holds(finished: &Finished) -> bool {
     let Some(timeline) = timeline else { return false };
     let effective = finished.setup.plan.effective();
     let shorter = |limit_ns: u64| (limit_ns as f64 * LIMIT_SHARE) as u64;
-    let strict = Effective {
-        target_latency_ns: shorter(effective.target_latency_ns),
-        ttft_latency_ns: shorter(effective.ttft_latency_ns),
-        tpot_latency_ns: shorter(effective.tpot_latency_ns),
-        ..effective.clone()
-    };
+    let mut strict = Effective { target_latency_ns: shorter(effective.target_latency_ns), ..effective.clone() };
+    for limit_ns in [&mut strict.settings.server_ttft_latency, &mut strict.settings.server_tpot_latency] {
+        *limit_ns = shorter(*limit_ns);
+    }
     let summary = strict.judge(timeline.measured(&strict));
     finished.judgement.bound.is_none()
         && finished.outcome.counts().failed == 0
@@ -272,7 +270,7 @@ fn holds(finished: &Finished) -> bool {
 
 /// Answers of a trial beyond the limit of the run's latency; 0 where tokens have the limits.
 fn late(summary: &Summary, effective: &Effective) -> u64 {
-    if effective.use_token_latencies { 0 } else { summary.overlatency_count }
+    if effective.settings.use_token_latencies { 0 } else { summary.overlatency_count }
 }
 
 /// Late answers that a trial of so few queries may have, where its time has ended it before early stopping judges it:
@@ -338,7 +336,7 @@ fn over(limit: &LatencyLimit) -> Option<String> {
 /// latency.
 fn can_hold(finished: &Finished, bound: &str) -> anyhow::Result<()> {
     let effective = finished.setup.plan.effective();
-    let Some(summary) = finished.outcome.summary.as_ref().filter(|_| !effective.use_token_latencies) else {
+    let Some(summary) = finished.outcome.summary.as_ref().filter(|_| !effective.settings.use_token_latencies) else {
         return Ok(());
     };
     let (least_ns, limit_ns) = (summary.judged_latency().min_ns.max(0) as u64, effective.target_latency_ns);

@@ -94,7 +94,7 @@ fn to_milliseconds(seconds: f64) -> f64 {
 
 /// Says how long the search takes.
 fn announce(options: &FindPeakOptions, plan: &Plan) {
-    let whole_s = plan.effective().min_duration_ms as f64 / 1e3;
+    let whole_s = plan.effective().settings.min_duration_ms as f64 / 1e3;
     tracing::info!(
         trial_s = to_milliseconds(whole_s * options.trial_share),
         most_trials = options.max_trials,

@@ -43,7 +43,7 @@ impl<'a, O> Follow<'a, O> {
             next,
             counts,
             shape: setup.plan.effective().shape,
-            min_duration_ns: setup.plan.effective().min_duration_ms.saturating_mul(1_000_000),
+            min_duration_ns: setup.plan.effective().settings.min_duration_ms.saturating_mul(1_000_000),
             keep: setup.benchmark.accuracy.is_some(),
             answers: Vec::new(),
             in_accuracy_phase: false,

@@ -17,7 +17,7 @@ pub(super) fn check(kind: PeerKind, codecs: Codecs, probe: bool, plan: &Plan) ->
     if probe && kind.no_probe.is_some() {
         bail!("--probe: {}", no_probe());
     }
-    if kind.payload == Payload::KserveRequest && plan.effective().use_token_latencies {
+    if kind.payload == Payload::KserveRequest && plan.effective().settings.use_token_latencies {
         bail!(
             "use_token_latencies: a call of KServe's protocol has one answer and no first token; a SUT node in front \
              of the model (sut-node serve) can tell"

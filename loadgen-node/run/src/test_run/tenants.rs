@@ -88,7 +88,7 @@ fn may_go_on(plan: &Plan) -> Result<(), &'static str> {
             "a tenant runs in mode PerformanceOnly: for accuracy, run its model without --mix (--model NAME --mode \
              AccuracyOnly)"
         }
-        _ if effective.coalesce_queries => "a tenant cannot merge queries (coalesce_queries)",
+        _ if effective.settings.server_coalesce_queries => "a tenant cannot merge queries (coalesce_queries)",
         [phase] if phase.unit().is_some() => return Ok(()),
         _ if effective.shape.is_pulled() => ONE_QUERY,
         _ => {

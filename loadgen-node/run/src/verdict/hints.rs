@@ -3,7 +3,7 @@
 use crate::network::cause::Cause;
 use loadgen::judge::Summary;
 use loadgen::plan::Effective;
-use loadgen::settings::Mode;
+use loadgen::settings::{Mode, TestSettings};
 use loadgen::traffic::Expected;
 use lon_shell::figures::length_ns;
 
@@ -58,7 +58,7 @@ pub(crate) fn long_enough(summary: &Summary, effective: &Effective) -> Option<St
 
 /// The limit that the run ended at before `min_duration`, raised; none where it ended at none.
 fn higher_limit(summary: &Summary, effective: &Effective) -> Option<String> {
-    let &Effective { min_duration_ms, max_duration_ms, max_query_count, .. } = effective;
+    let &TestSettings { min_duration_ms, max_duration_ms, max_query_count, .. } = &effective.settings;
     if (1..min_duration_ms).contains(&max_duration_ms) {
         return Some(format!("max_duration={}ms", upwards(min_duration_ms as f64 * MORE)?));
     }
@@ -99,12 +99,12 @@ pub(crate) fn more_queries(summary: &Summary, effective: &Effective) -> Option<S
         let queries = rule.queries_for(effective.target_latency_percentile, late_share * MORE)?;
         upwards(queries as f64)? as u64
     };
-    let limit = if (1..least).contains(&effective.max_query_count) {
+    let limit = if (1..least).contains(&effective.settings.max_query_count) {
         format!(",max_query_count={least}")
     } else {
         String::new()
     };
-    if effective.max_duration_ms > 0 && summary.queries < effective.min_query_count {
+    if effective.settings.max_duration_ms > 0 && summary.queries < effective.min_query_count {
         let queries = summary.queries;
         return Some(format!(
             "--set max_duration=0 (it ended the run after {queries} queries; early stopping takes {least})"
@@ -125,7 +125,7 @@ pub(crate) fn lower_rate(summary: &Summary, effective: &Effective) -> Option<Str
     }
     let fastest_ns = summary.judged_latency().min_ns;
     if let Ok(limit_ns) = i64::try_from(effective.target_latency_ns)
-        && !effective.use_token_latencies
+        && !effective.settings.use_token_latencies
         && fastest_ns > limit_ns
     {
         let [fastest, limit] = [fastest_ns, limit_ns].map(|ns| length_ns(ns.unsigned_abs()));
@@ -137,7 +137,9 @@ pub(crate) fn lower_rate(summary: &Summary, effective: &Effective) -> Option<Str
     let answered = summary.rates.completed_samples_per_s / effective.samples_per_query.max(1) as f64;
     let lower = downwards(answered / MORE)?;
     // Near the limit already without a queue: a rate that holds is far below, if there is one.
-    if !effective.use_token_latencies && fastest_ns.saturating_mul(2) > effective.target_latency_ns.cast_signed() {
+    if !effective.settings.use_token_latencies
+        && fastest_ns.saturating_mul(2) > effective.target_latency_ns.cast_signed()
+    {
         let [fastest, limit] = [fastest_ns.unsigned_abs(), effective.target_latency_ns].map(length_ns);
         return Some(format!(
             "a higher target_latency, a faster SUT or link, or --compression (the fastest answer took {fastest}, and \

@@ -74,7 +74,11 @@ fn plural(count: usize) -> &'static str {
 
 /// A hundredth of the latency that a sample may have, in token runs of that to its first token; 1 ms at least.
 fn usual(effective: &Effective) -> Duration {
-    let target_ns = if effective.use_token_latencies { effective.ttft_latency_ns } else { effective.target_latency_ns };
+    let target_ns = if effective.settings.use_token_latencies {
+        effective.settings.server_ttft_latency
+    } else {
+        effective.target_latency_ns
+    };
     LEAST.max(Duration::from_nanos(target_ns / 100))
 }
 

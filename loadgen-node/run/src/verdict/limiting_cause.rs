@@ -73,7 +73,7 @@ impl HeldBack<'_> {
         let rate = self.wanted_per_s().filter(|rate| is_turned && fits < *rate)?;
         let limit_ns = self.effective.target_latency_ns;
         if let Some(wire_ns) = self.evidence.wire_ns().filter(|ns| 2.0 * ns > limit_ns as f64)
-            && !self.effective.use_token_latencies
+            && !self.effective.settings.use_token_latencies
         {
             let [wire, limit] = [wire_ns as u64, limit_ns].map(length_ns);
             return Some(format!(

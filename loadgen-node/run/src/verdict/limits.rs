@@ -40,8 +40,8 @@ impl LatencyLimit {
         let limits = match &summary.tokens {
             None => [limit(Limited::Latency, summary.judged_latency(), effective.target_latency_ns), None],
             Some(tokens) => [
-                limit(Limited::FirstToken, &tokens.first_token, effective.ttft_latency_ns),
-                limit(Limited::PerToken, &tokens.per_token, effective.tpot_latency_ns),
+                limit(Limited::FirstToken, &tokens.first_token, effective.settings.server_ttft_latency),
+                limit(Limited::PerToken, &tokens.per_token, effective.settings.server_tpot_latency),
             ],
         };
         limits.into_iter().flatten().collect()

@@ -115,7 +115,7 @@ impl WithinLimits {
             Some(name) if !judge.has_token_latencies() => {
                 Err(NoLatency::NotInScenario(name, effective.scenario.name()))
             }
-            Some(name) if !effective.use_token_latencies => Err(NoLatency::NoTokens(name)),
+            Some(name) if !effective.settings.use_token_latencies => Err(NoLatency::NoTokens(name)),
             _ => Ok(()),
         }
     }

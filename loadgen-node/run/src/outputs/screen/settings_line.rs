@@ -37,12 +37,12 @@ fn of(effective: &Effective, ticks: Option<u64>, searched: Option<&str>, set_siz
         has_rate.then(|| format!("target_qps {}", effective.target_qps)),
         is_expected.then(|| format!("target_latency {} (expected)", length_ns((1e9 / effective.target_qps) as u64))),
         ticks.map(|queries| format!("max_async_queries {queries}")),
-        time("min_duration", effective.min_duration_ms),
+        time("min_duration", effective.settings.min_duration_ms),
         // The one query of Offline has the samples of all.
         count("min_query_count", effective.min_query_count).filter(|_| !is_asked_at_once),
         count("min_sample_count", effective.min_sample_count).filter(|_| is_asked_at_once),
-        time("max_duration", effective.max_duration_ms),
-        count("max_query_count", effective.max_query_count),
+        time("max_duration", effective.settings.max_duration_ms),
+        count("max_query_count", effective.settings.max_query_count),
         count("samples_per_query", effective.samples_per_query)
             .filter(|_| !is_asked_at_once && effective.samples_per_query > 1 && searched != Some("samples_per_query")),
         count(
