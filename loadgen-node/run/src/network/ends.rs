@@ -9,16 +9,7 @@ use lon_net::path::Path;
 use lon_qsl::bandwidth::rate;
 use qdl::EndCounters;
 
-/// A value for each way in which a fabric is filled.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct ByWay<T> {
-    /// From the LoadGen node to the SUT nodes.
-    pub up: T,
-    /// From the SUT nodes to the LoadGen node.
-    pub down: T,
-    /// Both directions at once.
-    pub both: T,
-}
+use super::by_way::ByWay;
 
 /// Processor time that floods of one way cost at one end.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -66,8 +57,7 @@ impl End {
 
     /// The longest wait for a core of all ways, s a second, where it is long.
     pub(crate) fn starved(&self) -> Option<f64> {
-        let ByWay { up, down, both } = self.spent;
-        let waits = [up, down, both].into_iter().filter_map(|spent| spent.core_wait_s_per_s);
+        let waits = self.spent.each().into_iter().filter_map(|spent| spent.core_wait_s_per_s);
         waits.reduce(f64::max).filter(|wait| *wait >= STARVED)
     }
 
@@ -91,8 +81,8 @@ pub(crate) fn head(text: &mut String) {
 pub(crate) fn rows(text: &mut String, node: &str, loadgen: Option<&End>, sut: Option<&End>) {
     for (who, end) in [("LoadGen", loadgen), ("SUT", sut)] {
         let Some(end) = end else { continue };
-        let [up, down, both] = [end.spent.up, end.spent.down, end.spent.both]
-            .map(|spent| spent.cpu_s_per_gb.map_or("-".to_owned(), |seconds| format!("{seconds:.2}")));
+        let cost = |spent: Spent| spent.cpu_s_per_gb.map_or("-".to_owned(), |seconds| format!("{seconds:.2}"));
+        let [up, down, both] = end.spent.each().map(cost);
         let size_text =
             |bytes: Option<u32>| bytes.filter(|bytes| *bytes > 0).map_or("-".to_owned(), |it| it.to_string());
         let mtu = size_text(end.path.as_ref().map(|path| path.mtu_bytes));

@@ -6,22 +6,13 @@ use std::time::Duration;
 
 pub use lon_probe::{Percentiles, Rtt};
 
-use super::ends::{self, ByWay, End};
+use super::by_way::ByWay;
+use super::ends::{self, End};
 use super::spread;
 use super::traffic::Bytes;
 
 /// Payload that came through, in bit/s; what is none was not measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Goodput {
-    /// Towards the SUT, with nothing coming back.
-    pub up: Option<f64>,
-    /// Back from the SUT, with nothing going there.
-    pub down: Option<f64>,
-    /// Both at once, added up.
-    pub both: Option<f64>,
-    /// Why those goodputs that are `None` are, as far as they were tried.
-    pub missing: ByWay<Option<Missing>>,
-}
+pub type Goodput = ByWay<Option<f64>>;
 
 /// Why a goodput that was tried is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,12 +24,7 @@ pub enum Missing {
 }
 
 /// Every repeat of a goodput, in bit/s.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Repeats {
-    pub(crate) up: Vec<f64>,
-    pub(crate) down: Vec<f64>,
-    pub(crate) both: Vec<f64>,
-}
+pub type Repeats = ByWay<Vec<f64>>;
 
 /// Goodput over so many connections.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -59,6 +45,8 @@ pub struct NodeFabric {
     pub rtt: Vec<Rtt>,
     /// Over the number of connections that fills the link.
     pub goodput: Goodput,
+    /// Why those goodputs that are none are, as far as they were tried.
+    pub missing: ByWay<Option<Missing>>,
     /// Goodput of each repeat.
     pub repeats: Repeats,
     /// Over each number of connections that was tried, the fewest first.
@@ -88,6 +76,8 @@ pub struct Fabric {
     pub nodes: Vec<NodeFabric>,
     /// All nodes at once.
     pub together: Goodput,
+    /// Why those of them that are none are, as far as they were tried.
+    pub together_missing: ByWay<Option<Missing>>,
     /// Goodput of all nodes in each repeat.
     pub together_repeats: Repeats,
     /// The bytes of the whole probe on the sockets. They are no part of a run's bytes.
@@ -108,23 +98,23 @@ impl Missing {
     }
 }
 
-impl Goodput {
+impl ByWay<Option<Missing>> {
     /// The goodputs that were tried and are not known, with their reasons, in words. `None` where there is none.
-    pub(crate) fn reason(&self) -> Option<String> {
-        let ByWay { up, down, both } = self.missing;
-        let directions = [("up", up), ("down", down), ("both ways at once", both)];
-        let directions: Vec<(&str, Missing)> =
-            directions.into_iter().filter_map(|(direction, why)| Some((direction, why?))).collect();
+    pub(crate) fn reason(self) -> Option<String> {
+        let named = ["up", "down", "both ways at once"].into_iter().zip(self.each());
+        let directions: Vec<(&str, Missing)> = named.filter_map(|(direction, why)| Some((direction, why?))).collect();
         let by_reason = directions.chunk_by(|(_, a), (_, b)| a == b).map(|same| {
             let names: Vec<&str> = same.iter().map(|(direction, _)| *direction).collect();
             format!("{}: {}", names.join(", "), same[0].1.text())
         });
         (!directions.is_empty()).then(|| by_reason.collect::<Vec<_>>().join("; "))
     }
+}
 
+impl ByWay<String> {
+    /// The three texts below the heads of the table of goodputs.
     fn columns(&self) -> String {
-        let [up, down, both] = [self.up, self.down, self.both].map(rate);
-        format!("{up:>14}{down:>14}{both:>26}")
+        format!("{:>14}{:>14}{:>26}", self.up, self.down, self.both)
     }
 }
 
@@ -142,23 +132,6 @@ pub(crate) fn fills_with(tried: &[AtConnections]) -> Option<usize> {
     // No number may be the best of both directions.
     let most = shares.iter().map(|(_, share)| *share).fold(0.0, f64::max);
     shares.iter().find(|(_, share)| *share >= most * (1.0 - WORTH_IT)).map(|(connections, _)| *connections)
-}
-
-impl Repeats {
-    /// The means of the repeats.
-    pub(crate) fn mean(&self) -> Goodput {
-        let [up, down, both] = [&self.up, &self.down, &self.both].map(|values| spread::mean(values));
-        Goodput { up, down, both, ..Goodput::default() }
-    }
-
-    /// Each mean with what it may be off by.
-    fn columns(&self) -> String {
-        let column = |values: &Vec<f64>| {
-            spread::half_width(values).map(|share| format!("\u{b1}{:.1} %", share * 100.0)).unwrap_or_default()
-        };
-        let [up, down, both] = [&self.up, &self.down, &self.both].map(column);
-        format!("{up:>14}{down:>14}{both:>26}")
-    }
 }
 
 /// Nodes that are shown one by one.
@@ -233,9 +206,9 @@ impl Fabric {
 
     /// The nodes with a goodput that was tried and is not known, and the reason. Of many the first ones.
     pub fn missing(&self) -> Vec<(&str, String)> {
-        let nodes = self.nodes.iter().map(|node| (node.name.as_str(), node.goodput));
-        let together = (self.nodes.len() > 1).then_some(("all at once", self.together));
-        let reasons = nodes.chain(together).filter_map(|(name, goodput)| Some((name, goodput.reason()?)));
+        let nodes = self.nodes.iter().map(|node| (node.name.as_str(), node.missing));
+        let together = (self.nodes.len() > 1).then_some(("all at once", self.together_missing));
+        let reasons = nodes.chain(together).filter_map(|(name, missing)| Some((name, missing.reason()?)));
         reasons.take(NODES).collect()
     }
 
@@ -304,8 +277,10 @@ fn filled(node: &NodeFabric, chosen: &AtConnections) -> String {
 /// The goodput of a node, and its repeats. `connections`: where several numbers were tried, the one that it is of.
 fn goodput_rows(text: &mut String, name: &str, goodput: &Goodput, repeats: &Repeats, connections: Option<usize>) {
     let over = connections.map(|count| format!("  connections {count}")).unwrap_or_default();
-    let _ = writeln!(text, "  {name:<22}{}{over}", goodput.columns());
-    let (intervals, count) = (repeats.columns(), repeats.up.len().max(repeats.down.len()));
+    let _ = writeln!(text, "  {name:<22}{}{over}", goodput.map(rate).columns());
+    let width = |values: &Vec<f64>| spread::half_width(values).map(|share| format!("\u{b1}{:.1} %", share * 100.0));
+    let intervals = repeats.as_ref().map(|values| width(values).unwrap_or_default()).columns();
+    let count = repeats.up.len().max(repeats.down.len());
     if !intervals.trim().is_empty() {
         let _ = writeln!(text, "  {:<22}{intervals}  95 % confidence, {count} repeats", "");
     }
@@ -411,11 +386,11 @@ mod tests {
     fn repeats_say_how_far_their_mean_may_be_off() {
         let repeats = Repeats { up: vec![99e6, 100e6, 101e6], ..Repeats::default() };
         let mut text = String::new();
-        goodput_rows(&mut text, "N1", &repeats.mean(), &repeats, None);
+        goodput_rows(&mut text, "N1", &repeats.as_ref().map(|values| spread::mean(values)), &repeats, None);
         assert!(text.contains("100 Mbit/s") && text.contains("\u{b1}2.5 %") && text.contains("3 repeats"), "{text}");
         let once = Repeats { up: vec![1e6], ..Repeats::default() };
         text.clear();
-        goodput_rows(&mut text, "N1", &once.mean(), &once, None);
+        goodput_rows(&mut text, "N1", &once.as_ref().map(|values| spread::mean(values)), &once, None);
         assert_eq!(text.lines().count(), 1, "{text}");
     }
 
@@ -445,7 +420,7 @@ mod tests {
         assert!(!fabric.text().contains("--max-bytes"), "nobody stopped it: {}", fabric.text());
         let mut cut = fabric;
         let little = Some(Missing::Little(Duration::from_secs(2)));
-        cut.nodes[0].goodput.missing = ByWay { up: little, down: little, both: Some(Missing::Cut) };
+        cut.nodes[0].missing = ByWay { up: little, down: little, both: Some(Missing::Cut) };
         let lines = "  - N1, up, down: too little came through within 2s to measure it (try --duration 10s); \
                      both ways at once: stopped by --max-bytes";
         assert!(cut.text().contains(lines), "{}", cut.text());

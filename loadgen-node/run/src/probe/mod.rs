@@ -35,8 +35,10 @@ use self::floods::{Floods, Measured};
 use self::plan::ProbePlan;
 use self::steps::Steps;
 use crate::exit::{Exit, Failure, OrExit as _, Outcome};
-use crate::network::ends::{ByWay, End, Spent};
+use crate::network::by_way::ByWay;
+use crate::network::ends::{End, Spent};
 use crate::network::fabric::{AtConnections, Fabric, Goodput, NodeFabric, Repeats, fills_with};
+use crate::network::spread;
 use crate::network::traffic::Bytes;
 use crate::signals::StopRequests;
 
@@ -170,7 +172,7 @@ fn sizes_and_connections(
     let outcome = floods.measure(&mut both, &[target], Direction::Both, fills, &node.name);
     node.goodput.both = both.mean().map(|each_way| each_way * 2.0);
     node.repeats.both = both.bits_per_s.iter().map(|each_way| each_way * 2.0).collect();
-    node.goodput.missing.both = both.missing();
+    node.missing.both = both.missing();
     node.loaded = both.loaded;
     (costs.own.both, costs.sut.both) = both.spent();
     outcome.map(|()| target)
@@ -181,8 +183,8 @@ fn sizes_and_connections(
 fn show_best(node: &mut NodeFabric, costs: &mut Costs, tried: &[(usize, [Measured; 2])]) {
     let is_best = |(connections, _): &&(usize, [Measured; 2])| Some(*connections) == node.fills_with;
     let Some((_, [up, down])) = tried.iter().find(is_best).or(tried.last()) else { return };
-    let missing = ByWay { up: up.missing(), down: down.missing(), both: None };
-    node.goodput = Goodput { up: up.mean(), down: down.mean(), both: None, missing };
+    node.missing = ByWay { up: up.missing(), down: down.missing(), both: None };
+    node.goodput = Goodput { up: up.mean(), down: down.mean(), both: None };
     node.repeats.up.clone_from(&up.bits_per_s);
     node.repeats.down.clone_from(&down.bits_per_s);
     (costs.own.up, costs.sut.up) = up.spent();
@@ -202,10 +204,10 @@ fn together(
         outcome = outcome.and_then(|()| floods.measure(into, targets, direction, connections, "all nodes"));
     }
     let [up, down, both] = measured.each_ref().map(Measured::missing);
-    let missing = ByWay { up, down, both };
+    fabric.together_missing = ByWay { up, down, both };
     let [up, down, both] = measured.map(|measured| measured.bits_per_s);
     let both = both.iter().map(|each_way| each_way * 2.0).collect();
     fabric.together_repeats = Repeats { up, down, both };
-    fabric.together = Goodput { missing, ..fabric.together_repeats.mean() };
+    fabric.together = fabric.together_repeats.as_ref().map(|values| spread::mean(values));
     outcome
 }

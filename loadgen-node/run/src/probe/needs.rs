@@ -290,7 +290,7 @@ mod tests {
     use lon_net::path::Path;
 
     use super::*;
-    use crate::network::ends::ByWay;
+    use crate::network::by_way::ByWay;
     use crate::network::fabric::{AtConnections, Goodput};
 
     /// One node behind links of this speed, of which one connection brings `each` and all together `most`; each end has

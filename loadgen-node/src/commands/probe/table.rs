@@ -1,9 +1,10 @@
 //! A probe as one table, for `probe --format csv` and `md`: a row for each number.
 
+use lon_run::network::by_way::ByWay;
 use lon_run::outputs::documents::probe::changes::AgainstDocument;
 use lon_run::outputs::documents::probe::matrix::MatrixDocument;
 use lon_run::outputs::documents::probe::needs::NeedsDocument;
-use lon_run::outputs::documents::probe::{CarriedDocument, FabricDocument, GoodputDocument, ProbeDocument};
+use lon_run::outputs::documents::probe::{CarriedDocument, FabricDocument, ProbeDocument};
 use lon_run::outputs::tables::table::Table;
 
 /// Columns of the table: the transport, the node or nodes, the quantity, what the quantity is of, the number, its unit.
@@ -44,10 +45,9 @@ fn measured(table: &mut Table, fabric: &FabricDocument) {
     goodput(table, transport, "all at once", fabric.together.goodput_gbit_s);
 }
 
-fn goodput(table: &mut Table, transport: &str, node: &str, rates: GoodputDocument) {
-    for (quantity, gbit_s) in
-        [("goodput up", rates.up), ("goodput down", rates.down), ("goodput both ways at once (sum)", rates.both)]
-    {
+fn goodput(table: &mut Table, transport: &str, node: &str, rates: ByWay<Option<f64>>) {
+    let quantities = ["goodput up", "goodput down", "goodput both ways at once (sum)"];
+    for (quantity, gbit_s) in quantities.into_iter().zip(rates.each()) {
         number(table, [transport, node, quantity, ""], gbit_s, GBIT_S);
     }
 }

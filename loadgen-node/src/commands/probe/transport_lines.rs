@@ -39,7 +39,8 @@ fn cost(fabric: &Fabric, end: fn(&NodeFabric) -> Option<&End>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lon_run::network::ends::{ByWay, Spent};
+    use lon_run::network::by_way::ByWay;
+    use lon_run::network::ends::Spent;
     use lon_run::network::fabric::{Goodput, Percentiles, Rtt};
 
     #[test]

@@ -7,7 +7,7 @@
 use super::pair::{Compared, DIRECTIONS, Judged, Pair};
 use lon_run::network::ends::STARVED;
 use lon_run::outputs::documents::probe::changes::{ChangeKind, LikelyDocument, Place};
-use lon_run::outputs::documents::probe::{ByWay, EndDocument, NodeFabricDocument};
+use lon_run::outputs::documents::probe::{EndDocument, NodeFabricDocument};
 
 /// A host that uses this share of one processor is busy with the network: what moves samples is mostly one thread.
 const BUSY: f64 = 0.9;
@@ -84,7 +84,7 @@ fn starved_host(loss: &Loss<'_>, at: usize) -> Option<(String, String)> {
     let waits = ends(loss).flat_map(|(before, now)| {
         [("the LoadGen node", &before.loadgen, &now.loadgen), (now.name.as_str(), &before.sut, &now.sut)]
     });
-    let wait = |end: &Option<EndDocument>| of_way(&end.as_ref()?.core_wait_s_per_s, at);
+    let wait = |end: &Option<EndDocument>| end.as_ref()?.core_wait_s_per_s.each()[at];
     let waits = waits.filter_map(|(name, before, now)| Some((name, wait(before), wait(now)?)));
     // A wait that was as long before has not made it slower.
     let longer = waits.filter(|(_, was, is)| *is >= STARVED && was.is_none_or(|was| *is > was));
@@ -104,17 +104,13 @@ fn loopback(loss: &Loss<'_>) -> Option<(String, String)> {
     is_loopback.then(|| ("the LoadGen node".to_owned(), why.to_owned()))
 }
 
-fn of_way(by_way: &ByWay<Option<f64>>, at: usize) -> Option<f64> {
-    [by_way.up, by_way.down, by_way.both][at]
-}
-
 /// The end whose processor is full, or which pays much more than it did for what it carries.
 fn busy_host(pair: &Pair<'_>, at: usize) -> Option<(String, String)> {
     let ((before, now), now_gbit_s) = (pair.ends?, pair.judged[at].now_gbit_s?);
     let ends = [("the LoadGen node", &before.loadgen, &now.loadgen), (now.name.as_str(), &before.sut, &now.sut)];
     let busy = ends.into_iter().filter_map(|(name, before, now)| {
         let (before, now) = (before.as_ref()?, now.as_ref()?);
-        let (was, is) = (of_way(&before.cpu_s_per_gb, at)?, of_way(&now.cpu_s_per_gb, at)?);
+        let (was, is) = (before.cpu_s_per_gb.each()[at]?, now.cpu_s_per_gb.each()[at]?);
         // Seconds of processor time in a second.
         let used = is * now_gbit_s / 8.0;
         (used >= BUSY && is > was * (1.0 + DEARER)).then(|| {

@@ -7,11 +7,12 @@ use std::collections::HashMap;
 
 use super::cause::{Loss, likely_cause};
 use super::pair::{Compared, DIRECTIONS, Judged, Pair};
+use lon_run::network::by_way::ByWay;
 use lon_run::network::fabric::rate;
 use lon_run::network::spread;
 use lon_run::outputs::documents::probe::changes::{AgainstDocument, ChangeDocument, ChangeKind};
 use lon_run::outputs::documents::probe::{
-    AskedDocument, ByWay, EndDocument, FabricDocument, NodeFabricDocument, ProbeDocument,
+    AskedDocument, EndDocument, FabricDocument, NodeFabricDocument, ProbeDocument,
 };
 
 /// Checks that the probe in `file` can be compared with one over these transports, before anything is measured.

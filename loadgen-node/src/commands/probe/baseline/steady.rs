@@ -3,7 +3,7 @@
 use super::pair::DIRECTIONS;
 use lon_run::network::ends::STARVED;
 use lon_run::network::spread::{self, FEWEST_REPEATS};
-use lon_run::outputs::documents::probe::{ByWay, EndDocument, ProbeDocument};
+use lon_run::outputs::documents::probe::{EndDocument, ProbeDocument};
 
 /// The line on a probe that was saved in `file`, and on its use as a baseline.
 pub(crate) fn saved(probe: &ProbeDocument, tolerance: f64, file: &str) -> String {
@@ -27,8 +27,8 @@ pub(crate) fn saved(probe: &ProbeDocument, tolerance: f64, file: &str) -> String
 /// Each end whose threads waited long for a core that others had, in words: its goodput is that of a busy host.
 pub(crate) fn starved(probe: &ProbeDocument) -> Vec<String> {
     let wait = |end: &Option<EndDocument>| {
-        let ByWay { up, down, both } = end.as_ref()?.core_wait_s_per_s;
-        [up, down, both].into_iter().flatten().reduce(f64::max).filter(|wait| *wait >= STARVED)
+        let waits = end.as_ref()?.core_wait_s_per_s.each();
+        waits.into_iter().flatten().reduce(f64::max).filter(|wait| *wait >= STARVED)
     };
     let mut starved = Vec::new();
     for fabric in probe.fabrics() {
@@ -50,9 +50,9 @@ pub(crate) fn unsteady(probe: &ProbeDocument, tolerance: f64) -> Vec<String> {
     for fabric in probe.fabrics() {
         let together = (fabric.nodes.len() > 1).then(|| ("all at once", fabric.together.repeats()));
         let nodes = fabric.nodes.iter().map(|node| (node.name.as_str(), node.repeats()));
-        for (name, ByWay { up, down, both }) in nodes.chain(together) {
-            for (values, direction) in [up, down, both].iter().zip(DIRECTIONS) {
-                let why = match spread::half_width(values) {
+        for (name, repeats) in nodes.chain(together) {
+            for (values, direction) in repeats.each().into_iter().zip(DIRECTIONS) {
+                let why = match spread::half_width(&values) {
                     _ if values.len() < FEWEST_REPEATS => format!("{} of {FEWEST_REPEATS} repeats", values.len()),
                     Some(share) if share <= tolerance => continue,
                     share => format!("\u{b1}{:.1} %", share.unwrap_or(1.0) * 100.0),

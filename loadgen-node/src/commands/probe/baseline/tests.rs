@@ -9,8 +9,9 @@ use super::steady::{saved, starved, unsteady};
 use super::text::text;
 use lon_run::examples::probe;
 use lon_run::examples::{judged, matrix};
+use lon_run::network::by_way::ByWay;
 use lon_run::outputs::documents::probe::changes::{AgainstDocument, ChangeKind, LikelyDocument, Place};
-use lon_run::outputs::documents::probe::{AskedDocument, ByWay, EndDocument, ProbeDocument};
+use lon_run::outputs::documents::probe::{AskedDocument, EndDocument, ProbeDocument};
 
 /// A probe of nodes with this goodput up and down in Gbit/s, five repeats of each that differ by a per mille.
 fn measured(nodes: &[(&str, f64, f64)], together: (f64, f64)) -> ProbeDocument {

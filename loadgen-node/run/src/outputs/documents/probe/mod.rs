@@ -10,8 +10,9 @@ use self::changes::AgainstDocument;
 use self::matrix::MatrixDocument;
 use self::needs::NeedsDocument;
 use super::parts::{ByDirection, Percentiles, to_thousandths};
+use crate::network::by_way::ByWay;
 use crate::network::ends::{End, Spent};
-use crate::network::fabric::{AtConnections, Fabric, Goodput, NodeFabric, Repeats, gbit_s};
+use crate::network::fabric::{AtConnections, Fabric, NodeFabric, Repeats, gbit_s};
 use crate::network::spread;
 use crate::probe::capacity::Row;
 use crate::probe::plan::ProbePlan;
@@ -95,8 +96,8 @@ pub struct NodeFabricDocument {
     pub address: String,
     /// Round trips, one entry for each size of request.
     pub rtt_ns: Vec<RttDocument>,
-    /// Payload that came through.
-    pub goodput_gbit_s: GoodputDocument,
+    /// Payload that came through; null where it was not measured.
+    pub goodput_gbit_s: ByWay<Option<f64>>,
     /// Why a goodput is null that was tried; null where all of them are known, or the probe ended early.
     pub goodput_reason: Option<String>,
     /// Round trips of 64 bytes while both directions were full; null where there was no time for any.
@@ -119,18 +120,6 @@ pub struct NodeFabricDocument {
     /// The node's end; null when it does not tell.
     #[serde(default)]
     pub sut: Option<EndDocument>,
-}
-
-/// One value for each way in which a fabric is filled.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct ByWay<T> {
-    /// Towards the SUT, with nothing coming back.
-    pub up: T,
-    /// Back from the SUT, with nothing going there.
-    pub down: T,
-    /// Both directions at once; of goodput their sum.
-    pub both: T,
 }
 
 /// Goodput over one number of connections.
@@ -192,8 +181,8 @@ pub struct RttDocument {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TogetherDocument {
-    /// Payload that came through.
-    pub goodput_gbit_s: GoodputDocument,
+    /// Payload that came through; null where it was not measured.
+    pub goodput_gbit_s: ByWay<Option<f64>>,
     /// Why a goodput is null that was tried; null where all of them are known, or the probe ended early.
     #[serde(default)]
     pub goodput_reason: Option<String>,
@@ -203,18 +192,6 @@ pub struct TogetherDocument {
     /// Every repeat of it, Gbit/s.
     #[serde(default)]
     pub goodput_repeats_gbit_s: ByWay<Vec<f64>>,
-}
-
-/// Payload that came through, Gbit/s; null where it was not measured.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct GoodputDocument {
-    /// Towards the SUT, with nothing coming back.
-    pub up: Option<f64>,
-    /// Back from the SUT, with nothing going there.
-    pub down: Option<f64>,
-    /// Both directions at once, added up.
-    pub both: Option<f64>,
 }
 
 /// Rate that the fabric allows one benchmark with one codec.
@@ -251,26 +228,25 @@ impl ProbeDocument {
 impl NodeFabricDocument {
     /// Every repeat of the goodput, Gbit/s.
     pub fn repeats(&self) -> ByWay<Vec<f64>> {
-        self.goodput_gbit_s.repeats(&self.goodput_repeats_gbit_s)
+        repeats_of(self.goodput_gbit_s, &self.goodput_repeats_gbit_s)
     }
 }
 
 impl TogetherDocument {
     /// Every repeat of the goodput, Gbit/s.
     pub fn repeats(&self) -> ByWay<Vec<f64>> {
-        self.goodput_gbit_s.repeats(&self.goodput_repeats_gbit_s)
+        repeats_of(self.goodput_gbit_s, &self.goodput_repeats_gbit_s)
     }
 }
 
-impl GoodputDocument {
-    /// The repeats that this is the mean of; where none were written, this is the only one.
-    fn repeats(self, repeats: &ByWay<Vec<f64>>) -> ByWay<Vec<f64>> {
-        let of = |values: &Vec<f64>, mean: Option<f64>| match values[..] {
-            [] => mean.into_iter().collect(),
-            _ => values.clone(),
-        };
-        ByWay { up: of(&repeats.up, self.up), down: of(&repeats.down, self.down), both: of(&repeats.both, self.both) }
-    }
+/// The repeats that goodputs are the means of; where none were written, each is the only one.
+fn repeats_of(means: ByWay<Option<f64>>, repeats: &ByWay<Vec<f64>>) -> ByWay<Vec<f64>> {
+    let of = |values: &Vec<f64>, mean: Option<f64>| match values[..] {
+        [] => mean.into_iter().collect(),
+        _ => values.clone(),
+    };
+    let ByWay { up, down, both } = repeats;
+    ByWay { up: of(up, means.up), down: of(down, means.down), both: of(both, means.both) }
 }
 
 impl From<&Fabric> for FabricDocument {
@@ -280,8 +256,8 @@ impl From<&Fabric> for FabricDocument {
             transport: fabric.transport.to_owned(),
             nodes: fabric.nodes.iter().map(NodeFabricDocument::from).collect(),
             together: TogetherDocument {
-                goodput_gbit_s: fabric.together.into(),
-                goodput_reason: fabric.together.reason(),
+                goodput_gbit_s: fabric.together.map(|bits_per_s| bits_per_s.map(gbit_s)),
+                goodput_reason: fabric.together_missing.reason(),
                 goodput_interval_gbit_s: intervals(&fabric.together_repeats),
                 goodput_repeats_gbit_s: repeats(&fabric.together_repeats),
             },
@@ -300,8 +276,8 @@ impl From<&NodeFabric> for NodeFabricDocument {
             name: node.name.clone(),
             address: node.address.clone(),
             rtt_ns: rtt.collect(),
-            goodput_gbit_s: node.goodput.into(),
-            goodput_reason: node.goodput.reason(),
+            goodput_gbit_s: node.goodput.map(|bits_per_s| bits_per_s.map(gbit_s)),
+            goodput_reason: node.missing.reason(),
             loaded_rtt_ns: node.loaded.map(|rtt| {
                 let at = rtt.percentiles;
                 Percentiles { p50: at.p50_ns, p90: at.p90_ns, p99: at.p99_ns }
@@ -317,13 +293,11 @@ impl From<&NodeFabric> for NodeFabricDocument {
 }
 
 fn repeats(of: &Repeats) -> ByWay<Vec<f64>> {
-    let [up, down, both] = [&of.up, &of.down, &of.both].map(|values| values.iter().copied().map(gbit_s).collect());
-    ByWay { up, down, both }
+    of.as_ref().map(|values| values.iter().copied().map(gbit_s).collect())
 }
 
 fn intervals(of: &Repeats) -> ByWay<Option<[f64; 2]>> {
-    let [up, down, both] = [&of.up, &of.down, &of.both].map(|values| spread::interval(values).map(|it| it.map(gbit_s)));
-    ByWay { up, down, both }
+    of.as_ref().map(|values| spread::interval(values).map(|it| it.map(gbit_s)))
 }
 
 impl From<&AtConnections> for AtConnectionsDocument {
@@ -335,11 +309,7 @@ impl From<&AtConnections> for AtConnectionsDocument {
 
 impl From<&End> for EndDocument {
     fn from(end: &End) -> EndDocument {
-        let by_way = |of: fn(&Spent) -> Option<f64>| {
-            let [up, down, both] =
-                [&end.spent.up, &end.spent.down, &end.spent.both].map(|spent| of(spent).map(to_thousandths));
-            ByWay { up, down, both }
-        };
+        let by_way = |of: fn(&Spent) -> Option<f64>| end.spent.map(|spent| of(&spent).map(to_thousandths));
         let size = |bytes: fn(&Path) -> u32| end.path.as_ref().map(bytes).filter(|bytes| *bytes > 0);
         let control = end.path.as_ref().map(|path| path.congestion_control.clone());
         EndDocument {
@@ -353,13 +323,6 @@ impl From<&End> for EndDocument {
             interface: end.interface.clone(),
             counters_moved: end.troubles.iter().map(|(name, count)| (name.to_owned(), count)).collect(),
         }
-    }
-}
-
-impl From<Goodput> for GoodputDocument {
-    fn from(goodput: Goodput) -> GoodputDocument {
-        let [up, down, both] = [goodput.up, goodput.down, goodput.both].map(|bits_per_s| bits_per_s.map(gbit_s));
-        GoodputDocument { up, down, both }
     }
 }
 
@@ -380,8 +343,7 @@ impl From<&Row> for CarriedDocument {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::ends;
-    use crate::network::fabric::{Missing, Percentiles as FabricPercentiles, Rtt};
+    use crate::network::fabric::{Goodput, Missing, Percentiles as FabricPercentiles, Rtt};
     use crate::network::traffic::Bytes;
     use crate::outputs::documents::reads_back;
     use crate::probe::capacity::table;
@@ -400,8 +362,8 @@ mod tests {
         assert_eq!(json["nodes"][0]["loaded_rtt_ns"], Value::Null);
         assert_eq!(json["nodes"][0]["goodput_gbit_s"], json!({ "up": null, "down": null, "both": null }));
         assert_eq!(json["nodes"][0]["goodput_reason"], Value::Null, "nothing was tried");
-        let missing = ends::ByWay { up: Some(Missing::Cut), ..ends::ByWay::default() };
-        (cut.nodes[0].goodput.missing, cut.together.missing) = (missing, missing);
+        let missing = ByWay { up: Some(Missing::Cut), ..ByWay::default() };
+        (cut.nodes[0].missing, cut.together_missing) = (missing, missing);
         let json = reads_back(&FabricDocument::from(&cut));
         let reason = "up: stopped by --max-bytes before there was enough to measure";
         assert_eq!(json["nodes"][0]["goodput_reason"], reason);
@@ -421,9 +383,9 @@ mod tests {
         let one = AtConnections { connections: 1, up: Some(1e9), down: None };
         fabric.nodes[0].by_connections.push(one);
         fabric.nodes[0].loadgen = Some(End {
-            spent: ends::ByWay {
+            spent: ByWay {
                 up: Spent { cpu_s_per_gb: Some(0.1234), core_wait_s_per_s: Some(0.0126) },
-                ..ends::ByWay::default()
+                ..ByWay::default()
             },
             retransmits: Some(7),
             path: Some(Path { segment_bytes: 1448, mtu_bytes: 1500, congestion_control: "cubic".to_owned() }),
