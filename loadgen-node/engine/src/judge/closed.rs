@@ -43,7 +43,7 @@ impl Headlines for Closed {
     fn leading_stats(&self, summary: &Summary) -> Vec<Line> {
         let Some(users) = &summary.users else { return Vec::new() };
         vec![
-            ("Users                           : ".into(), users.count.into()),
+            ("Users                           : ".into(), users.users.into()),
             ("Mean queries in flight          : ".into(), Value::Fixed(users.in_flight)),
         ]
     }
@@ -52,7 +52,7 @@ impl Headlines for Closed {
         let rate = summary.rates.completed_samples_per_s;
         let mut results = vec![("result_closed_samples_per_sec".into(), rate.into())];
         if let Some(users) = &summary.users {
-            results.push(("result_closed_users".into(), users.count.into()));
+            results.push(("result_closed_users".into(), users.users.into()));
             results.push(("result_closed_mean_in_flight".into(), users.in_flight.into()));
         }
         results

@@ -59,7 +59,7 @@ impl Judging<'_> {
         let mean_ns = latencies.sum() as f64 / latencies.count().max(1) as f64;
         let whole_ns = m.final_query_done_s.max(m.final_query_issued_s) * 1e9;
         UsersSummary {
-            count: users.count,
+            users: users.count,
             in_flight: if whole_ns > 0.0 { latencies.sum() as f64 / whole_ns } else { 0.0 },
             // The share of a user's time is divided first: without a think time it is 1, whatever the mean.
             expected_in_flight: users.count as f64 * (mean_ns / (mean_ns + users.think_ns as f64).max(1.0)),

@@ -1,5 +1,7 @@
 //! Everything that is known about a judged performance phase; reports only print it.
 
+use serde::{Deserialize, Serialize};
+
 use super::burst_facts::BurstSummary;
 use super::early_stopping::Judgement;
 use super::stats::LatencyStats;
@@ -129,14 +131,15 @@ pub struct Summary {
     pub users: Option<UsersSummary>,
 }
 
-/// Users of a closed loop, checked by Little's law: queries in flight are the rate times the latency.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Users of the performance phase.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UsersSummary {
-    /// Number of users.
-    pub count: u64,
-    /// Mean number of queries in flight: the sum of all latencies over the time until the last answer.
+    /// Number of users: the setting `concurrency`.
+    pub users: u64,
+    /// Mean number of queries in flight, by Little's law: the sum of all latencies over the time until the last answer.
     pub in_flight: f64,
-    /// The number that these latencies and the users' think time come to if each user asks again without delay.
+    /// The number that these latencies and the think time come to, if each user asks again at once.
     pub expected_in_flight: f64,
 }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::buckets::Buckets;
 use super::column::Column;
@@ -27,8 +27,9 @@ pub struct LagStats {
     pub max_ns: u64,
 }
 
-/// The largest lags of a phase over time.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The largest time between when samples were due and when they were sent, step by step.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LagCourse {
     /// The length of a step, ns; 0 where there is none.
     pub step_ns: u64,

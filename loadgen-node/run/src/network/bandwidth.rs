@@ -4,16 +4,13 @@
 use lon_qsl::bandwidth::{Formula, Judged, Probed, Verdict, judge};
 use qdl::NodeReport;
 
+use super::by_direction::ByDirection;
 use super::fabric::Goodput;
 use super::nics::NicUse;
 use loadgen::run::RunOutcome;
 
-/// Bit/s in both directions; what is none is not known. Ingress is towards the SUT.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct PerDirection {
-    pub(crate) ingress: Option<f64>,
-    pub(crate) egress: Option<f64>,
-}
+/// Bit/s; what is none is not known.
+pub(crate) type PerDirection = ByDirection<Option<f64>>;
 
 /// The four figures, and what follows.
 #[derive(Clone, Debug, Default)]

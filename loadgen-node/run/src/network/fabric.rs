@@ -296,14 +296,18 @@ fn row(text: &mut String, name: &str, bytes: &str, rtt: &Rtt) {
     let _ = writeln!(text, "  {name:<18}{bytes:>26}{p50:>12}{p90:>12}{p99:>12}{trips:>10}");
 }
 
-/// Decimal Gbit/s with six significant digits: enough for any link, and no noise.
+/// Decimal Gbit/s with six significant digits.
 pub fn gbit_s(bits_per_s: f64) -> f64 {
-    let gbit = bits_per_s / 1e9;
-    if gbit == 0.0 || !gbit.is_finite() {
+    six_digits(bits_per_s / 1e9)
+}
+
+/// Rounds to six significant digits: enough for any link, and no noise.
+pub(crate) fn six_digits(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
         return 0.0;
     }
-    let scale = 10f64.powi(5 - gbit.abs().log10().floor() as i32);
-    (gbit * scale).round() / scale
+    let scale = 10f64.powi(5 - value.abs().log10().floor() as i32);
+    (value * scale).round() / scale
 }
 
 /// A rate for people; a dash when it is not known.

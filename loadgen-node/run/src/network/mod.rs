@@ -1,7 +1,8 @@
 //! The network side of a run: what crossed it, counted at both ends, and what that says about the fabric.
 //!
 //! - `traffic`: bytes per second while it goes on; `nics`: what the interfaces carried;
-//! - `fabric`: what a probe found that can be carried; `by_way`: one value for each way; `ends`: what both ends spent and counted meanwhile; `spread`:
+//! - `fabric`: what a probe found that can be carried; `by_direction`, `by_way`: one value for
+//!   each; `ends`: what both ends spent and counted meanwhile; `spread`:
 //!   the mean of repeats; `matrix`: what the ways between the nodes carry;
 //! - `bandwidth`: required, carried, probed and claimed; `links`: how much of each link was used;
 //! - `cause`: what held the run back.
@@ -9,6 +10,7 @@
 //! Nothing here counts: the QDL and the SUT nodes do, in the path.
 
 pub(crate) mod bandwidth;
+pub mod by_direction;
 pub mod by_way;
 pub(crate) mod cause;
 pub mod ends;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::network::by_direction::ByDirection;
 use lon_world::threads::{ThreadLook, Threads};
 use qdl::{Meter, NodeTraffic};
 
@@ -31,12 +32,8 @@ pub(crate) struct Looks {
     pub(crate) threads: Vec<ThreadLook>,
 }
 
-/// One layer, both directions; ingress is towards the SUT.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bytes {
-    pub(crate) ingress: u64,
-    pub(crate) egress: u64,
-}
+/// Bytes of one layer.
+pub(crate) type Bytes = ByDirection<u64>;
 
 impl Bytes {
     pub(crate) fn plus(self, other: Bytes) -> Bytes {

@@ -11,9 +11,10 @@ use lon_qsl::advice::Figures;
 use lon_qsl::bandwidth::Direction;
 use lon_qsl::benchmark::Benchmark;
 use qdl::Transport;
+use serde::{Deserialize, Serialize};
 
 use crate::network::ends::{End, STARVED, Spent};
-use crate::network::fabric::{Fabric, NodeFabric};
+use crate::network::fabric::{Fabric, NodeFabric, six_digits};
 
 /// Bytes of a frame on the wire beside the packet in it: preamble, heads and check of Ethernet, and the gap behind it.
 const FRAME_BYTES: f64 = 38.0;
@@ -48,23 +49,31 @@ pub struct Demand {
     pub(crate) inflating_cores: f64,
 }
 
-/// Kind of limit on a rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LimitKind {
+/// A kind of limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum LimitKind {
+    /// A link, or something on the way that limits its rate.
     Wire,
+    /// Buffers and queues of the operating systems.
     Kernel,
+    /// Processors that move bytes.
     Cpu,
+    /// Processors that inflate samples.
     Codec,
 }
 
-/// One thing that is there to some amount.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Limit {
-    pub(crate) kind: LimitKind,
-    /// The limit, the amount that is there and its share of the need, in words.
-    pub(crate) what: String,
-    /// Amount that is there, over the amount that is needed. Below 1 it is too little.
-    pub(crate) share: f64,
+/// Something that is there to some amount.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Limit {
+    /// The kind of thing.
+    pub kind: LimitKind,
+    /// The resource, its available amount and its share of the need, in words.
+    pub what: String,
+    /// Available amount over the amount that is needed, to six digits; below 1 it is too little.
+    pub share: f64,
 }
 
 /// Needs of required rates with one codec.
@@ -140,7 +149,11 @@ pub fn need(demand: Demand, fabric: &Fabric) -> Need {
         let decoders = fabric.decoders();
         let there = if decoders > 0 { format!("has {decoders}") } else { "reports none".to_owned() };
         let what = format!("decompression needs {:.1} decode threads, the SUT {there}", demand.inflating_cores);
-        limits.push(Limit { kind: LimitKind::Codec, what, share: f64::from(decoders) / demand.inflating_cores });
+        limits.push(Limit {
+            kind: LimitKind::Codec,
+            what,
+            share: six_digits(f64::from(decoders) / demand.inflating_cores),
+        });
     }
     limits.sort_by(|a, b| a.share.total_cmp(&b.share));
     let connections = links.and_then(|links| connections(fabric, up / links as f64, down / links as f64));
@@ -200,7 +213,8 @@ pub fn line(fabric: &Fabric) -> (f64, String) {
 fn limit(kind: LimitKind, what: &str, there: f64, needed: f64, why: &str) -> Limit {
     let (rate, share) = (lon_qsl::bandwidth::rate(there), there / needed);
     // The percentage is rounded down, so that 100 % is enough.
-    Limit { kind, what: format!("{what}, {rate}, is {:.0} % of the need{why}", (share * 100.0).floor()), share }
+    let what = format!("{what}, {rate}, is {:.0} % of the need{why}", (share * 100.0).floor());
+    Limit { kind, what, share: six_digits(share) }
 }
 
 /// Returns the limit that was measured, with its cause.

@@ -11,6 +11,7 @@ use lon_net::slice::Priority;
 use lon_qsl::benchmark::Benchmark;
 use lon_qsl::dataset::Aggregate;
 use lon_qsl::{Codec, Preprocess};
+use serde::{Deserialize, Serialize};
 
 use super::labels::Labels;
 use crate::division::{AccuracyRun, Division};
@@ -143,19 +144,20 @@ impl Call {
 }
 
 /// A warm-up that has ended, which nothing judges.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WarmUp {
-    /// The duration that was asked for.
-    pub duration: Duration,
+    /// The duration that was asked for, ns.
+    pub wanted_ns: u64,
     /// Samples that were answered.
     pub answered: u64,
     /// Samples that failed.
     pub failed: u64,
-    /// Rate of answers over all runs of the warm-up, samples per second.
+    /// Rate of answers over all runs of the warm-up, samples per second; null where too little was answered.
     pub samples_per_s: Option<f64>,
-    /// The median latency in the last of these runs, ns; `None` where that sample was not answered.
+    /// The median latency in the last of these runs, ns; null where that sample was not answered.
     pub p50_ns: Option<i64>,
-    /// The 99th percentile of the latency in the last of these runs, ns; `None` where that sample was not answered.
+    /// The 99th percentile of the latency in the last of these runs, ns; null where that sample was not answered.
     pub p99_ns: Option<i64>,
 }
 

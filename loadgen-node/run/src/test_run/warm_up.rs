@@ -24,7 +24,8 @@ impl TestSpec {
     pub fn warm(mut self, stop: &dyn StopRequests) -> Outcome<TestSpec> {
         let Some(duration) = self.warm_up.take() else { return Ok(self) };
         tracing::info!(ms = duration.as_millis(), "warm-up before the run");
-        let mut warm_up = WarmUp { duration, ..WarmUp::default() };
+        let wanted_ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let mut warm_up = WarmUp { wanted_ns, ..WarmUp::default() };
         let (mut took, mut faster) = (Duration::ZERO, None);
         for _ in 0..MOST_RUNS {
             let finished = self.warm_for(duration.saturating_sub(took), faster.as_ref(), stop)?;

@@ -56,14 +56,15 @@ fn connections(count: Option<u64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lon_run::outputs::documents::parts::ByDirection;
-    use lon_run::outputs::documents::probe::needs::{NeedLimit, NeedLimitKind, RateDocument};
+    use lon_run::network::by_direction::ByDirection;
+    use lon_run::outputs::documents::probe::needs::RateDocument;
+    use lon_run::probe::needs::{Limit, LimitKind};
 
     #[test]
     fn a_block_says_whether_it_is_carried_and_what_limits_it_first() {
         let both = ByDirection { ingress: 24.08, egress: 0.0 };
         let what = "decompression needs 5.2 decode threads, the SUT has 2".to_owned();
-        let limits = vec![NeedLimit { kind: NeedLimitKind::Codec, what, share: 0.38 }];
+        let limits = vec![Limit { kind: LimitKind::Codec, what, share: 0.38 }];
         let need = NeedDocument {
             codec: "none".to_owned(),
             goodput_gbit_s: both,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::parts::LatencySpread;
-use loadgen::judge::{BurstSummary, UsersSummary};
+use loadgen::judge::BurstSummary;
 
 /// Whole bursts of the performance phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,18 +32,6 @@ pub struct BurstsDocument {
     pub recovery_ns: Option<u64>,
 }
 
-/// Users of the performance phase.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct UsersDocument {
-    /// Number of users: the setting `concurrency`.
-    pub users: u64,
-    /// Mean number of queries in flight, by Little's law: the sum of all latencies over the time until the last answer.
-    pub in_flight: f64,
-    /// The number that these latencies and the think time come to, if each user asks again at once.
-    pub expected_in_flight: f64,
-}
-
 impl From<&BurstSummary> for BurstsDocument {
     fn from(summary: &BurstSummary) -> BurstsDocument {
         BurstsDocument {
@@ -58,12 +46,5 @@ impl From<&BurstSummary> for BurstsDocument {
             drained_per_s: summary.drained_per_s,
             recovery_ns: summary.recovery_ns,
         }
-    }
-}
-
-impl From<&UsersSummary> for UsersDocument {
-    fn from(summary: &UsersSummary) -> UsersDocument {
-        let UsersSummary { count, in_flight, expected_in_flight } = *summary;
-        UsersDocument { users: count, in_flight, expected_in_flight }
     }
 }

@@ -10,10 +10,11 @@ use qdl::{NodeCounts, NodeDescription, NodeReport, Payload, SutCounts};
 use serde::{Deserialize, Serialize};
 
 use super::parts::{
-    BandwidthDocument, ByDirection, ByEnd, LatencySplit, NameRoundTrip, NicDocument, Percentiles, by_end,
-    message_bytes, name_round_trips, to_thousandths,
+    BandwidthDocument, ByEnd, LatencySplit, NameRoundTrip, NicDocument, Percentiles, by_end, message_bytes,
+    name_round_trips, to_thousandths,
 };
 use super::probe::FabricDocument;
+use crate::network::by_direction::ByDirection;
 use crate::network::nics::NicUse;
 use crate::network::traffic::{Bytes, Look};
 use crate::test_run::finished::Finished;

@@ -4,9 +4,8 @@ use lon_qsl::accuracy::Rows;
 use qdl::{NodeDescription, NodeReport};
 use serde::{Deserialize, Serialize};
 
-use super::parts::{
-    BandwidthDocument, ByDirection, ByEnd, LatencySplit, NameRoundTrip, message_bytes, name_round_trips,
-};
+use super::parts::{BandwidthDocument, ByEnd, LatencySplit, NameRoundTrip, message_bytes, name_round_trips};
+use crate::network::by_direction::ByDirection;
 use crate::test_run::finished::Finished;
 use crate::test_run::score;
 

@@ -7,23 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::network::NetworkFacts;
 use crate::network::bandwidth::PerDirection;
+use crate::network::by_direction::ByDirection;
 use crate::network::fabric::gbit_s;
 use crate::network::links::{Link, Used};
 use crate::network::nics::NicUse;
-use crate::network::traffic::Bytes;
 use crate::test_run::finished::{Finished, Nodes};
 use loadgen::judge::{LatencyStats, PERCENTILES};
 use lon_world::tally::{BEFORE_SENDING, Split};
-
-/// One value for each direction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct ByDirection<T> {
-    /// Towards the SUT.
-    pub ingress: T,
-    /// Back to the LoadGen node.
-    pub egress: T,
-}
 
 /// Bytes that both ends counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -185,12 +175,6 @@ pub struct NicDocument {
     pub unexplained_share: ByDirection<Option<f64>>,
 }
 
-impl From<Bytes> for ByDirection<u64> {
-    fn from(Bytes { ingress, egress }: Bytes) -> Self {
-        ByDirection { ingress, egress }
-    }
-}
-
 impl From<[u64; 3]> for Percentiles {
     fn from([p50, p90, p99]: [u64; 3]) -> Percentiles {
         Percentiles { p50, p90, p99 }
@@ -279,7 +263,7 @@ impl From<&Link> for LinkDocument {
 
 impl From<&NetworkFacts> for BandwidthDocument {
     fn from(NetworkFacts { bandwidth, links, .. }: &NetworkFacts) -> BandwidthDocument {
-        let gbit = |of: PerDirection| ByDirection { ingress: of.ingress.map(gbit_s), egress: of.egress.map(gbit_s) };
+        let gbit = |of: PerDirection| of.map(|bits_per_s| bits_per_s.map(gbit_s));
         BandwidthDocument {
             samples_per_s: bandwidth.samples_per_s,
             required: gbit(bandwidth.required),
@@ -300,7 +284,7 @@ impl From<&NicUse> for NicDocument {
     fn from(nic: &NicUse) -> NicDocument {
         NicDocument {
             interface: nic.interface.clone(),
-            bytes: nic.carried.into(),
+            bytes: nic.carried,
             unexplained_share: ByDirection {
                 ingress: unexplained(nic.carried.ingress, nic.explained.ingress),
                 egress: unexplained(nic.carried.egress, nic.explained.egress),

@@ -34,7 +34,7 @@ pub struct MadeDocument {
     pub labels: BTreeMap<String, String>,
     /// The warm-up before the run (`--warm-up`); null where none was asked for.
     #[serde(default)]
-    pub warm_up: Option<WarmUpDocument>,
+    pub warm_up: Option<WarmUp>,
     /// The setting that a look at the nodes found because it was `auto`, as `KEY=VALUE`; null where none was.
     pub found: Option<String>,
     /// Explanation of how the setting was found, and of what bounds it, in words; null where none was found, and in
@@ -55,32 +55,6 @@ pub struct MadeDocument {
     pub max_lag_origin: String,
 }
 
-/// A short run before the run, with its settings. Nothing judges it, and no log has it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct WarmUpDocument {
-    /// The duration that was asked for, ns.
-    pub wanted_ns: u64,
-    /// Samples that were answered.
-    pub answered: u64,
-    /// Samples that failed.
-    pub failed: u64,
-    /// Rate of answers, samples per second; null where too little was answered.
-    pub samples_per_s: Option<f64>,
-    /// The median latency, ns; null where that sample was not answered.
-    pub p50_ns: Option<i64>,
-    /// The 99th percentile of the latency, ns; null where that sample was not answered.
-    pub p99_ns: Option<i64>,
-}
-
-impl From<&WarmUp> for WarmUpDocument {
-    fn from(warm_up: &WarmUp) -> WarmUpDocument {
-        let WarmUp { duration, answered, failed, samples_per_s, p50_ns, p99_ns } = *warm_up;
-        let wanted_ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        WarmUpDocument { wanted_ns, answered, failed, samples_per_s, p50_ns, p99_ns }
-    }
-}
-
 impl MadeDocument {
     /// Of a run that was set up so.
     pub(crate) fn new(setup: &Setup, started: SystemTime, wall_time: Duration) -> MadeDocument {
@@ -94,7 +68,7 @@ impl MadeDocument {
             revision: setup.call.revision.clone(),
             note: setup.call.note.clone(),
             labels: setup.call.labels.by_key().clone(),
-            warm_up: setup.call.warm_up.as_ref().map(WarmUpDocument::from),
+            warm_up: setup.call.warm_up,
             found: setup.auto_setting.as_ref().map(|choice| choice.set.clone()),
             found_how: setup.auto_setting.as_ref().map(|choice| choice.how.clone()),
             tls: setup.link.has_tls,

@@ -13,12 +13,12 @@ use sha2::{Digest as _, Sha256};
 use super::accuracy::AccuracyDocument;
 use super::arrivals::ArrivalsDocument;
 use super::baseline::BaselineDocument;
-use super::bursts::{BurstsDocument, UsersDocument};
+use super::bursts::BurstsDocument;
 use super::counts::CountsDocument;
 use super::division::DivisionDocument;
 use super::find_peak::FindPeakDocument;
 use super::intervals::IntervalsDocument;
-use super::lag::{LagCourseDocument, LagDocument};
+use super::lag::LagDocument;
 use super::limiting_cause::BoundDocument;
 use super::limits::LimitDocument;
 pub use super::metric::{MetricDocument, PerformanceMetric};
@@ -35,9 +35,9 @@ use crate::division::{self, AccuracyRun, Findings, identity};
 use crate::outputs::run_folder::folder::FileEntry;
 use crate::test_run::finished::{Finished, Setup};
 use loadgen::conf::rules::Rules;
-use loadgen::judge::{Reason, Summary, Verdict};
+use loadgen::judge::{Reason, Summary, UsersSummary, Verdict};
 use loadgen::plan::Effective;
-use loadgen::recorder::StoredTimeline;
+use loadgen::recorder::{LagCourse, StoredTimeline};
 use loadgen::run::{End, SearchRecord};
 use loadgen::settings::{IntegerRule, Profile, TestSettings};
 use loadgen::v05::settings::Settings;
@@ -136,7 +136,7 @@ pub struct ResultSummary {
     pub bursts: Option<BurstsDocument>,
     /// Users and their queries in flight; null in other scenarios than Closed.
     #[serde(default)]
-    pub users: Option<UsersDocument>,
+    pub users: Option<UsersSummary>,
     /// Intervals between queries. The key is there in MultiStream of round v0.5 alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intervals: Option<IntervalsDocument>,
@@ -148,7 +148,7 @@ pub struct ResultSummary {
     pub behind_others_ns: Option<LagDocument>,
     /// The largest lags over time, of the performance phase.
     #[serde(default)]
-    pub schedule_lag_course: LagCourseDocument,
+    pub schedule_lag_course: LagCourse,
     /// When either end stood still for half a second or more while samples were timed, in order.
     #[serde(default)]
     pub stalls: Vec<StallDocument>,
@@ -240,9 +240,9 @@ impl From<&Finished> for ResultSummary {
             hints: finished.hints(),
             schedule_lag_ns: Some(LagDocument::from(outcome.lag())),
             bursts: summary.and_then(|summary| summary.bursts.as_ref()).map(BurstsDocument::from),
-            users: summary.and_then(|summary| summary.users.as_ref()).map(UsersDocument::from),
+            users: summary.and_then(|summary| summary.users),
             behind_others_ns: outcome.behind().map(LagDocument::from),
-            schedule_lag_course: LagCourseDocument::from(outcome.lag_course()),
+            schedule_lag_course: outcome.lag_course(),
             stalls: judgement.stalls.iter().map(StallDocument::from).collect(),
             saturation: Some(SaturationDocument::new(&judgement.saturation, outcome, nodes.tally.refused())),
             bound: Some(BoundDocument::new(judgement.bound.as_ref(), &finished.network.evidence)),
@@ -362,7 +362,7 @@ impl ResultSummary {
             latency_ns: summary.map(|summary| LatencySpread::from(summary.judged_latency())),
             latency_limits: judged.map_or(Vec::new(), |judged| LimitDocument::all(&judged.summary, &judged.effective)),
             bursts: summary.and_then(|summary| summary.bursts.as_ref()).map(BurstsDocument::from),
-            users: summary.and_then(|summary| summary.users.as_ref()).map(UsersDocument::from),
+            users: summary.and_then(|summary| summary.users),
             counts: stored.map_or(self.counts, |stored| CountsDocument::of(&stored.timeline.counts)),
             tokens: summary.and_then(TokensDocument::of),
             ..self

@@ -7,11 +7,12 @@ use super::chart::{Axis, Chart, Curve};
 use super::charts::latency;
 use super::source::Source;
 use super::tables::table;
-use crate::outputs::documents::bursts::{BurstsDocument, UsersDocument};
+use crate::outputs::documents::bursts::BurstsDocument;
 use crate::outputs::documents::find_peak::FindPeakDocument;
 use crate::outputs::documents::result_summary::ResultSummary;
 use crate::outputs::screen::latencies::latency_text;
 use crate::outputs::screen::search_lines;
+use loadgen::judge::UsersSummary;
 use loadgen::run::Trial;
 
 /// The answers about the load, where the run has something to say of it.
@@ -48,8 +49,8 @@ fn bursts(bursts: &BurstsDocument) -> String {
     )
 }
 
-fn users(users: UsersDocument) -> String {
-    let UsersDocument { users, in_flight, expected_in_flight } = users;
+fn users(users: UsersSummary) -> String {
+    let UsersSummary { users, in_flight, expected_in_flight } = users;
     let (in_flight, expected) = (number(in_flight), number(expected_in_flight));
     format!("{users}, {in_flight} queries in flight on average ({expected} by Little's law)")
 }

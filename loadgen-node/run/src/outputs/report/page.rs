@@ -7,8 +7,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::source::Source;
 use super::{charts, load, tables};
+use crate::network::by_direction::ByDirection;
 use crate::outputs::documents::limiting_cause::BoundDocument;
-use crate::outputs::documents::parts::ByDirection;
 use crate::outputs::documents::qdl_result::QdlState;
 use crate::outputs::documents::result_summary::{MetricDocument, ResultSummary, Validity};
 use crate::outputs::documents::within::WithinDocument;

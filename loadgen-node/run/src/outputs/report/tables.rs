@@ -9,10 +9,9 @@ use maud::{Markup, html};
 
 use super::charts::bits_text;
 use super::source::Source;
+use crate::network::by_direction::ByDirection;
 use crate::outputs::documents::network_report::{NetworkReport, NodeTrafficDocument};
-use crate::outputs::documents::parts::{
-    BandwidthDocument, ByDirection, LatencySplit, LatencySpread, LinkDocument, Percentiles,
-};
+use crate::outputs::documents::parts::{BandwidthDocument, LatencySplit, LatencySpread, LinkDocument, Percentiles};
 use crate::outputs::documents::result_summary::TokensDocument;
 use crate::outputs::screen::labels::labels_text;
 use crate::outputs::screen::latencies::latency_text;

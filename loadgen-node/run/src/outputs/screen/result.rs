@@ -300,10 +300,10 @@ fn own_lines(summary: &Summary) -> Vec<(&'static str, String)> {
         ));
     }
     if let Some(users) = summary.users {
-        let UsersSummary { count, in_flight, expected_in_flight } = users;
+        let UsersSummary { users, in_flight, expected_in_flight } = users;
         let (in_flight, expected) = (number(in_flight), number(expected_in_flight));
         lines
-            .push(("Users", format!("{count}, {in_flight} queries in flight on average ({expected} by Little's law)")));
+            .push(("Users", format!("{users}, {in_flight} queries in flight on average ({expected} by Little's law)")));
     }
     lines
 }

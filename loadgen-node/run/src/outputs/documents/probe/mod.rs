@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use self::changes::AgainstDocument;
 use self::matrix::MatrixDocument;
 use self::needs::NeedsDocument;
-use super::parts::{ByDirection, Percentiles, to_thousandths};
+use super::parts::{Percentiles, to_thousandths};
+use crate::network::by_direction::ByDirection;
 use crate::network::by_way::ByWay;
 use crate::network::ends::{End, Spent};
 use crate::network::fabric::{AtConnections, Fabric, NodeFabric, Repeats, gbit_s};
@@ -261,7 +262,7 @@ impl From<&Fabric> for FabricDocument {
                 goodput_interval_gbit_s: intervals(&fabric.together_repeats),
                 goodput_repeats_gbit_s: repeats(&fabric.together_repeats),
             },
-            socket_bytes: fabric.socket_bytes.into(),
+            socket_bytes: fabric.socket_bytes,
         }
     }
 }

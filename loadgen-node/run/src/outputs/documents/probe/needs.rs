@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::network::by_direction::ByDirection;
 use crate::network::fabric::gbit_s;
-use crate::outputs::documents::parts::ByDirection;
-use crate::probe::needs::{Limit, LimitKind, Need, Rate};
+use crate::probe::needs::{Limit, Need, Rate};
 
 /// Needs of the required rates of samples, all of them at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,34 +47,7 @@ pub struct NeedDocument {
     pub is_carried: bool,
     /// Resources that the rates need, each with its available amount, the scarcest first. The first one is the first
     /// limit.
-    pub limits: Vec<NeedLimit>,
-}
-
-/// Something that is there to some amount.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct NeedLimit {
-    /// The kind of thing.
-    pub kind: NeedLimitKind,
-    /// The resource, its available amount and its share of the need, in words.
-    pub what: String,
-    /// Available amount over the amount that is needed; below 1 it is too little.
-    pub share: f64,
-}
-
-/// A kind of limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum NeedLimitKind {
-    /// A link, or something on the way that limits its rate.
-    Wire,
-    /// Buffers and queues of the operating systems.
-    Kernel,
-    /// Processors that move bytes.
-    Cpu,
-    /// Processors that inflate samples.
-    Codec,
+    pub limits: Vec<Limit>,
 }
 
 impl NeedsDocument {
@@ -100,19 +73,7 @@ impl From<&Need> for NeedDocument {
             links: need.links,
             connections: need.connections,
             is_carried: need.is_carried(),
-            limits: need.limits.iter().map(NeedLimit::from).collect(),
+            limits: need.limits.clone(),
         }
-    }
-}
-
-impl From<&Limit> for NeedLimit {
-    fn from(limit: &Limit) -> NeedLimit {
-        let kind = match limit.kind {
-            LimitKind::Wire => NeedLimitKind::Wire,
-            LimitKind::Kernel => NeedLimitKind::Kernel,
-            LimitKind::Cpu => NeedLimitKind::Cpu,
-            LimitKind::Codec => NeedLimitKind::Codec,
-        };
-        NeedLimit { kind, what: limit.what.clone(), share: gbit_s(limit.share * 1e9) }
     }
 }
