@@ -1,8 +1,8 @@
 //! A new scenario is what it asks, how it is judged and a line in the registry: here is one that no other file knows.
 //!
-//! It is a camera: a frame is due at every tick, and is dropped while too many are unanswered. It is planned, run in the
-//! simulated world, judged and reported by the code that does so for the official ones. The first part of this file would be its file in `traffic`,
-//! the second its file in `judge`, the third its line in the registry.
+//! It is a camera: a frame is due at every tick, and is dropped while too many are unanswered. It is planned, run in
+//! the simulated world, judged and reported by the code that does so for the official ones. The first part of this file
+//! would be its file in `traffic`, the second its file in `judge`, the third its line in the registry.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
 use loadgen::judge::early_stopping::Rule;
@@ -18,8 +18,8 @@ use loadgen::sim::{Service, SimOptions, SimWorld};
 use loadgen::traffic::{Expected, LatencyStart, Layout, Request, Sanitised, Shape, Traffic, Trigger};
 use loadgen::world::TimeNs;
 
-/// Traffic of the scenario: one sample a query, at each tick at which fewer than a number are outstanding, and latencies
-/// that run from the tick.
+/// Traffic of the scenario: one sample a query, at each tick at which fewer than a number are outstanding. Latencies
+/// run from the tick.
 struct AsksFrames;
 
 /// Samples outstanding at one time: a setting that the scenario declares.

@@ -38,7 +38,8 @@ pub(crate) struct DialArgs {
 #[derive(Args, Debug, Clone)]
 pub(crate) struct ConnectionArgs {
     /// The transport of queries.
-    #[arg(long, value_parser = one_of(transports()), default_value = "grpc", env = "LON_TRANSPORT", help_heading = NETWORK)]
+    #[arg(long, value_parser = one_of(transports()), default_value = "grpc", env = "LON_TRANSPORT",
+          help_heading = NETWORK)]
     pub(crate) transport: Transport,
     #[command(flatten)]
     pub(crate) security: SecurityArgs,

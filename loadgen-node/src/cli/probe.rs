@@ -171,8 +171,8 @@ pub(crate) struct CarriesArgs {
           hide_short_help = true)]
     pub(crate) rules: Option<&'static Rules>,
     /// Suite whose benchmarks are shown.
-    #[arg(long, value_parser = one_of(SUITES), default_value = "datacenter", env = "LON_PROBE_SUITE", help_heading = SAMPLES,
-          hide_short_help = true)]
+    #[arg(long, value_parser = one_of(SUITES), default_value = "datacenter", env = "LON_PROBE_SUITE",
+          help_heading = SAMPLES, hide_short_help = true)]
     pub(crate) suite: Suite,
     /// Also these benchmarks: files of your own (mine.toml), or names.
     #[arg(long, value_name = "FILE,FILE...", value_parser = benchmark, value_delimiter = ',',

@@ -101,8 +101,8 @@ pub(crate) struct RunArgs {
     pub(crate) repeat: Option<u64>,
     /// The run of --repeat that counts: min, the one with the lowest rate or the longest latency, as for Server in
     /// round v0.5; or median. The table and NAME-repeats.json name the run. All runs have to be VALID, or none counts.
-    #[arg(long, value_parser = one_of(TAKES), value_name = "WHICH", requires = "repeat", env = "LON_TAKE", help_heading = OUTPUT,
-          hide_short_help = true)]
+    #[arg(long, value_parser = one_of(TAKES), value_name = "WHICH", requires = "repeat", env = "LON_TAKE",
+          help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) take: Option<Take>,
     /// Print result_summary.json, not the result in words.
     #[arg(long, env = "LON_JSON", help_heading = OUTPUT)]

@@ -11,7 +11,8 @@
 //! - `grpc`, `tcp`, `quic`: the transports to SUT nodes;
 //! - `kserve`: calls of KServe's protocol instead of a stream.
 //!
-//! To add a transport: a file here that implements [`Carry`], and an entry in the list below, which `--transport` reads.
+//! To add a transport: a file here that implements [`Carry`], and an entry in the list below, which `--transport`
+//! reads.
 
 mod alarm;
 mod concurrency_limit;

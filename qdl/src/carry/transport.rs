@@ -76,7 +76,8 @@ pub trait Carry: fmt::Debug + Send + Sync {
     }
 }
 
-/// A transport: a handle to its [`Carry`], which has its properties; cheap to copy. Two handles are equal when their names are.
+/// A transport: a handle to its [`Carry`], which has its properties; cheap to copy. Two handles are equal when their
+/// names are.
 #[derive(Clone, Copy)]
 pub struct Transport(&'static dyn Carry);
 

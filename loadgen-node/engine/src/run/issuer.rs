@@ -165,8 +165,8 @@ impl Issuer {
         }
     }
 
-    /// The moment at which the upcoming query is due, ns from the start of the phase: as planned, or the first tick that
-    /// is not skipped.
+    /// The moment at which the upcoming query is due, ns from the start of the phase: as planned, or at the first tick
+    /// that is not skipped.
     #[inline]
     pub(crate) fn due_ns(&self, query: &Query) -> u64 {
         match self.trigger {

@@ -25,8 +25,8 @@ pub enum Trigger {
     Schedule,
     /// Room in the world, which takes the query in pieces.
     Room,
-    /// A tick of a fixed interval, the first one interval after the start. Ticks at which too many samples are outstanding
-    /// pass without a query.
+    /// A tick of a fixed interval, the first one interval after the start. Ticks at which too many samples are
+    /// outstanding pass without a query.
     Ticks {
         /// Time between two ticks, ns; at least 1.
         interval_ns: u64,
