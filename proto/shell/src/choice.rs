@@ -3,8 +3,8 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use lon_net::slice::Priority;
 
-/// A value that a flag may have: its name, its help, and its meaning. Where a help is empty, `--help` lists the names on
-/// one line.
+/// A value that a flag may have: its name, its help, and its meaning. Where a help is empty, `--help` lists the names
+/// on one line.
 pub type Choice<T> = (&'static str, &'static str, T);
 
 /// The values of `--priority`.

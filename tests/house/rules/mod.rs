@@ -52,7 +52,7 @@ const ROOMS: &[Floors] = &[
         folder: "proto/shell",
         floors: &[
             "dli",
-            "documents duration failure log metrics packaging panics short_help variables version",
+            "choice documents duration failure log metrics packaging panics short_help variables version",
             "figures tls",
         ],
     },

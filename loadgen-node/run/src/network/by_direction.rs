@@ -13,7 +13,7 @@ pub struct ByDirection<T> {
 }
 
 impl<T> ByDirection<T> {
-    /// What `of` makes of each value.
+    /// Each value as `of` turns it.
     pub fn map<U>(self, mut of: impl FnMut(T) -> U) -> ByDirection<U> {
         ByDirection { ingress: of(self.ingress), egress: of(self.egress) }
     }

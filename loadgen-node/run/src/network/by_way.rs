@@ -25,7 +25,7 @@ impl<T> ByWay<T> {
         ByWay { up: &self.up, down: &self.down, both: &self.both }
     }
 
-    /// What `of` makes of each value.
+    /// Each value as `of` turns it.
     pub fn map<U>(self, of: impl FnMut(T) -> U) -> ByWay<U> {
         let [up, down, both] = self.each().map(of);
         ByWay { up, down, both }
