@@ -2,32 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::rooms::Floors;
 use super::sources::House;
-
-/// A line of the table.
-pub(crate) struct Row {
-    folders: Vec<String>,
-    /// The rooms that the line names, from the top down.
-    floors: Vec<Vec<String>>,
-    /// Words of the last column, names of crates among them. The word `all` stands for all of them.
-    uses: Vec<String>,
-}
-
-/// The lines of the table on the page.
-pub(crate) fn rows(page: &str) -> Vec<Row> {
-    let words = |cell: &str| -> Vec<String> {
-        let is_part = |c: char| c.is_alphanumeric() || "_-/".contains(c);
-        cell.split(|c| !is_part(c)).filter(|word| !word.is_empty()).map(str::to_owned).collect()
-    };
-    let row = |line: &str| {
-        let cells: Vec<&str> = line.split('|').collect();
-        let [_, folders, _, rooms, uses, _] = cells[..] else { return None };
-        let folders = folders.split('`').skip(1).step_by(2).map(str::to_owned).collect();
-        Some(Row { folders, floors: rooms.split('>').map(words).collect(), uses: words(uses) })
-    };
-    page.lines().filter(|line| line.starts_with("| `")).filter_map(row).collect()
-}
+use super::table::Row;
 
 /// Dependencies between our packages that the table does not have, and those that it has and are not there.
 /// Dependencies of tests alone do not count.
@@ -61,28 +37,9 @@ pub(crate) fn wrong_dependencies(house: &House, rows: &[Row]) -> Vec<String> {
     faults
 }
 
-/// Rooms that the table shows otherwise than the list of rooms has them.
-pub(crate) fn wrong_rooms(rows: &[Row], crates: &[Floors]) -> Vec<String> {
-    let mut faults = Vec::new();
-    for Row { folders, floors, .. } in rows {
-        let Some(list) = crates.iter().find(|list| folders.iter().any(|folder| folder == list.folder)) else {
-            continue;
-        };
-        let mut above = None;
-        for floor in floors.iter().filter(|_| folders.len() == 1) {
-            let place = |room: &String| list.floors.iter().position(|names| names.split(' ').any(|name| name == room));
-            let places: Vec<Option<usize>> = floor.iter().map(place).collect();
-            let is_below = |place: &Option<usize>| place.is_some() && *place > above;
-            let wrong = floor.iter().zip(&places).filter(|(_, place)| !is_below(place));
-            faults.extend(wrong.map(|(room, _)| format!("{}: room '{room}'", list.folder)));
-            above = places.into_iter().flatten().max();
-        }
-    }
-    faults
-}
-
 #[test]
 fn a_dependency_that_is_not_in_the_table_is_found() {
+    use super::table::rows;
     let house = House::made_up(&[
         ("a/Cargo.toml", "[package]\nname = \"aa\"\n[dependencies]\nbb.workspace = true\nserde = \"1\"\n"),
         ("b/Cargo.toml", "[package]\nname = \"bb\"\n[dev-dependencies]\naa = { path = \"../a\" }\n"),
@@ -94,12 +51,4 @@ fn a_dependency_that_is_not_in_the_table_is_found() {
     );
     let faults = wrong_dependencies(&house, &rows("| `a`, `c` | x | y | all |\n| `b` | x | | aa |"));
     assert_eq!(faults, ["b: the table names aa, which it does not use"]);
-}
-
-#[test]
-fn a_room_that_the_table_has_elsewhere_is_found() {
-    let list = [Floors { folder: "a", floors: &["top", "mid side", "low"] }];
-    let faults = |rooms: &str| wrong_rooms(&rows(&format!("| `a` | x | {rooms} | |")), &list);
-    assert_eq!(faults("top > mid, side > low"), [""; 0]);
-    assert_eq!(faults("top > low > mid, gone"), ["a: room 'mid'", "a: room 'gone'"]);
 }

@@ -5,13 +5,13 @@
 //!
 //! - `sources`: the sources and their syntax;
 //! - `modules`: modules and names of a crate; `arrows`: which file uses which;
-//! - `rooms`: what may use what in a crate; `crates`: the same among crates; `places`: what may stand where;
+//! - `table`: the table of ARCHITECTURE.md; `rooms`: what may use what in a crate; `crates`: the same among crates;
+//! - `places`: what may stand where;
 //! - `lengths`: of functions, files and lines; `docs`: of what the documentation says;
 //! - `openers`: first words of comments, and the length of their sentences;
 //! - `long_tests`: which tests `cargo test` leaves out, and what runs them.
 
 use self::places::Pattern;
-use self::rooms::Floors;
 use self::sources::House;
 
 mod arrows;
@@ -24,133 +24,7 @@ mod openers;
 mod places;
 mod rooms;
 mod sources;
-
-/// The rooms of each crate, floor by floor from top to bottom.
-const ROOMS: &[Floors] = &[
-    Floors {
-        folder: "proto",
-        floors: &[
-            "assembly codec direction files kserve node_name run_identity setup stages sums",
-            "limits sample",
-            "text v1",
-        ],
-    },
-    Floors { folder: "proto/image", floors: &["apply jpeg spec", "linear orientation", "pixels preprocess"] },
-    Floors { folder: "proto/machine", floors: &["host", "accelerator nic processor storage"] },
-    Floors {
-        folder: "proto/net",
-        floors: &[
-            "accept address descriptors dial end_counters grpc meter quic random slice throwaway token",
-            "lookup",
-            "io tcp tls link_errors",
-            "flow key_file send_room socket thread_time",
-            "clock path tcp_info",
-            "framing",
-        ],
-    },
-    Floors {
-        folder: "proto/shell",
-        floors: &[
-            "dli",
-            "choice documents duration failure log metrics packaging panics short_help variables version",
-            "figures tls",
-        ],
-    },
-    Floors {
-        folder: "qdl",
-        floors: &[
-            "conformance fuzz tenants",
-            "qdl",
-            "config run",
-            "control",
-            "peer_probe",
-            "carry",
-            "dispatch",
-            "account error",
-            "flushes peer_kind types",
-        ],
-    },
-    Floors { folder: "qdl/probe", floors: &["peer", "load", "goodput mailbox trips"] },
-    Floors {
-        folder: "loadgen-node/capi",
-        floors: &["functions", "handles pointers", "run", "callbacks samples", "description queue", "status"],
-    },
-    Floors {
-        folder: "loadgen-node/engine",
-        floors: &[
-            "official sim v05",
-            "vectors",
-            "conf report",
-            "run",
-            "plan recorder",
-            "trace",
-            "effective settings",
-            "scenarios",
-            "traffic",
-            "judge",
-            "mode value",
-            "further_settings world",
-        ],
-    },
-    Floors {
-        folder: "loadgen-node/qsl",
-        floors: &["advice arrivals benchmark", "bandwidth dataset", "accuracy digits memory parallel", "encode files"],
-    },
-    Floors {
-        folder: "loadgen-node/world",
-        floors: &["mix net_world", "inbox pace stage_rows stall", "counts", "failures tally threads", "odd_answers"],
-    },
-    Floors {
-        folder: "loadgen-node",
-        floors: &["commands", "campaign submission", "fleet mix", "keys", "cli", "comparison display jobs"],
-    },
-    Floors {
-        folder: "loadgen-node/run",
-        floors: &[
-            "examples json_options",
-            "outputs",
-            "test_run",
-            "live probe verdict",
-            "audit division",
-            "network nodes signals",
-            "exit values",
-        ],
-    },
-    Floors {
-        folder: "sut-node/node",
-        floors: &[
-            "bench fuzz serve",
-            "accept metrics",
-            "service",
-            "work",
-            "error prober run stop",
-            "model",
-            "backend config host",
-            "pipeline",
-            "backend_files memory node_setting tensor",
-        ],
-    },
-    Floors { folder: "sut-node", floors: &["cli"] },
-    Floors {
-        folder: "sut-node/onnx",
-        floors: &[
-            "sharing",
-            "decoder",
-            "proof",
-            "batch batch_first",
-            "trial_samples ort tract",
-            "engine ep faults library log_limit weights",
-            "model output_sizes",
-            "external footprint port values",
-            "nodes sums",
-            "error",
-        ],
-    },
-    Floors {
-        folder: "tests/perf",
-        floors: &["measure rows", "product report search", "reference row", "args process stats", "load"],
-    },
-];
+mod table;
 
 /// Fails when there are more faults than `limit`, and shows them.
 #[track_caller]
@@ -203,20 +77,13 @@ fn few_folders_and_their_heads_use_each_other() {
     no_more_than(1, "circles with heads of folders", &arrows::circle_faults(&House::here(), true));
 }
 
+/// The table of ARCHITECTURE.md is the list of rooms, and of what a crate may use.
 #[test]
-fn rooms_use_only_what_is_below_them() {
-    let house = House::here();
-    let faults = rooms::upward(&house, ROOMS);
-    assert!(faults.is_empty(), "arrows that lead up:\n{}\n\n{}", faults.join("\n"), rooms::as_they_are(&house));
-}
-
-/// The table of ARCHITECTURE.md is the list of what a crate may use, and its rooms stand as in the list above.
-#[test]
-fn crates_are_as_the_architecture_says() {
+fn rooms_and_crates_use_only_what_the_architecture_says() {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../ARCHITECTURE.md")).unwrap();
-    let house = House::here();
-    no_more_than(0, "dependencies", &crates::wrong_dependencies(&house, &crates::rows(&page)));
-    no_more_than(0, "rooms of ARCHITECTURE.md", &crates::wrong_rooms(&crates::rows(&page), ROOMS));
+    let (house, rows) = (House::here(), table::rows(&page));
+    no_more_than(0, "arrows between rooms", &rooms::upward(&house, &rows));
+    no_more_than(0, "dependencies", &crates::wrong_dependencies(&house, &rows));
 }
 
 #[test]

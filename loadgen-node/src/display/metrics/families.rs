@@ -1,28 +1,10 @@
 //! The metrics of a run, by name.
 
-use lon_shell::metrics::family::{Family, Kind};
+use lon_shell::metrics::family::{Family, counter, gauge, histogram, info};
 
-const fn family(name: &'static str, kind: Kind, unit: &'static str, help: &'static str) -> Family {
-    Family { name, kind, unit, help }
-}
-
-const fn counter(name: &'static str, unit: &'static str, help: &'static str) -> Family {
-    family(name, Kind::Counter, unit, help)
-}
-
-const fn gauge(name: &'static str, unit: &'static str, help: &'static str) -> Family {
-    family(name, Kind::Gauge, unit, help)
-}
-
-const fn histogram(name: &'static str, unit: &'static str, help: &'static str) -> Family {
-    family(name, Kind::Histogram, unit, help)
-}
-
-pub(super) const BUILD: Family = family("lon_loadgen_build", Kind::Info, "", "Build of the program.");
-pub(super) const RUN: Family = family(
+pub(super) const BUILD: Family = info("lon_loadgen_build", "Build of the program.");
+pub(super) const RUN: Family = info(
     "lon_loadgen_run",
-    Kind::Info,
-    "",
     "Benchmark and scenario of the run, its SUT, its transport, and each --label KEY=VALUE as label_KEY.",
 );
 pub(super) const PHASE: Family =

@@ -34,6 +34,26 @@ pub enum Kind {
     Info,
 }
 
+/// A counter.
+pub const fn counter(name: &'static str, unit: &'static str, help: &'static str) -> Family {
+    Family { name, kind: Kind::Counter, unit, help }
+}
+
+/// A gauge.
+pub const fn gauge(name: &'static str, unit: &'static str, help: &'static str) -> Family {
+    Family { name, kind: Kind::Gauge, unit, help }
+}
+
+/// A histogram.
+pub const fn histogram(name: &'static str, unit: &'static str, help: &'static str) -> Family {
+    Family { name, kind: Kind::Histogram, unit, help }
+}
+
+/// Labels that say something of the program.
+pub const fn info(name: &'static str, help: &'static str) -> Family {
+    Family { name, kind: Kind::Info, unit: "", help }
+}
+
 /// The value of one series.
 #[derive(Clone, Copy, Debug)]
 pub enum Value<'a> {

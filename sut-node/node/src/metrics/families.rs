@@ -1,22 +1,6 @@
 //! The metrics of a SUT node by name. `docs/reference/metrics.md` has the same list; a test compares.
 
-use lon_shell::metrics::family::{Family, Kind};
-
-const fn counter(name: &'static str, unit: &'static str, help: &'static str) -> Family {
-    Family { name, kind: Kind::Counter, unit, help }
-}
-
-const fn gauge(name: &'static str, unit: &'static str, help: &'static str) -> Family {
-    Family { name, kind: Kind::Gauge, unit, help }
-}
-
-const fn histogram(name: &'static str, unit: &'static str, help: &'static str) -> Family {
-    Family { name, kind: Kind::Histogram, unit, help }
-}
-
-const fn info(name: &'static str, help: &'static str) -> Family {
-    Family { name, kind: Kind::Info, unit: "", help }
-}
+use lon_shell::metrics::family::{Family, counter, gauge, histogram, info};
 
 pub(super) const BUILD: Family = info("lon_sut_build", "Build of the program.");
 pub(super) const MODEL: Family =
