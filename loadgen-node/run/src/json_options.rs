@@ -67,34 +67,6 @@ struct Options {
 /// Other names of keys.
 const ALIASES: [(&str, &str); 2] = [("sut-server", "sut"), ("round", "rules")];
 
-/// Flags of `run` that are about the engine of `loadgen-node`, or about its own output.
-const OF_OUR_ENGINE: [&str; 23] = [
-    "accuracy-run",
-    "anyway",
-    "baseline",
-    "busy-poll",
-    "extend",
-    "format",
-    "integers",
-    "json",
-    "max-lag",
-    "mix",
-    "no-report",
-    "priority",
-    "probe",
-    "repeat",
-    "repeats",
-    "results",
-    "spin",
-    "take",
-    "trace-log",
-    "ui",
-    "within",
-    // And all that begin so.
-    "find-peak-",
-    "metrics-",
-];
-
 /// Keys of samples without nodes.
 const OF_SAMPLES: [&str; 15] = [
     "aggregate",
@@ -184,8 +156,7 @@ pub struct DataAsked {
 /// A test that another engine leads, from a JSON object; and the folder, where one is named.
 ///
 /// # Errors
-/// The text is no JSON object, a key is no flag or one of our own engine, or a value is not as the flag wants it. The
-/// exit code is 2.
+/// The text is no JSON object, a key is none of these, or a value is not as the flag wants it. The exit code is 2.
 pub fn test_of(text: &str) -> Outcome<(TestSpec, Option<PathBuf>)> {
     let options = options(text, &keys()).or_exit(Exit::Usage)?;
     let spec = options.test()?;
@@ -355,10 +326,6 @@ fn options(text: &str, keys: &[String]) -> anyhow::Result<Options> {
     for (key, value) in parsed(text)? {
         let alias = ALIASES.iter().find(|(alias, _)| *alias == key);
         let name = alias.map_or(key.clone(), |(_, name)| (*name).to_owned());
-        let is_ours = |flag: &str| flag == key || flag.ends_with('-') && key.starts_with(flag);
-        if OF_OUR_ENGINE.into_iter().any(is_ours) {
-            bail!("'{key}' is about the engine of loadgen-node, and here another engine leads the run");
-        }
         if !keys.contains(&name) {
             bail!("{}", unknown(&key, keys));
         }
@@ -422,7 +389,8 @@ impl<'de> Deserialize<'de> for Distinct {
 fn unknown(key: &str, keys: &[String]) -> String {
     let near = keys.iter().map(|name| (strsim::jaro(key, name), name)).filter(|(likeness, _)| *likeness > 0.7);
     let meant = near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| format!("; did you mean '{name}'?"));
-    format!("'{key}' is no option{}", meant.unwrap_or_default())
+    let meant = meant.unwrap_or_default();
+    format!("'{key}' is no option{meant} (flags of loadgen-node run, without those about its own engine and output)")
 }
 
 #[cfg(test)]
@@ -451,9 +419,8 @@ mod tests {
     fn each_fault_is_named() {
         for (more, part) in [
             (r#", "suts": "x""#, "'suts' is no option; did you mean 'sut'?"),
-            (r#", "max-lag": "1ms""#, "'max-lag' is about the engine of loadgen-node"),
-            (r#", "find-peak-goal": "p99<=1s""#, "'find-peak-goal' is about the engine of loadgen-node"),
-            (r#", "within": "latency=1s""#, "'within' is about the engine of loadgen-node"),
+            (r#", "max-lag": "1ms""#, "'max-lag' is no option"),
+            (r#", "find-peak-goal": "p99<=1s""#, "without those about its own engine"),
             (r#", "sut-server": "x""#, "'sut' is there twice"),
             (r#", "label": ["a=1", "a=2"]"#, "label a is there twice"),
             (r#", "insecure": "yes""#, "'insecure' is true or false, not \"yes\""),

@@ -8,7 +8,6 @@ use super::error::PlanError;
 use super::shape::{Expected, LatencyStart, Layout, Shape, Trigger};
 use super::test_settings::{Load, Request, Sanitised, TestSettings, Traffic};
 use crate::further_settings::{FurtherKey, FurtherValue, Quantity};
-use crate::value::Entry;
 
 /// The traffic of Burst.
 pub(crate) struct Burst;
@@ -98,15 +97,6 @@ impl Traffic for Burst {
             target_duration_ms: s.min_duration_ms,
             min_query_count: s.min_query_count,
         })
-    }
-
-    fn requested(&self, s: &TestSettings) -> Vec<Entry> {
-        vec![
-            (SIZE.field.into(), s.further.whole(&SIZE).into()),
-            (INTERVAL.field.into(), s.further.whole(&INTERVAL).into()),
-            (LIMIT.field.into(), s.further.whole(&LIMIT).into()),
-            (PERCENTILE.field.into(), s.further.real(&PERCENTILE).into()),
-        ]
     }
 
     fn load(&self, settings: &TestSettings) -> Option<Load> {

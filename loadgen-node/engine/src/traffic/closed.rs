@@ -4,7 +4,6 @@ use super::error::PlanError;
 use super::shape::{Expected, LatencyStart, Layout, Shape, Trigger};
 use super::test_settings::{Load, Request, Sanitised, TestSettings, Traffic};
 use crate::further_settings::{FurtherKey, FurtherValue, Quantity};
-use crate::value::Entry;
 
 /// The traffic of Closed.
 pub(crate) struct Closed;
@@ -84,16 +83,6 @@ impl Traffic for Closed {
             target_duration_ms: s.min_duration_ms,
             min_query_count: s.min_query_count,
         })
-    }
-
-    fn requested(&self, s: &TestSettings) -> Vec<Entry> {
-        vec![
-            (CONCURRENCY.field.into(), s.further.whole(&CONCURRENCY).into()),
-            (THINK_TIME.field.into(), s.further.whole(&THINK_TIME).into()),
-            (LIMIT.field.into(), s.further.whole(&LIMIT).into()),
-            (PERCENTILE.field.into(), s.further.real(&PERCENTILE).into()),
-            (MOST_QPS.field.into(), s.further.real(&MOST_QPS).into()),
-        ]
     }
 
     fn load(&self, settings: &TestSettings) -> Option<Load> {

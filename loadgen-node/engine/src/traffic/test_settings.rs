@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::arrivals::Arrivals;
 use super::error::PlanError;
 use super::shape::{Expected, Shape};
-use crate::further_settings::{Further, FurtherKey};
+use crate::further_settings::{Further, FurtherKey, Quantity};
 use crate::judge::{Headlines, Judge};
 use crate::mode::{Mode, Qsl, Seeds};
 use crate::value::Entry;
@@ -120,8 +120,17 @@ pub trait Traffic: Sync {
     /// A value is outside its range.
     fn sanitise(&self, request: &Request<'_>, faults: &mut Vec<String>) -> Result<Sanitised, PlanError>;
 
-    /// The settings that only this scenario has, for the `requested_*` keys of the detail log, in official order.
-    fn requested(&self, settings: &TestSettings) -> Vec<Entry>;
+    /// The settings that only this scenario has, for the `requested_*` keys of the detail log, in official order. Unless
+    /// written here: those that it declares, but for texts.
+    fn requested(&self, settings: &TestSettings) -> Vec<Entry> {
+        let further = &settings.further;
+        let entry = |key: &&'static FurtherKey| match key.quantity {
+            Quantity::PerSecond | Quantity::Percentile => Some((key.field.into(), further.real(key).into())),
+            Quantity::Count { .. } | Quantity::Time => Some((key.field.into(), further.whole(key).into())),
+            Quantity::Text(_) => None,
+        };
+        self.keys().iter().filter_map(entry).collect()
+    }
 
     /// The load that the SUT gets: rate and latencies follow from it, and a search for the peak turns it. `None` when
     /// these settings have none.
