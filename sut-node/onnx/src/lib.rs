@@ -25,9 +25,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use lon_sut::backend::{
-    Backend, BackendError, BackendInfo, BackendKind, BackendOptions, Execution, Half, Input, TokenOptions,
-};
+use lon_sut::backend::{Backend, BackendError, BackendInfo, BackendKind, BackendOptions, Half, TokenOptions};
 use lon_sut::backend_files;
 use lon_sut::node_setting::Setting;
 use lon_sut::pipeline::post::Postprocess;
@@ -303,14 +301,6 @@ fn decodes(info: BackendInfo, layout: &Layout, tokens: &TokenOptions) -> Backend
 impl Backend for Onnx {
     fn info(&self) -> &BackendInfo {
         &self.info
-    }
-
-    fn execution(&self) -> Execution {
-        Execution::Workers
-    }
-
-    fn input(&self) -> Input {
-        Input::Tensors
     }
 
     fn cores_per_inference(&self) -> usize {

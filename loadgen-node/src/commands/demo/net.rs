@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, ensure};
 use bytes::Bytes;
 use lon_qsl::digits;
-use lon_sut::backend::{Backend, BackendError, BackendInfo, Execution, Half, InferError, Input, Sample, Worker};
+use lon_sut::backend::{Backend, BackendError, BackendInfo, Half, InferError, Sample, Worker};
 use lon_sut::tensor::{DType, Signature, TensorSpec};
 use prost::Message;
 use sha2::{Digest as _, Sha256};
@@ -80,14 +80,6 @@ impl DigitsNet {
 impl Backend for DigitsNet {
     fn info(&self) -> &BackendInfo {
         &self.info
-    }
-
-    fn execution(&self) -> Execution {
-        Execution::Workers
-    }
-
-    fn input(&self) -> Input {
-        Input::Tensors
     }
 
     fn worker(&self) -> Result<Half, BackendError> {

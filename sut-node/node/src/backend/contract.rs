@@ -19,11 +19,15 @@ pub trait Backend: Send + Sync + 'static {
     /// Returns the description of the engine and its model, for `Describe`, the logs and the results.
     fn info(&self) -> &BackendInfo;
 
-    /// Where [`Worker::infer`] may be called.
-    fn execution(&self) -> Execution;
+    /// Where [`Worker::infer`] may be called: on worker threads, unless written here.
+    fn execution(&self) -> Execution {
+        Execution::Workers
+    }
 
-    /// Returns the part of a sample that [`Worker::infer`] looks at.
-    fn input(&self) -> Input;
+    /// Returns the part of a sample that [`Worker::infer`] looks at: its tensors, unless written here.
+    fn input(&self) -> Input {
+        Input::Tensors
+    }
 
     /// Returns the number of cores that one inference keeps busy; 0 when it only waits.
     fn cores_per_inference(&self) -> usize {

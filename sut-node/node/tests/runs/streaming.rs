@@ -8,7 +8,7 @@ use bytes::Bytes;
 use lon_proto::codec::{Codec, Inflater};
 use lon_proto::limits::MAX_SAMPLE_BYTES;
 use lon_sut::backend::stream::{Event, Output, What};
-use lon_sut::backend::{Backend, BackendError, BackendInfo, Execution, Half, InferError, Input, Sample, Streamer};
+use lon_sut::backend::{Backend, BackendError, BackendInfo, Half, InferError, Input, Sample, Streamer};
 use lon_sut::tensor::Signature;
 use std::num::NonZeroUsize;
 
@@ -51,9 +51,6 @@ impl Scripted {
 impl Backend for Scripted {
     fn info(&self) -> &BackendInfo {
         &self.info
-    }
-    fn execution(&self) -> Execution {
-        Execution::Workers
     }
     fn input(&self) -> Input {
         Input::Opaque

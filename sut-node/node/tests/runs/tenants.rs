@@ -7,7 +7,7 @@ use bytes::Bytes;
 use lon_proto::run_identity::run_name;
 use lon_proto::v1::{Backend as Described, Model as DescribedModel, StartRunResponse};
 use lon_sut::backend::{
-    Backend, BackendError, BackendInfo, BackendOptions, Backends, Execution, Half, InferError, Input, Sample, Worker,
+    Backend, BackendError, BackendInfo, BackendOptions, Backends, Half, InferError, Input, Sample, Worker,
 };
 use lon_sut::tensor::Signature;
 use lon_sut::{Limits, Model, ModelConfig, Models};
@@ -182,10 +182,6 @@ struct Broken(BackendInfo);
 impl Backend for Broken {
     fn info(&self) -> &BackendInfo {
         &self.0
-    }
-
-    fn execution(&self) -> Execution {
-        Execution::Workers
     }
 
     fn input(&self) -> Input {

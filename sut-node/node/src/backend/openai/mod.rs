@@ -39,7 +39,7 @@ use self::reply::Reply;
 use self::server::Server;
 use self::start::WarmUp;
 use self::target::Target;
-use super::{Backend, BackendError, BackendInfo, BackendOptions, Execution, Half, Input};
+use super::{Backend, BackendError, BackendInfo, BackendOptions, Half};
 use crate::node_setting::Setting;
 use crate::tensor::DType;
 
@@ -113,14 +113,6 @@ impl OpenAi {
 impl Backend for OpenAi {
     fn info(&self) -> &BackendInfo {
         &self.info
-    }
-
-    fn execution(&self) -> Execution {
-        Execution::Workers
-    }
-
-    fn input(&self) -> Input {
-        Input::Tensors
     }
 
     fn cores_per_inference(&self) -> usize {

@@ -39,7 +39,7 @@ use rand_mt::Mt64;
 use self::draw::{duration, unit};
 pub use self::spec::{Count, ServiceTime, Spec, SpecError, Stall};
 use self::stream::SyntheticStreamer;
-use super::{Backend, BackendError, BackendInfo, Execution, Half, InferError, Input, Sample, TokenOptions, Worker};
+use super::{Backend, BackendError, BackendInfo, Half, InferError, Input, Sample, TokenOptions, Worker};
 use crate::node_setting::Setting;
 use crate::tensor::DType;
 
@@ -76,10 +76,6 @@ impl Synthetic {
 impl Backend for Synthetic {
     fn info(&self) -> &BackendInfo {
         &self.info
-    }
-
-    fn execution(&self) -> Execution {
-        Execution::Workers
     }
 
     fn input(&self) -> Input {
