@@ -102,10 +102,6 @@ impl Headlines for JudgesFrames {
         self.headline(summary)
     }
 
-    fn leading_stats(&self, _summary: &Summary) -> Vec<Line> {
-        Vec::new()
-    }
-
     fn results(&self, summary: &Summary) -> Vec<Entry> {
         vec![("result_frames_samples_per_second".into(), summary.rates.completed_samples_per_s.into())]
     }

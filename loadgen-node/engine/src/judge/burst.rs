@@ -1,8 +1,7 @@
 //! Burst is compared by a percentile of the latency, which must stay within a limit. Early stopping does not apply: the
 //! latencies of one burst depend on one another.
 
-use super::early_stopping::Rule;
-use super::headlines::{Headlines, first_token_headline, percentile_headline};
+use super::headlines::Headlines;
 use super::measured::Measured;
 use super::phase_limits::Terms;
 use super::rules::{Judge, JudgedDuration};
@@ -22,24 +21,12 @@ impl Judge for Burst {
         true
     }
 
-    fn early_stopping(&self) -> Rule {
-        Rule::None
-    }
-
     fn metric(&self, rates: &Rates, _estimate_ns: Option<f64>) -> Metric {
         Metric::new("result_burst_target_percentile_latency_ns", rates.target_latency_ns, "ns")
     }
 }
 
 impl Headlines for Burst {
-    fn headline(&self, summary: &Summary) -> Line {
-        percentile_headline(summary)
-    }
-
-    fn token_headline(&self, summary: &Summary) -> Line {
-        first_token_headline(summary)
-    }
-
     fn leading_stats(&self, summary: &Summary) -> Vec<Line> {
         let Some(bursts) = &summary.bursts else { return Vec::new() };
         vec![

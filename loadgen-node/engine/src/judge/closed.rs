@@ -1,6 +1,5 @@
 //! Scenario Closed is compared by its rate. Where a limit is set, a percentile of the latency must stay within it.
 
-use super::early_stopping::Rule;
 use super::headlines::Headlines;
 use super::measured::Measured;
 use super::phase_limits::Terms;
@@ -19,10 +18,6 @@ impl Judge for Closed {
 
     fn has_latency_limit(&self, terms: &Terms) -> bool {
         terms.target_latency_ns > 0
-    }
-
-    fn early_stopping(&self) -> Rule {
-        Rule::None
     }
 
     fn metric(&self, rates: &Rates, _estimate_ns: Option<f64>) -> Metric {

@@ -6,10 +6,14 @@ use crate::value::{Entry, Line, Value};
 /// Lines and keys that a scenario adds to the summary file and to the result keys of the detail log.
 pub trait Headlines: Sync {
     /// The first line of the summary file after the mode.
-    fn headline(&self, summary: &Summary) -> Line;
+    fn headline(&self, summary: &Summary) -> Line {
+        percentile_headline(summary)
+    }
 
     /// The line after it in token runs.
-    fn token_headline(&self, summary: &Summary) -> Line;
+    fn token_headline(&self, summary: &Summary) -> Line {
+        first_token_headline(summary)
+    }
 
     /// The line after these when token rates are inferred; `None` where the scenario has no such line.
     fn inferred_headline(&self, _summary: &Summary) -> Option<Line> {
@@ -17,7 +21,9 @@ pub trait Headlines: Sync {
     }
 
     /// The lines before the latencies in the statistics of the summary file; an empty label is an empty line.
-    fn leading_stats(&self, summary: &Summary) -> Vec<Line>;
+    fn leading_stats(&self, _summary: &Summary) -> Vec<Line> {
+        Vec::new()
+    }
 
     /// The lines before the token latencies in these statistics.
     fn leading_token_stats(&self, _summary: &Summary) -> Vec<Line> {
@@ -29,13 +35,13 @@ pub trait Headlines: Sync {
 }
 
 /// The headline of scenarios that are compared by a percentile of the latency.
-pub(super) fn percentile_headline(summary: &Summary) -> Line {
+fn percentile_headline(summary: &Summary) -> Line {
     let label = format!("{:.1}th percentile latency (ns) : ", summary.target_percentile * 100.0);
     (label, summary.judged_latency().target_ns.into())
 }
 
 /// The headline for first tokens of scenarios that are compared by a percentile of the latency.
-pub(super) fn first_token_headline(summary: &Summary) -> Line {
+fn first_token_headline(summary: &Summary) -> Line {
     let label = format!("{:.1}th first token percentile latency (ns) : ", summary.target_percentile * 100.0);
     let target_ns = summary.tokens.as_ref().map_or(0, |tokens| tokens.first_token.target_ns);
     (label, target_ns.into())

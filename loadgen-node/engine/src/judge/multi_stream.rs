@@ -1,7 +1,7 @@
 //! MultiStream is compared by an estimate of a percentile of the queries' latencies; it has no limit.
 
 use super::early_stopping::Rule;
-use super::headlines::{self, Headlines};
+use super::headlines::Headlines;
 use super::measured::Measured;
 use super::rules::{DECREASE_EXPECTED_LATENCY, Judge, JudgedDuration};
 use super::stats::PERCENTILES;
@@ -26,14 +26,6 @@ impl Judge for MultiStream {
 }
 
 impl Headlines for MultiStream {
-    fn headline(&self, summary: &Summary) -> Line {
-        headlines::percentile_headline(summary)
-    }
-
-    fn token_headline(&self, summary: &Summary) -> Line {
-        headlines::first_token_headline(summary)
-    }
-
     fn leading_stats(&self, _summary: &Summary) -> Vec<Line> {
         vec![("Per-query latency:  ".into(), Value::from(""))]
     }

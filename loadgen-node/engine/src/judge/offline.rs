@@ -1,6 +1,5 @@
 //! Offline is compared by its rate: samples over the time until the last of them was answered.
 
-use super::early_stopping::Rule;
 use super::headlines::Headlines;
 use super::measured::Measured;
 use super::rules::{Judge, JudgedDuration};
@@ -14,10 +13,6 @@ impl Judge for Offline {
     fn judged_duration(&self, measured: &Measured) -> JudgedDuration {
         let advice = "Increase expected QPS so the loadgen pre-generates a larger (coalesced) query.";
         JudgedDuration { seconds: measured.max_latency_s, advice }
-    }
-
-    fn early_stopping(&self) -> Rule {
-        Rule::None
     }
 
     fn metric(&self, rates: &Rates, _estimate_ns: Option<f64>) -> Metric {
@@ -46,10 +41,6 @@ impl Headlines for Offline {
     fn inferred_headline(&self, summary: &Summary) -> Option<Line> {
         let inferred = summary.inferred.as_ref()?;
         Some(("Tokens per second (inferred): ".into(), inferred.tokens_per_s.into()))
-    }
-
-    fn leading_stats(&self, _summary: &Summary) -> Vec<Line> {
-        Vec::new()
     }
 
     fn results(&self, summary: &Summary) -> Vec<Entry> {

@@ -16,7 +16,9 @@ pub trait Judge: Sync {
     }
 
     /// The early-stopping rule.
-    fn early_stopping(&self) -> Rule;
+    fn early_stopping(&self) -> Rule {
+        Rule::None
+    }
 
     /// The number by which runs are compared. `estimate_ns` is the latency that early stopping estimates, if it is met.
     fn metric(&self, rates: &Rates, estimate_ns: Option<f64>) -> Metric;

@@ -25,14 +25,6 @@ impl Judge for SingleStream {
 }
 
 impl Headlines for SingleStream {
-    fn headline(&self, summary: &Summary) -> Line {
-        headlines::percentile_headline(summary)
-    }
-
-    fn token_headline(&self, summary: &Summary) -> Line {
-        headlines::first_token_headline(summary)
-    }
-
     fn leading_stats(&self, summary: &Summary) -> Vec<Line> {
         vec![
             ("QPS w/ loadgen overhead         : ".into(), Value::Fixed(summary.rates.qps_with_overhead)),

@@ -11,7 +11,6 @@ use super::settings::Settings;
 use super::summary;
 use super::test::{SeriesOutcome, TestInput};
 use super::traffic::phases;
-use crate::judge::early_stopping::Rule;
 use crate::judge::{self, Judge, Measured, Metric, Rates, Terms};
 use crate::plan;
 use crate::scenarios::{self, Definition, TestSettings};
@@ -35,10 +34,6 @@ impl Judge for Rules {
     /// The limit on intervals is none of a latency.
     fn has_latency_limit(&self, _terms: &Terms) -> bool {
         matches!(self.0.latency_rule, LatencyRule::Queries | LatencyRule::Samples)
-    }
-
-    fn early_stopping(&self) -> Rule {
-        Rule::None
     }
 
     /// No metric: it is made of the record of a series, see [`summary::metric`].
@@ -177,6 +172,7 @@ fn shape(e: &Effective) -> traffic::Shape {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::early_stopping::Rule;
     use crate::plan::predict::{self, SampleSize};
     use crate::settings::{IntegerRule, Qsl};
 
