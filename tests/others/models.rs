@@ -8,7 +8,7 @@ use lon_proto::sample::{self, DType, Tensor};
 use lon_proto::v1::DispatchRequest;
 use lon_proto::v1::dispatch_response::Kind;
 use lon_sut::backend::stream::{Event, What};
-use lon_sut::backend::{BackendOptions, Backends, Sample, TokenOptions};
+use lon_sut::backend::{BackendOptions, BackendSample, Backends, TokenOptions};
 use lon_tests::client::{open, start, talk};
 use lon_tests::folder_check::FolderCheck;
 use lon_tests::memory::{self, MOST_MORE_BYTES};
@@ -44,7 +44,7 @@ fn in_process(prompts: &[Bytes]) -> Vec<Bytes> {
     let mut streamer = backend.worker().unwrap().stream().unwrap();
     let mut answer = |prompt: &Bytes| {
         let tensors = sample::decode(prompt.clone()).unwrap();
-        streamer.begin(0, &Sample { bytes: prompt.clone(), tensors }).unwrap();
+        streamer.begin(0, &BackendSample { bytes: prompt.clone(), tensors }).unwrap();
         loop {
             let mut events = Vec::new();
             streamer.step(&mut events);

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use bytes::Bytes;
-use lon_sut::backend::{Backend, BackendError, BackendInfo, Execution, Half, InferError, Input, Sample, Worker};
+use lon_sut::backend::{Backend, BackendError, BackendInfo, BackendSample, Execution, Half, InferError, Input, Worker};
 use lon_sut::tensor::Signature;
 
 use crate::record::{Happened, Record};
@@ -94,7 +94,7 @@ struct SimWorker {
 }
 
 impl Worker for SimWorker {
-    fn infer(&mut self, batch: &[Sample]) -> Vec<Result<Bytes, InferError>> {
+    fn infer(&mut self, batch: &[BackendSample]) -> Vec<Result<Bytes, InferError>> {
         self.record.note(Happened::Batch, 0, batch.len() as u64);
         self.last = match self.rng.chance(5) {
             true => self.rng.millis(100..1500),

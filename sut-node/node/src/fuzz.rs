@@ -16,10 +16,10 @@ use crate::backend::null::Null;
 use crate::backend::{Backend as _, Input, openai};
 use crate::config::Limits;
 use crate::run::codecs::Codecs;
-use crate::run::state::{Purpose, Run};
+use crate::run::state::{ClaimedRun, Purpose};
 use crate::stop::stop;
-use crate::work::lane::Lane;
-use crate::work::output::LaneOutput;
+use crate::work::answer_queue::AnswerQueue;
+use crate::work::output::AnswerOutput;
 use crate::work::reader::{self, Reader, Target};
 
 /// More than any input can ask for.
@@ -58,12 +58,13 @@ pub fn dispatch(bytes: &[u8]) {
     }
     let limits = Limits { max_samples_in_flight: 16, max_bytes_in_flight: 1 << 16, max_sample_bytes: 1 << 16 };
     let pass = RunPass::new(Bytes::from_static(&[1; 16]), Bytes::from_static(&[2; 32]));
-    let run = Arc::new(Run::new(pass, String::new(), limits, Purpose::Run(Codecs::NONE), None));
-    let lane = Lane::new(Arc::clone(&run));
-    let mut output = LaneOutput::new(Arc::clone(&lane));
+    let run = Arc::new(ClaimedRun::new(pass, String::new(), limits, Purpose::Run(Codecs::NONE), None));
+    let answer_queue = AnswerQueue::new(Arc::clone(&run));
+    let mut output = AnswerOutput::new(Arc::clone(&answer_queue));
     let Some(worker) = Null::default().worker().ok().and_then(|half| half.batch()) else { return };
     let (_stopper, stop) = stop();
-    let mut reading = Box::pin(Reader::new(lane, Target::Inline(worker), Input::Tensors).run(source, inbound, stop));
+    let mut reading =
+        Box::pin(Reader::new(answer_queue, Target::Inline(worker), Input::Tensors).run(source, inbound, stop));
     let (mut is_read, mut out) = (false, Outbound::default());
     for turn in 0..ENOUGH_TURNS {
         let before = (run.counters.received(), out.total());

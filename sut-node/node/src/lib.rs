@@ -8,7 +8,7 @@
 //!                       └─> work             one sample:
 //!            reader ── ticket ──┬─────────────────────────> queue ── batches ─────── backend
 //!               │               └─> decode threads ──────────┘ └──── token_streams ─── backend
-//!            output <── lane <── answers
+//!            output <── answer queue <── answers
 //!                             └─> run        one run: admission, codecs, counters
 //! ```
 //!
@@ -56,9 +56,9 @@ mod stop;
 pub mod tensor;
 mod work;
 
+pub use accept::acceptor::{Acceptor, Closing, Serving, Streams};
 pub use accept::refusal::refuse;
 pub use accept::sockets::{Brought, ListenError, Sockets};
-pub use accept::transport::{Closing, Serving, Streams, Transport};
 pub use config::{Limits, ModelConfig, PeerProbes, ServeConfig};
 pub use error::ServeError;
 pub use lon_proto::node_name::{NodeName, NodeNameError};

@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use lon_shell::metrics::server::MetricsServer;
 
+use crate::accept::acceptor::Streams;
 use crate::accept::grpc::Services;
 use crate::accept::io_threads::{IoThread, IoThreads};
 use crate::accept::listener::Listener;
@@ -15,7 +16,6 @@ use crate::accept::open_connections::OpenConnections;
 use crate::accept::refusal::refuse;
 use crate::accept::registry;
 use crate::accept::sockets::Sockets;
-use crate::accept::transport::Streams;
 use crate::config::ServeConfig;
 use crate::error::{ServeError, os};
 use crate::metrics::collector::{NodeInfo, NodeMetrics};

@@ -11,7 +11,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use lon_onnx::Onnx;
 use lon_sut::backend::stream::What;
-use lon_sut::backend::{Backend as _, BackendOptions, Sample, Streamer, TokenOptions};
+use lon_sut::backend::{Backend as _, BackendOptions, BackendSample, Streamer, TokenOptions};
 use lon_sut::tensor::{DType, Tensor};
 
 const TOKENS: usize = 64;
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Tokens per second with all slots taken, in samples of 16 tokens.
 fn rate(streamer: &mut dyn Streamer) -> Result<f64, Box<dyn Error>> {
     let ids: Bytes = (0..16_i64).flat_map(i64::to_le_bytes).collect::<Vec<u8>>().into();
-    let sample = Sample { bytes: Bytes::new(), tensors: vec![Tensor::new(DType::I64, &[16], ids)?] };
+    let sample = BackendSample { bytes: Bytes::new(), tensors: vec![Tensor::new(DType::I64, &[16], ids)?] };
     let (mut done, mut events) = (0, Vec::new());
     let start = Instant::now();
     for round in 1..=ROUNDS {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use lon_sut::backend::{Aside, BackendOptions, InferError, Sample, Worker};
+use lon_sut::backend::{Aside, BackendOptions, BackendSample, InferError, Worker};
 use lon_sut::pipeline::post::{self, Postprocess};
 use lon_sut::tensor::{DType, Dims, Tensor, TensorSpec};
 
@@ -159,7 +159,7 @@ impl OnnxWorker {
         }
     }
 
-    fn warm_with(&mut self, sample: &Sample) -> Result<(), (usize, Fault)> {
+    fn warm_with(&mut self, sample: &BackendSample) -> Result<(), (usize, Fault)> {
         for batch in self.sizes().to_warm() {
             let (answers, _) = self.run(&vec![sample; batch]).map_err(|fault| (batch, fault))?;
             // Outputs may begin with the number of objects found, not with the batch; in zeros nothing may be found.
@@ -213,7 +213,7 @@ impl OnnxWorker {
     }
 
     /// A sample of which every element is `element`, with this size wherever the model leaves one free.
-    fn filled(&self, element: fn(DType) -> Vec<u8>, free: Option<u32>) -> Option<Sample> {
+    fn filled(&self, element: fn(DType) -> Vec<u8>, free: Option<u32>) -> Option<BackendSample> {
         let tensor = |spec: &TensorSpec| {
             let dims = spec.own_dims().iter().map(|dim| dim.or(free)).collect::<Option<Vec<u32>>>()?;
             let elements = Dims::new(&dims)?.elements()?;
@@ -221,15 +221,15 @@ impl OnnxWorker {
             Tensor::new(spec.dtype, &dims, element(spec.dtype).repeat(elements as usize).into()).ok()
         };
         let tensors = self.order.signature.iter().map(tensor).collect::<Option<_>>()?;
-        Some(Sample { bytes: Bytes::new(), tensors })
+        Some(BackendSample { bytes: Bytes::new(), tensors })
     }
 
-    fn inputs<'s>(&self, batch: &[&'s Sample]) -> Vec<BatchInput<'s>> {
+    fn inputs<'s>(&self, batch: &[&'s BackendSample]) -> Vec<BatchInput<'s>> {
         (0..self.model.inputs.len()).map(|input| self.gather(input, batch)).collect()
     }
 
     /// Runs samples that all fit and have the same shape. Returns their answers, and which of them hold a NaN.
-    fn run(&mut self, batch: &[&Sample]) -> Result<(Vec<Bytes>, Vec<bool>), Fault> {
+    fn run(&mut self, batch: &[&BackendSample]) -> Result<(Vec<Bytes>, Vec<bool>), Fault> {
         let inputs = self.inputs(batch);
         let outputs = self.session.run(&inputs).map_err(Fault::Engine)?;
         output_sizes::check(&self.model.outputs, &outputs, batch.len(), self.shares_runs).map_err(Fault::Form)?;
@@ -242,7 +242,7 @@ impl OnnxWorker {
         Ok((answers, nan))
     }
 
-    fn gather<'s>(&self, input: usize, batch: &[&'s Sample]) -> BatchInput<'s> {
+    fn gather<'s>(&self, input: usize, batch: &[&'s BackendSample]) -> BatchInput<'s> {
         let spec = &self.model.inputs[input];
         let tensors = batch.iter().filter_map(|sample| sample.tensors.get(self.order.places[input]));
         let own = tensors.clone().next().and_then(|tensor| spec.sample_dims(tensor)).unwrap_or_default();
@@ -256,11 +256,11 @@ impl OnnxWorker {
     ///
     /// # Errors
     /// One alone would take more.
-    fn together(&self, batch: &[Sample], group: &[usize]) -> Result<usize, InferError> {
+    fn together(&self, batch: &[BackendSample], group: &[usize]) -> Result<usize, InferError> {
         let mut count = self.sizes().largest(group.len());
         let Some(bound) = &self.bound else { return Ok(count) };
         loop {
-            let samples: Vec<&Sample> = group[..count].iter().map(|&number| &batch[number]).collect();
+            let samples: Vec<&BackendSample> = group[..count].iter().map(|&number| &batch[number]).collect();
             match bound.check(&self.inputs(&samples)) {
                 Ok(()) => return Ok(count),
                 Err(needed) if count == 1 => {
@@ -273,8 +273,8 @@ impl OnnxWorker {
     }
 
     /// Returns true when two samples that fit can be in one run.
-    fn same_shape(&self, one: &Sample, other: &Sample) -> bool {
-        let dims = |sample: &Sample| {
+    fn same_shape(&self, one: &BackendSample, other: &BackendSample) -> bool {
+        let dims = |sample: &BackendSample| {
             let pairs = self.order.signature.iter().zip(&sample.tensors);
             pairs.map(|(spec, tensor)| spec.sample_dims(tensor).map(<[u32]>::to_vec)).collect::<Vec<_>>()
         };
@@ -293,7 +293,7 @@ impl OnnxWorker {
     }
 
     /// Runs a group, in as few batches as the session allows, and files the answers under the samples' numbers.
-    fn run_group(&mut self, batch: &[Sample], mut group: &[usize], answers: &mut [Option<Answer>]) {
+    fn run_group(&mut self, batch: &[BackendSample], mut group: &[usize], answers: &mut [Option<Answer>]) {
         while !group.is_empty() {
             let count = match self.together(batch, group) {
                 Ok(count) => count,
@@ -304,7 +304,7 @@ impl OnnxWorker {
                 }
             };
             let (now, later) = group.split_at(count);
-            let samples: Vec<&Sample> = now.iter().map(|&number| &batch[number]).collect();
+            let samples: Vec<&BackendSample> = now.iter().map(|&number| &batch[number]).collect();
             match self.run(&samples) {
                 Ok((results, nan)) => {
                     for (&number, bytes) in now.iter().zip(results) {
@@ -333,7 +333,7 @@ impl OnnxWorker {
 type Answer = Result<Bytes, InferError>;
 
 impl Worker for OnnxWorker {
-    fn infer(&mut self, batch: &[Sample]) -> Vec<Answer> {
+    fn infer(&mut self, batch: &[BackendSample]) -> Vec<Answer> {
         self.aside.postprocess = Duration::ZERO;
         self.aside.nan.clear();
         let mut answers: Vec<Option<Answer>> = vec![None; batch.len()];

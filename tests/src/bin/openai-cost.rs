@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use lon_sut::backend::stream::What;
-use lon_sut::backend::{BackendOptions, Backends, Sample};
+use lon_sut::backend::{BackendOptions, BackendSample, Backends};
 use lon_tests::chat::{DONE, FINISH, ROLE, models, text, usage};
 use lon_tests::prompts::{prompt, streamer};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -85,7 +85,7 @@ fn measure(gap: Option<Duration>) -> String {
     let _warm_up = wrote_first.recv().unwrap();
     let (mut cpu, mut late) = (Vec::new(), Vec::new());
     for _ in 0..PROMPTS {
-        let sample = Sample { tensors: prompt("a prompt", None), ..Sample::default() };
+        let sample = BackendSample { tensors: prompt("a prompt", None), ..BackendSample::default() };
         let (before, mut events, mut done) = (thread_cpu(), Vec::new(), false);
         streamer.begin(0, &sample).unwrap();
         while !done {

@@ -54,7 +54,7 @@ impl Carry for Dial {
 /// The SUT node's half.
 struct Accept(std::os::unix::net::UnixListener);
 
-impl lon_sut::Transport for Accept {
+impl lon_sut::Acceptor for Accept {
     fn serve(self: Box<Self>, streams: Streams) -> Serving {
         Box::pin(async move {
             self.0.set_nonblocking(true).unwrap();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, ensure};
 use bytes::Bytes;
 use lon_qsl::digits;
-use lon_sut::backend::{Backend, BackendError, BackendInfo, Half, InferError, Sample, Worker};
+use lon_sut::backend::{Backend, BackendError, BackendInfo, BackendSample, Half, InferError, Worker};
 use lon_sut::tensor::{DType, Signature, TensorSpec};
 use prost::Message;
 use sha2::{Digest as _, Sha256};
@@ -94,8 +94,8 @@ struct DigitsWorker {
 }
 
 impl Worker for DigitsWorker {
-    fn infer(&mut self, batch: &[Sample]) -> Vec<Result<Bytes, InferError>> {
-        let answer = |sample: &Sample| {
+    fn infer(&mut self, batch: &[BackendSample]) -> Vec<Result<Bytes, InferError>> {
+        let answer = |sample: &BackendSample| {
             self.inputs.accepts(&sample.tensors)?;
             let pixels = sample.tensors.iter().flat_map(|image| image.data().iter().copied());
             Ok(self.weights.logits(pixels).iter().flat_map(|logit| logit.to_le_bytes()).collect::<Vec<u8>>().into())
@@ -201,12 +201,12 @@ mod tests {
     use super::*;
 
     /// An image of the benchmark, or of something else.
-    fn sample(dims: &[u32], data: &[u8]) -> Sample {
+    fn sample(dims: &[u32], data: &[u8]) -> BackendSample {
         let image = Tensor::new(DType::U8, dims, Bytes::copy_from_slice(data)).unwrap();
-        Sample { bytes: Bytes::new(), tensors: vec![image] }
+        BackendSample { bytes: Bytes::new(), tensors: vec![image] }
     }
 
-    fn logits(backend: &dyn Backend, samples: &[Sample]) -> Vec<f32> {
+    fn logits(backend: &dyn Backend, samples: &[BackendSample]) -> Vec<f32> {
         let mut worker = backend.worker().unwrap().batch().unwrap();
         let answers = samples.iter().map(|sample| worker.infer(std::slice::from_ref(sample)).remove(0).unwrap());
         answers
@@ -219,7 +219,7 @@ mod tests {
         let file = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/qsl/digits/images.npy")).unwrap();
         // The header says how long it is in bytes 8 and 9.
         let at = 10 + usize::from(u16::from_le_bytes([file[8], file[9]]));
-        let samples: Vec<Sample> = file[at..].chunks(PIXELS).map(|image| sample(&[1, 8, 8], image)).collect();
+        let samples: Vec<BackendSample> = file[at..].chunks(PIXELS).map(|image| sample(&[1, 8, 8], image)).collect();
         assert_eq!(samples.len(), 450);
         let options = BackendOptions { engine: OnnxEngine::Tract, ..BackendOptions::default() };
         let tract = Onnx::from_bytes(digits::MODEL, digits::model().unwrap(), &options).unwrap();

@@ -28,10 +28,10 @@ use tonic::transport::server::Connected as _;
 use tonic_health::pb::health_server::HealthServer;
 use tonic_health::server::{HealthReporter, HealthService};
 
+use super::acceptor::{Acceptor, Serving, Streams};
 use super::listener::{Visit, serve_each};
 use super::open_connection::{Call, OpenConnection, STRANGERS_CALLS};
 use super::read_limit::Rationed;
-use super::transport::{Serving, Streams, Transport};
 use crate::run::connections::Connection;
 use crate::service::calls::Service;
 use crate::stop::Stop;
@@ -69,7 +69,7 @@ impl Grpc {
     }
 }
 
-impl Transport for Grpc {
+impl Acceptor for Grpc {
     fn serve(self: Box<Self>, streams: Streams) -> Serving {
         Box::pin(async move {
             let Grpc { incoming, services } = *self;

@@ -2,7 +2,7 @@
 //!
 //! The caller's thread is the first: it has the listener and the transports with ports of their own. Every further
 //! thread has a runtime, an HTTP server and its share of the TCP connections, handshakes included. The threads meet in
-//! the service, the lanes and the queues only.
+//! the service, the answer queues and the sample queues only.
 
 use std::io;
 use std::thread::JoinHandle;
@@ -13,11 +13,11 @@ use lon_net::tls::ServerTls;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, oneshot};
 
+use super::acceptor::{Acceptor, Streams};
 use super::grpc::Services;
 use super::listener::{self, ByProtocol, Handshake, Listener, MAX_ON_THE_WAY, NewConnection};
 use super::open_connections::OpenConnections;
 use super::registry;
-use super::transport::{Streams, Transport};
 use crate::error::{ServeError, os};
 use crate::service::claim::Claim;
 use crate::stop::{Stop, Stopper, stop};
@@ -52,7 +52,7 @@ impl IoThread {
     pub(crate) async fn serve_first(
         self,
         listener: Listener,
-        transports: Vec<Box<dyn Transport>>,
+        transports: Vec<Box<dyn Acceptor>>,
         others: &mut IoThreads,
     ) -> Result<(), ServeError> {
         let (handshake, of_tcp_port) = self.tcp_port();
@@ -65,13 +65,13 @@ impl IoThread {
     }
 
     /// Returns the handshake and the transports for this thread's share of the TCP connections.
-    fn tcp_port(&self) -> (Handshake, Vec<Box<dyn Transport>>) {
+    fn tcp_port(&self) -> (Handshake, Vec<Box<dyn Acceptor>>) {
         let (then, transports): (ByProtocol, _) = registry::of_tcp_port(self.services.clone());
         (Handshake { tls: self.tls.clone(), then }, transports)
     }
 
     /// Runs transports on this thread until all of them have ended.
-    async fn serve(self, transports: impl Iterator<Item = Box<dyn Transport>>) -> Result<(), ServeError> {
+    async fn serve(self, transports: impl Iterator<Item = Box<dyn Acceptor>>) -> Result<(), ServeError> {
         if let Some(claim) = self.busy_poll {
             tokio::spawn(stay_awake(claim));
         }

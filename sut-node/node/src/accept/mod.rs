@@ -2,7 +2,7 @@
 //! transport.
 //!
 //! - [`sockets`]: what one `--listen HOST:PORT` opens;
-//! - [`transport`]: what a transport is, and what it gives its streams to;
+//! - [`acceptor`]: what a transport is, and what it gives its streams to;
 //! - [`grpc`], [`tcp`], [`quic`]: the transports, one file each;
 //! - [`registry`]: the list of them;
 //! - [`open_connections`]: the connections of a node, and the one to close when there are too many;
@@ -12,6 +12,7 @@
 //! - [`io_threads`]: serves all transports, on the caller's thread and on others;
 //! - [`refusal`]: tells clients why a node will not serve.
 
+pub(crate) mod acceptor;
 pub(crate) mod grpc;
 pub(crate) mod io_threads;
 pub(crate) mod listener;
@@ -23,4 +24,3 @@ pub(crate) mod refusal;
 pub(crate) mod registry;
 pub(crate) mod sockets;
 pub(crate) mod tcp;
-pub(crate) mod transport;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use lon_net::clock;
 use tokio::sync::Notify;
 
-use crate::run::state::Run;
+use crate::run::state::ClaimedRun;
 
 /// Time limit for a client's first call, from its first byte on.
 const FIRST_CALL: Duration = Duration::from_secs(10);
@@ -62,7 +62,7 @@ pub(crate) struct Seat {
 #[derive(Debug, Default)]
 struct Standing {
     /// Runs that it has to do with: the tenants of one claim.
-    runs: Vec<Weak<Run>>,
+    runs: Vec<Weak<ClaimedRun>>,
     /// Calls under way.
     calls: usize,
     /// Calls that were ever begun.
@@ -147,7 +147,7 @@ impl OpenConnection {
     }
 
     /// The connection has to do with these tenants of a claim from here on.
-    pub(crate) fn belongs_to(&self, tenants: &[Arc<Run>]) {
+    pub(crate) fn belongs_to(&self, tenants: &[Arc<ClaimedRun>]) {
         let mut standing = self.0.seat.lock();
         standing.runs = tenants.iter().map(Arc::downgrade).collect();
         standing.call_count += 1;
@@ -221,10 +221,10 @@ pub(crate) mod tests {
     use crate::run::state::Purpose;
 
     /// A run that nobody has claimed.
-    pub(crate) fn run() -> Arc<Run> {
+    pub(crate) fn run() -> Arc<ClaimedRun> {
         let purpose = Purpose::Run(Codecs::NONE);
         let pass = RunPass::new(vec![1; 16].into(), vec![2; 32].into());
-        Arc::new(Run::new(pass, "a test".to_owned(), Limits::default(), purpose, None))
+        Arc::new(ClaimedRun::new(pass, "a test".to_owned(), Limits::default(), purpose, None))
     }
 
     fn entry() -> OpenConnection {

@@ -17,9 +17,9 @@ use quinn::{Endpoint, Incoming, RecvStream, SendStream, VarInt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
+use super::acceptor::{Acceptor, Closing, Serving, Streams};
 use super::open_connection::OpenConnection;
 use super::open_connections::OpenConnections;
-use super::transport::{Closing, Serving, Streams, Transport};
 use crate::error::{ServeError, os};
 use crate::run::connections::{Connection, SocketTraffic};
 
@@ -57,7 +57,7 @@ impl Quic {
     }
 }
 
-impl Transport for Quic {
+impl Acceptor for Quic {
     fn serve(self: Box<Self>, streams: Streams) -> Serving {
         Box::pin(async move {
             let mut connections = JoinSet::new();

@@ -6,12 +6,12 @@ use std::net::UdpSocket;
 use lon_net::tls::ServerTls;
 use tokio::sync::mpsc;
 
+use super::acceptor::Acceptor;
 use super::grpc::{Grpc, Services};
 use super::listener::ByProtocol;
 use super::open_connections::OpenConnections;
 use super::quic::Quic;
 use super::tcp::Tcp;
-use super::transport::Transport;
 use crate::error::ServeError;
 
 /// Number of connections that may wait for a transport of the TCP port on one I/O thread.
@@ -26,16 +26,16 @@ pub(crate) fn of_own_ports(
     udp: Option<UdpSocket>,
     tls: Option<&ServerTls>,
     open_connections: &OpenConnections,
-) -> Result<Vec<Box<dyn Transport>>, ServeError> {
+) -> Result<Vec<Box<dyn Acceptor>>, ServeError> {
     let Some(udp) = udp else { return Ok(Vec::new()) };
     Ok(vec![Box::new(Quic::open(udp, tls, open_connections.clone())?)])
 }
 
 /// The transports that share the TCP port, for one I/O thread, and where its connections go.
-pub(crate) fn of_tcp_port(services: Services) -> (ByProtocol, Vec<Box<dyn Transport>>) {
+pub(crate) fn of_tcp_port(services: Services) -> (ByProtocol, Vec<Box<dyn Acceptor>>) {
     let (grpc, grpc_incoming) = mpsc::channel(MAX_WAITING);
     let (tcp, tcp_incoming) = mpsc::channel(MAX_WAITING);
-    let transports: Vec<Box<dyn Transport>> =
+    let transports: Vec<Box<dyn Acceptor>> =
         vec![Box::new(Grpc::new(grpc_incoming, services)), Box::new(Tcp::new(tcp_incoming))];
     (ByProtocol { grpc, tcp }, transports)
 }

@@ -8,7 +8,7 @@ use lon_net::socket::Socket;
 use lon_shell::metrics::port::MetricsPort;
 use tokio::sync::mpsc;
 
-use super::transport::Transport;
+use super::acceptor::Acceptor;
 
 /// Number of free TCP ports that are tried until one is free for UDP as well.
 const ATTEMPTS: usize = 16;
@@ -18,7 +18,7 @@ pub struct Sockets {
     pub(crate) tcp: Port,
     /// Where QUIC is served; none on a network that was brought.
     pub(crate) udp: Option<UdpSocket>,
-    pub(crate) more: Vec<Box<dyn Transport>>,
+    pub(crate) more: Vec<Box<dyn Acceptor>>,
     /// Where metrics are served; none: nowhere.
     pub(crate) metrics: Option<MetricsPort>,
     address: SocketAddr,
@@ -131,7 +131,7 @@ impl Sockets {
     /// Adds a transport to those that every node has. It brings a listener of its own and serves on the first I/O
     /// thread.
     #[must_use]
-    pub fn with(mut self, transport: impl Transport) -> Sockets {
+    pub fn with(mut self, transport: impl Acceptor) -> Sockets {
         self.more.push(Box::new(transport));
         self
     }

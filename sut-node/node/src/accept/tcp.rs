@@ -18,10 +18,10 @@ use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot};
 use tonic::Status;
 
+use super::acceptor::{Acceptor, Serving, Streams};
 use super::listener::{Visit, serve_each};
 use super::open_connection::OpenConnection;
 use super::read_limit::Rationed;
-use super::transport::{Serving, Streams, Transport};
 use crate::run::connections::Connection;
 
 /// Time that the last messages on a connection may be on their way before the node closes it.
@@ -43,7 +43,7 @@ impl Tcp {
     }
 }
 
-impl Transport for Tcp {
+impl Acceptor for Tcp {
     fn serve(self: Box<Self>, streams: Streams) -> Serving {
         Box::pin(async move {
             serve_each(self.incoming, |visit| serve(streams.clone(), visit)).await;

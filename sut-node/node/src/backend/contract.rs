@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use super::error::{BackendError, InferError};
-use super::sample::Sample;
+use super::sample::BackendSample;
 use super::stream::Streamer;
 use crate::node_setting::Setting;
 use crate::tensor::{DType, Signature, TensorSpec};
@@ -99,7 +99,7 @@ pub trait Worker: Send {
     ///
     /// `batch` has 1 to [`BackendOptions::max_batch`](super::BackendOptions::max_batch) samples. More work as well, but
     /// no such batch was warmed up.
-    fn infer(&mut self, batch: &[Sample]) -> Vec<Result<Bytes, InferError>>;
+    fn infer(&mut self, batch: &[BackendSample]) -> Vec<Result<Bytes, InferError>>;
 
     /// Returns the time that the last [`Worker::infer`] would have taken, where the backend only
     /// [pretends](Backend::pretends).

@@ -1,6 +1,6 @@
 //! Why a backend cannot run, and why a sample has no answer.
 
-use super::openai::error::{Failure, OpenAiError};
+use super::openai::error::{OpenAiError, PromptFailure};
 use super::openai::prompt::PromptError;
 use super::synthetic::spec::SpecError;
 use crate::tensor::Mismatch;
@@ -64,7 +64,7 @@ pub enum InferError {
     Prompt(#[from] PromptError),
     /// The server behind the node gave no answer.
     #[error(transparent)]
-    Server(#[from] Failure),
+    Server(#[from] PromptFailure),
     /// The engine failed on the batch this sample was in.
     #[error("{engine} failed on a batch of {batch}: {reason}")]
     Engine {

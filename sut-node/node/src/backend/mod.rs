@@ -35,5 +35,5 @@ pub use error::{BackendError, InferError};
 pub use options::{BackendOptions, BatchDim, GivenDim, OnnxEngine, TokenOptions, UnknownBatchDim, UnknownDim};
 pub use provider::{Provider, UnknownProvider};
 pub use registry::{BackendKind, Backends, Open};
-pub use sample::Sample;
+pub use sample::BackendSample;
 pub use stream::Streamer;

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{Backend, BackendError, BackendInfo, Execution, Half, InferError, Input, Sample, Worker};
+use super::{Backend, BackendError, BackendInfo, BackendSample, Execution, Half, InferError, Input, Worker};
 use crate::tensor::DType;
 
 /// The answer to every sample.
@@ -52,7 +52,7 @@ impl Backend for Null {
 struct NullWorker;
 
 impl Worker for NullWorker {
-    fn infer(&mut self, batch: &[Sample]) -> Vec<Result<Bytes, InferError>> {
+    fn infer(&mut self, batch: &[BackendSample]) -> Vec<Result<Bytes, InferError>> {
         vec![Ok(ANSWER); batch.len()]
     }
 }
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn every_sample_gets_eight_bytes() {
         let mut worker = Null::new().worker().unwrap().batch().unwrap();
-        assert_eq!(worker.infer(&vec![Sample::default(); 3]), vec![Ok(ANSWER); 3]);
+        assert_eq!(worker.infer(&vec![BackendSample::default(); 3]), vec![Ok(ANSWER); 3]);
         assert_eq!(worker.infer(&[]), []);
     }
 }

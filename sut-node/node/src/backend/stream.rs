@@ -12,7 +12,7 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::error::InferError;
-use super::sample::Sample;
+use super::sample::BackendSample;
 
 /// One thread's half of a backend that streams. Its thread fills free slots from the queue, calls
 /// [`Streamer::step`], hands out what happened, and so on; while no slot is taken it sleeps.
@@ -25,7 +25,7 @@ pub trait Streamer: Send {
     ///
     /// # Errors
     /// The sample cannot be answered. The slot stays free.
-    fn begin(&mut self, slot: usize, sample: &Sample) -> Result<(), InferError>;
+    fn begin(&mut self, slot: usize, sample: &BackendSample) -> Result<(), InferError>;
 
     /// Goes on with every sample that is held, and adds what happened to `events`. Blocks until something has happened
     /// or a while is over, but not longer than one token takes: nothing new is begun meanwhile. An event that ends a

@@ -3,7 +3,7 @@
 //! *Saturation*: as many samples in flight as keep the workers busy, which is what Offline does. *One at a time*: the
 //! next request goes in when the answers to the last one are out. A request is a sample, which is what SingleStream
 //! does, or a batch, as in DLI's latency mode. Samples pass the same stages as those of a run: decoding,
-//! pre-processing, queue, batch, backend, lane.
+//! pre-processing, queue, batch, backend, answer queue.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,16 +16,16 @@ use hdrhistogram::Histogram;
 use lon_proto::run_identity::RunPass;
 
 use super::samples::Samples;
-use crate::backend::{Backend, Execution, Input, Sample, Worker};
+use crate::backend::{Backend, BackendSample, Execution, Input, Worker};
 use crate::config::ServeConfig;
 use crate::error::ServeError;
 use crate::pipeline::images;
 use crate::run::codecs::Codecs;
-use crate::run::state::{Purpose, Run};
+use crate::run::state::{ClaimedRun, Purpose};
 use crate::tensor;
+use crate::work::answer_queue::{AnswerQueue, SampleAnswer};
 use crate::work::infer::infer;
 use crate::work::job::Job;
-use crate::work::lane::{Answer, Lane};
 use crate::work::threads::{ComputeThreads, busy_samples, busy_threads, inline_worker};
 use crate::work::ticket::Ticket;
 
@@ -139,7 +139,7 @@ fn phases(
     let mut client = Client::new(config, backend, &threads, samples)?;
     let saturation = client.saturate(phase, in_flight);
     let failed = client.one_at_a_time(phase, size, answered);
-    let (nan, failure) = (client.lane.run.counters.nan.load(Relaxed), client.failure);
+    let (nan, failure) = (client.answer_queue.run.counters.nan.load(Relaxed), client.failure);
     threads.finish();
     Ok(Phases { saturation, failed, nan, failure })
 }
@@ -147,7 +147,7 @@ fn phases(
 /// Asks and is answered, in place of a connection.
 struct Client<'a> {
     threads: &'a ComputeThreads,
-    lane: Arc<Lane>,
+    answer_queue: Arc<AnswerQueue>,
     samples: &'a Samples,
     input: Input,
     target: Target,
@@ -175,15 +175,15 @@ impl<'a> Client<'a> {
         let codecs = Codecs::agreed(codec, "", &config.node, &backend.info().outputs, true);
         let codecs = codecs.map_err(|status| ServeError::Bench(status.message().to_owned()))?;
         let pass = RunPass::new(Bytes::new(), Bytes::new());
-        let run = Run::new(pass, "this process".to_owned(), config.limits, Purpose::Run(codecs), None);
+        let run = ClaimedRun::new(pass, "this process".to_owned(), config.limits, Purpose::Run(codecs), None);
         let target = match backend.execution() {
             _ if config.model.preprocess.is_some() => Target::Decode,
             Execution::Workers => Target::Queue,
             Execution::Inline => Target::Inline(inline_worker(backend)?),
         };
         let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
-        let (lane, input) = (Lane::new(Arc::new(run)), backend.input());
-        Ok(Client { threads, lane, samples, input, target, waker, next: 0, failure: None })
+        let (answer_queue, input) = (AnswerQueue::new(Arc::new(run)), backend.input());
+        Ok(Client { threads, answer_queue, samples, input, target, waker, next: 0, failure: None })
     }
 
     fn saturate(&mut self, phase: Duration, in_flight: u64) -> Saturation {
@@ -234,7 +234,7 @@ impl<'a> Client<'a> {
         failed
     }
 
-    fn is_answered(&mut self, answer: Answer) -> bool {
+    fn is_answered(&mut self, answer: SampleAnswer) -> bool {
         match answer.result {
             Ok(_) => true,
             Err(failure) => {
@@ -245,25 +245,31 @@ impl<'a> Client<'a> {
     }
 
     /// Sends `count` samples where they are answered. An inline backend has answered them on return.
-    fn submit(&mut self, count: u64, answers: &mut Vec<Answer>) {
+    fn submit(&mut self, count: u64, answers: &mut Vec<SampleAnswer>) {
         let first = self.next;
         self.next += count;
         let queued_at = Instant::now();
         if let Target::Inline(worker) = &mut self.target {
             let sample = |id| sample(self.samples.payload(id), self.input);
-            let samples: Vec<Sample> = (first..first + count).map(sample).collect();
+            let samples: Vec<BackendSample> = (first..first + count).map(sample).collect();
             let results = infer(worker.as_mut(), &samples);
-            let answer = |(id, result)| Answer { ticket: Ticket::new(id, 0), result, n_tokens: 0 };
+            let answer = |(id, result)| SampleAnswer { ticket: Ticket::new(id, 0), result, n_tokens: 0 };
             return answers.extend((first..).zip(results).map(answer));
         }
-        self.lane.expect_answers(count);
+        self.answer_queue.expect_answers(count);
         // Decode threads want samples as they come.
         let is_decoded_later = matches!(self.target, Target::Decode);
         let input = if is_decoded_later { Input::Opaque } else { self.input };
         let job = |id| {
             let bytes = self.samples.payload(id);
             let ticket = Ticket::new(id, bytes.len() as u64);
-            Job { lane: Arc::clone(&self.lane), ticket, sample: sample(bytes, input), queued_at, place: None }
+            Job {
+                answer_queue: Arc::clone(&self.answer_queue),
+                ticket,
+                sample: sample(bytes, input),
+                queued_at,
+                place: None,
+            }
         };
         // All jobs exist before `push` takes the lock of a queue.
         let jobs: Vec<Job> = (first..first + count).map(job).collect();
@@ -275,9 +281,9 @@ impl<'a> Client<'a> {
     }
 
     /// Waits for one answer at least. Returns how many tokens the answers have.
-    fn wait(&self, answers: &mut Vec<Answer>) -> u64 {
+    fn wait(&self, answers: &mut Vec<SampleAnswer>) -> u64 {
         loop {
-            let tokens = self.lane.take_answers(&self.waker, answers);
+            let tokens = self.answer_queue.take_answers(&self.waker, answers);
             if !answers.is_empty() {
                 return tokens;
             }
@@ -287,12 +293,12 @@ impl<'a> Client<'a> {
 }
 
 /// A sample as the reader of a stream makes it. It was made here, so its tensors can be read.
-fn sample(bytes: Bytes, input: Input) -> Sample {
+fn sample(bytes: Bytes, input: Input) -> BackendSample {
     let tensors = match input {
         Input::Opaque => Vec::new(),
         Input::Tensors => tensor::decode(bytes.clone()).unwrap_or_default(),
     };
-    Sample { bytes, tensors }
+    BackendSample { bytes, tensors }
 }
 
 /// Wakes the thread of the client.

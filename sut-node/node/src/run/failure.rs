@@ -7,7 +7,7 @@ use crate::tensor::SampleError;
 
 /// Why a sample has no answer: a text for its client, and a kind for the counters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Failure {
+pub(crate) struct SampleFailure {
     pub(crate) kind: FailureKind,
     /// For people at the other end.
     pub(crate) reason: String,
@@ -57,27 +57,27 @@ impl FailureKind {
 /// Number of failed samples, by [`FailureKind`].
 pub(crate) type FailureCounts = [u64; FailureKind::ALL.len()];
 
-impl Failure {
+impl SampleFailure {
     /// The failure of this kind, with the reason for the client.
-    pub(crate) fn new(kind: FailureKind, reason: impl Into<String>) -> Failure {
-        Failure { kind, reason: reason.into() }
+    pub(crate) fn new(kind: FailureKind, reason: impl Into<String>) -> SampleFailure {
+        SampleFailure { kind, reason: reason.into() }
     }
 
     /// A sample whose bytes are no tensors.
-    pub(crate) fn unreadable(error: &SampleError) -> Failure {
-        Failure::new(FailureKind::Unreadable, format!("the sample cannot be read: {error}"))
+    pub(crate) fn unreadable(error: &SampleError) -> SampleFailure {
+        SampleFailure::new(FailureKind::Unreadable, format!("the sample cannot be read: {error}"))
     }
 
     /// A panic of `who`, which is logged.
-    pub(crate) fn panicked(who: &str, panic: &(dyn Any + Send)) -> Failure {
+    pub(crate) fn panicked(who: &str, panic: &(dyn Any + Send)) -> SampleFailure {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
         tracing::error!(who, text, "panicked");
-        Failure::new(FailureKind::Panic, format!("{who} panicked: {text}"))
+        SampleFailure::new(FailureKind::Panic, format!("{who} panicked: {text}"))
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for SampleFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.reason)
     }

@@ -11,7 +11,7 @@ use lon_proto::v1::EndRunResponse;
 use super::durations::{DurationShares, StageDurations};
 use super::failure::FailureCounts;
 use super::report;
-use super::state::Run;
+use super::state::ClaimedRun;
 
 /// The sums over the runs of each model, and apart from them over all probes.
 pub(crate) struct Ledger {
@@ -23,7 +23,7 @@ pub(crate) struct Ledger {
 struct Books {
     /// Of runs that are over, and of which nothing can come any more.
     settled: Sums,
-    open: Vec<Arc<Run>>,
+    open: Vec<Arc<ClaimedRun>>,
     refused: u64,
 }
 
@@ -74,7 +74,7 @@ impl Ledger {
     }
 
     /// Enters a run that has just begun.
-    pub(crate) fn enter(&self, run: &Arc<Run>) {
+    pub(crate) fn enter(&self, run: &Arc<ClaimedRun>) {
         let mut books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
         books.settle();
         books.open.push(Arc::clone(run));
@@ -110,7 +110,7 @@ impl Books {
 }
 
 impl Sums {
-    fn add(&mut self, run: &Run) {
+    fn add(&mut self, run: &ClaimedRun) {
         let sum = if run.is_probe { Some(&mut self.probes) } else { self.runs.get_mut(run.model) };
         // A run's model is one of the node's.
         if let Some(sum) = sum {
@@ -121,7 +121,7 @@ impl Sums {
 
 impl Sum {
     /// Returns the sum over this run until now, as `EndRun` reports it.
-    fn of(run: &Run) -> Sum {
+    fn of(run: &ClaimedRun) -> Sum {
         let counts: EndRunResponse = report::counted(run);
         let (is_over, by_client) = (run.has_ended(), run.how_ended().is_ok());
         Sum {
@@ -177,9 +177,9 @@ mod tests {
     use crate::run::codecs::Codecs;
     use crate::run::state::Purpose;
 
-    fn run(purpose: Purpose) -> Arc<Run> {
+    fn run(purpose: Purpose) -> Arc<ClaimedRun> {
         let pass = RunPass::new(Bytes::from_static(&[1; 16]), Bytes::from_static(&[2; 32]));
-        Arc::new(Run::new(pass, "a test".to_owned(), Limits::default(), purpose, None))
+        Arc::new(ClaimedRun::new(pass, "a test".to_owned(), Limits::default(), purpose, None))
     }
 
     #[test]
@@ -235,7 +235,7 @@ mod tests {
         let ledger = Ledger::new(3);
         let of = |model, samples| {
             let pass = RunPass::new(Bytes::from_static(&[1; 16]), Bytes::from_static(&[2; 32]));
-            let run = Run::new(pass, "a test".to_owned(), Limits::default(), Purpose::Run(Codecs::NONE), None);
+            let run = ClaimedRun::new(pass, "a test".to_owned(), Limits::default(), Purpose::Run(Codecs::NONE), None);
             let run = Arc::new(run.of_tenant(model, None));
             ledger.enter(&run);
             run.count_received(samples);

@@ -8,10 +8,10 @@ use lon_proto::codec::Codec;
 use lon_proto::node_name::NodeName;
 use lon_proto::v1;
 
-use super::state::Run;
+use super::state::ClaimedRun;
 
 /// The node's own account of a run that ends. From here on its sockets are not counted any more.
-pub(crate) fn report(run: &Run) -> v1::EndRunResponse {
+pub(crate) fn report(run: &ClaimedRun) -> v1::EndRunResponse {
     run.close_traffic();
     let nic = run.nic().and_then(|(interface, before)| {
         let Traffic { bytes_in, bytes_out } = nic::traffic(&interface.name)?.since(*before);
@@ -22,7 +22,7 @@ pub(crate) fn report(run: &Run) -> v1::EndRunResponse {
 }
 
 /// Returns the node's counts of the run until now, without its network interface and processors.
-pub(crate) fn counted(run: &Run) -> v1::EndRunResponse {
+pub(crate) fn counted(run: &ClaimedRun) -> v1::EndRunResponse {
     let counters = &run.counters;
     let traffic = run.socket_traffic();
     let (payload_bytes_in, payload_bytes_out) =
@@ -51,12 +51,12 @@ pub(crate) fn counted(run: &Run) -> v1::EndRunResponse {
 }
 
 /// Returns the resources and counts of this end of a probe until now.
-pub(crate) fn probe_counters(run: &Run) -> v1::ProbeCounters {
+pub(crate) fn probe_counters(run: &ClaimedRun) -> v1::ProbeCounters {
     EndCounters::now(run.local(), run.socket_traffic().retransmits, run.path()).into()
 }
 
 /// Logs the end of a run at this node.
-pub(crate) fn log(run: &Run, node: &NodeName, report: &v1::EndRunResponse) {
+pub(crate) fn log(run: &ClaimedRun, node: &NodeName, report: &v1::EndRunResponse) {
     tracing::info!(
         run = run.title(),
         %node,

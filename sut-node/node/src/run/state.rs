@@ -30,7 +30,7 @@ pub(crate) enum Purpose {
 }
 
 /// One tenant of a run, or a probe: from `StartRun` until `EndRun`, or until its last stream is gone.
-pub(crate) struct Run {
+pub(crate) struct ClaimedRun {
     /// Id and secret that its client has to show.
     pub(crate) pass: RunPass,
     /// Name of the client that claimed the node, as others may see it.
@@ -68,14 +68,20 @@ pub(crate) struct Run {
     end: Notify,
 }
 
-impl Run {
+impl ClaimedRun {
     /// A run that begins now. `local` is the address of this host that it was claimed at, if that is known.
-    pub(crate) fn new(pass: RunPass, client: String, limits: Limits, purpose: Purpose, local: Option<IpAddr>) -> Run {
+    pub(crate) fn new(
+        pass: RunPass,
+        client: String,
+        limits: Limits,
+        purpose: Purpose,
+        local: Option<IpAddr>,
+    ) -> ClaimedRun {
         let (codecs, is_probe) = match purpose {
             Purpose::Run(codecs) => (codecs, false),
             Purpose::Probe => (Codecs::NONE, true),
         };
-        Run {
+        ClaimedRun {
             pass,
             client,
             model: 0,
@@ -104,7 +110,7 @@ impl Run {
     }
 
     /// Makes it a tenant that asks the model of this number; `tenant` is its name among the tenants of its claim.
-    pub(crate) fn of_tenant(mut self, model: usize, tenant: Option<String>) -> Run {
+    pub(crate) fn of_tenant(mut self, model: usize, tenant: Option<String>) -> ClaimedRun {
         (self.model, self.tenant) = (model, tenant);
         self
     }

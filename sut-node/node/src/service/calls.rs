@@ -1,5 +1,5 @@
 //! The calls of `lon.v1` that a node answers, and how a stream is opened over any transport. The work itself is left to
-//! the readers, the threads that compute, and the lanes.
+//! the readers, the threads that compute, and the answer queues.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -35,10 +35,10 @@ use crate::prober::Prober;
 use crate::run::connections::Connection;
 use crate::run::ledger::Ledger;
 use crate::run::report;
-use crate::run::state::Run;
+use crate::run::state::ClaimedRun;
 use crate::stop::Stop;
-use crate::work::lane::Lane;
-use crate::work::output::LaneOutput;
+use crate::work::answer_queue::AnswerQueue;
+use crate::work::output::AnswerOutput;
 use crate::work::probe;
 use crate::work::reader::{self, Reader};
 
@@ -113,20 +113,20 @@ impl Service {
 
     /// The tenant that has the node, for a caller who shows its id and its secret. A wrong secret is told what an
     /// unknown run is told.
-    fn run(&self, id: &[u8], secret: &[u8]) -> Result<Arc<Run>, Status> {
+    fn run(&self, id: &[u8], secret: &[u8]) -> Result<Arc<ClaimedRun>, Status> {
         let run = self.claim.admitted(id, secret);
         run.ok_or_else(|| Status::not_found(format!("no such run at {}: it ended or lapsed", self.config.node)))
     }
 
     /// The same of a probe.
-    fn probing(&self, id: &[u8], secret: &[u8]) -> Result<Arc<Run>, Status> {
+    fn probing(&self, id: &[u8], secret: &[u8]) -> Result<Arc<ClaimedRun>, Status> {
         let run = self.run(id, secret)?;
         let wrong = || Status::failed_precondition("the node is claimed for a run, not for a probe");
         if run.is_probe { Ok(run) } else { Err(wrong()) }
     }
 
     /// Gives the node to the tenants of `claimant`, unless another run has it.
-    fn start(&self, claimant: &Claimant, tenants: Vec<Tenant>) -> Result<Vec<Arc<Run>>, Status> {
+    fn start(&self, claimant: &Claimant, tenants: Vec<Tenant>) -> Result<Vec<Arc<ClaimedRun>>, Status> {
         let node = &self.config.node;
         check_version(claimant.wire_version)?;
         if claimant.run_id.len() != limits::RUN_ID_BYTES {
@@ -135,7 +135,7 @@ impl Service {
         if self.stop.is_told() {
             return Err(Status::unavailable(format!("node {node} is shutting down")));
         }
-        let busy = |other: Arc<Run>| {
+        let busy = |other: Arc<ClaimedRun>| {
             self.ledger.iter().for_each(|ledger| ledger.refused());
             Status::resource_exhausted(format!("node {node} is busy with {}", other.claim_title()))
         };
@@ -147,16 +147,16 @@ impl Service {
         let client = printable_within(&claimant.client, MAX_CLIENT_CHARS);
         let run = |Tenant { model, title, limits, purpose }: Tenant| {
             let pass = RunPass::new(claimant.run_id.clone(), new_secret()?);
-            Ok(Arc::new(Run::new(pass, client.clone(), limits, purpose, claimant.local).of_tenant(model, title)))
+            Ok(Arc::new(ClaimedRun::new(pass, client.clone(), limits, purpose, claimant.local).of_tenant(model, title)))
         };
-        let runs: Vec<Arc<Run>> = tenants.into_iter().map(run).collect::<Result<_, Status>>()?;
+        let runs: Vec<Arc<ClaimedRun>> = tenants.into_iter().map(run).collect::<Result<_, Status>>()?;
         self.claim.take(&runs).map_err(busy)?;
         runs.iter().for_each(|run| self.begin(run));
         Ok(runs)
     }
 
     /// Begins a run that has just got the node.
-    fn begin(&self, run: &Arc<Run>) {
+    fn begin(&self, run: &Arc<ClaimedRun>) {
         self.ledger.iter().for_each(|ledger| ledger.enter(run));
         let models = Arc::clone(&self.models);
         tokio::spawn(self.claim.clone().watch(Arc::clone(run), move |run| models.end(run)));
@@ -176,7 +176,7 @@ impl Service {
         &self,
         mut source: impl Source,
         connection: Option<Arc<dyn Connection>>,
-    ) -> Result<LaneOutput, Status> {
+    ) -> Result<AnswerOutput, Status> {
         let mut inbound = Inbound::default();
         let open = reader::open(&mut source, &mut inbound).await?;
         let run = self.run(&open.run_id, &open.secret)?;
@@ -187,9 +187,9 @@ impl Service {
         }
         let ledger = self.ledger.as_ref().filter(|_| !run.is_probe);
         let durations = ledger.and_then(|ledger| ledger.lend_durations(run.model));
-        let lane = Lane::new(run);
-        let output = LaneOutput::new(Arc::clone(&lane)).with_durations(durations);
-        let reader = Reader::new(lane, target, input);
+        let answer_queue = AnswerQueue::new(run);
+        let output = AnswerOutput::new(Arc::clone(&answer_queue)).with_durations(durations);
+        let reader = Reader::new(answer_queue, target, input);
         tokio::spawn(reader.run(source, inbound, self.stop.clone()));
         Ok(output)
     }

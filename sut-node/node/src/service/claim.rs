@@ -8,7 +8,7 @@ use lon_proto::limits::CLIENT_SILENCE;
 use tonic::Status;
 
 use crate::run::presence::LOOK_INTERVAL;
-use crate::run::state::Run;
+use crate::run::state::ClaimedRun;
 
 /// A claim lapses when no stream was opened for this long,
 const WITHOUT_STREAM: Duration = Duration::from_secs(10);
@@ -18,21 +18,21 @@ const AFTER_STREAMS: Duration = Duration::from_secs(1);
 
 /// The tenants that have the node and have not ended; none: the node is free. Clones share them.
 #[derive(Clone, Default)]
-pub(crate) struct Claim(Arc<Mutex<Vec<Arc<Run>>>>);
+pub(crate) struct Claim(Arc<Mutex<Vec<Arc<ClaimedRun>>>>);
 
 impl Claim {
     /// A tenant that has the node.
-    pub(crate) fn current(&self) -> Option<Arc<Run>> {
+    pub(crate) fn current(&self) -> Option<Arc<ClaimedRun>> {
         self.lock().first().cloned()
     }
 
     /// The tenants that have the node, all of one client.
-    pub(crate) fn tenants(&self) -> Vec<Arc<Run>> {
+    pub(crate) fn tenants(&self) -> Vec<Arc<ClaimedRun>> {
         self.lock().clone()
     }
 
     /// The tenant of a caller who shows this id and this secret.
-    pub(crate) fn admitted(&self, id: &[u8], secret: &[u8]) -> Option<Arc<Run>> {
+    pub(crate) fn admitted(&self, id: &[u8], secret: &[u8]) -> Option<Arc<ClaimedRun>> {
         self.lock().iter().find(|run| run.pass.admits(id, secret)).cloned()
     }
 
@@ -40,7 +40,7 @@ impl Claim {
     ///
     /// # Errors
     /// A tenant that has the node already.
-    pub(crate) fn take(&self, tenants: &[Arc<Run>]) -> Result<(), Arc<Run>> {
+    pub(crate) fn take(&self, tenants: &[Arc<ClaimedRun>]) -> Result<(), Arc<ClaimedRun>> {
         let mut current = self.lock();
         if let Some(other) = current.first() {
             return Err(Arc::clone(other));
@@ -50,7 +50,7 @@ impl Claim {
     }
 
     /// Takes the node from a tenant; it is free when that was the last. False when `run` does not have it any more.
-    pub(crate) fn release(&self, run: &Arc<Run>) -> bool {
+    pub(crate) fn release(&self, run: &Arc<ClaimedRun>) -> bool {
         let mut current = self.lock();
         let before = current.len();
         current.retain(|tenant| !Arc::ptr_eq(tenant, run));
@@ -65,7 +65,7 @@ impl Claim {
     /// Takes the node from a tenant when the client that claimed it has gone, and calls `lapsed`, which is to end it.
     /// Returns when `run` does not have the node any more. A tenant that has not begun waits for as long as others of
     /// its client are at work.
-    pub(crate) async fn watch(self, run: Arc<Run>, lapsed: impl FnOnce(&Run)) {
+    pub(crate) async fn watch(self, run: Arc<ClaimedRun>, lapsed: impl FnOnce(&ClaimedRun)) {
         while self.is_held_by(&run) {
             let has_streams = run.streams() > 0;
             let patience = match run.had_stream() {
@@ -91,11 +91,11 @@ impl Claim {
     }
 
     /// Returns true when this tenant has the node.
-    pub(crate) fn is_held_by(&self, run: &Arc<Run>) -> bool {
+    pub(crate) fn is_held_by(&self, run: &Arc<ClaimedRun>) -> bool {
         self.lock().iter().any(|tenant| Arc::ptr_eq(tenant, run))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Run>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<ClaimedRun>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,7 +7,7 @@ use tonic::Status;
 use crate::backend::{Backend, Execution};
 use crate::config::ModelConfig;
 use crate::model::{Model, ModelName, Models};
-use crate::run::state::Run;
+use crate::run::state::ClaimedRun;
 use crate::work::reader::Target;
 use crate::work::threads::{Queues, busy_samples, inline_worker};
 
@@ -32,7 +32,7 @@ impl ServedModel {
     }
 
     /// Where the samples of `run`, which asks this model, are answered: without a codec as directly as can be.
-    pub(crate) fn target(&self, run: &Run) -> Result<Target, Status> {
+    pub(crate) fn target(&self, run: &ClaimedRun) -> Result<Target, Status> {
         let decode = || Ok(Target::Decode(Arc::clone(&self.queues.decode)));
         if run.is_probe {
             return Ok(Target::Probe);
@@ -90,7 +90,7 @@ impl ServedModels {
     }
 
     /// The model that `run` asks.
-    pub(crate) fn of(&self, run: &Run) -> &ServedModel {
+    pub(crate) fn of(&self, run: &ClaimedRun) -> &ServedModel {
         run.model.checked_sub(1).and_then(|place| self.others.get(place)).unwrap_or(&self.first)
     }
 
@@ -100,7 +100,7 @@ impl ServedModels {
     }
 
     /// Ends a run, and all of it that still waits for its model.
-    pub(crate) fn end(&self, run: &Run) {
+    pub(crate) fn end(&self, run: &ClaimedRun) {
         self.of(run).queues.end(run);
     }
 }

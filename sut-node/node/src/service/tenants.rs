@@ -9,7 +9,7 @@ use super::models::{ServedModel, ServedModels};
 use crate::config::{Limits, ServeConfig};
 use crate::pipeline::Preprocessing;
 use crate::run::codecs::Codecs;
-use crate::run::state::{Purpose, Run};
+use crate::run::state::{ClaimedRun, Purpose};
 use crate::work::threads::INLINE_BUSY_SAMPLES;
 
 /// The most tenants of one claim.
@@ -65,7 +65,7 @@ pub(crate) fn of_probe(limits: Limits) -> Vec<Tenant> {
 
 /// The answer to the claim of these tenants. Each has its own terms where the request `names_tenants`.
 pub(crate) fn response<'a>(
-    runs: impl IntoIterator<Item = &'a Run>,
+    runs: impl IntoIterator<Item = &'a ClaimedRun>,
     models: &ServedModels,
     names_tenants: bool,
 ) -> StartRunResponse {
@@ -81,7 +81,7 @@ pub(crate) fn response<'a>(
     }
 }
 
-fn terms(run: &Run, models: &ServedModels) -> TenantTerms {
+fn terms(run: &ClaimedRun, models: &ServedModels) -> TenantTerms {
     TenantTerms {
         max_samples_in_flight: run.limits.max_samples_in_flight,
         max_bytes_in_flight: run.limits.max_bytes_in_flight,

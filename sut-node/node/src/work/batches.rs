@@ -1,4 +1,4 @@
-//! A worker thread whose backend answers batches: takes a batch, runs the backend, puts each answer into its lane.
+//! A worker thread whose backend answers batches: takes a batch, runs the backend, puts each answer into its answer queue.
 //!
 //! Threads of backends that answer token by token do it otherwise: see `token_streams`.
 
@@ -12,8 +12,8 @@ use super::coder::Coder;
 use super::infer::infer;
 use super::job::Job;
 use super::queue::JobQueue;
-use crate::backend::{Sample, Worker};
-use crate::run::failure::Failure;
+use crate::backend::{BackendSample, Worker};
+use crate::run::failure::SampleFailure;
 
 /// Runs until the queue is closed and empty.
 pub(crate) fn work(mut worker: Box<dyn Worker>, queue: &JobQueue) {
@@ -24,7 +24,7 @@ pub(crate) fn work(mut worker: Box<dyn Worker>, queue: &JobQueue) {
         let taken = clock::now();
         let free_from = free_since + turn.waited;
         // A client that is gone is not worth the work, but its samples must leave the counts.
-        batch.extract_if(.., |job| job.lane.is_over()).for_each(Job::give_up);
+        batch.extract_if(.., |job| job.answer_queue.is_over()).for_each(Job::give_up);
         if !batch.is_empty() {
             batch.iter_mut().for_each(|job| note_waiting(job, taken, free_from));
             run_batch(worker.as_mut(), &mut coder, &mut batch, &mut samples);
@@ -43,7 +43,7 @@ pub(super) fn note_waiting(job: &mut Job, taken: Instant, free_since: Instant) {
 }
 
 /// Runs one batch, which is not empty, and answers its samples. `samples` is empty before and after.
-fn run_batch(worker: &mut dyn Worker, coder: &mut Coder, batch: &mut Vec<Job>, samples: &mut Vec<Sample>) {
+fn run_batch(worker: &mut dyn Worker, coder: &mut Coder, batch: &mut Vec<Job>, samples: &mut Vec<BackendSample>) {
     let start = clock::now();
     let results = infer_batch(worker, batch, samples);
     answer_batch(worker, coder, batch, results, start);
@@ -53,8 +53,8 @@ fn run_batch(worker: &mut dyn Worker, coder: &mut Coder, batch: &mut Vec<Job>, s
 pub(super) fn infer_batch(
     worker: &mut dyn Worker,
     batch: &mut [Job],
-    samples: &mut Vec<Sample>,
-) -> Vec<Result<Bytes, Failure>> {
+    samples: &mut Vec<BackendSample>,
+) -> Vec<Result<Bytes, SampleFailure>> {
     // The backend takes a slice of samples; their jobs wait for the answers without them.
     samples.extend(batch.iter_mut().map(|job| std::mem::take(&mut job.sample)));
     let results = infer(worker, samples);
@@ -68,7 +68,7 @@ pub(super) fn answer_batch(
     worker: &dyn Worker,
     coder: &mut Coder,
     batch: &mut Vec<Job>,
-    results: Vec<Result<Bytes, Failure>>,
+    results: Vec<Result<Bytes, SampleFailure>>,
     start: Instant,
 ) {
     let done = clock::now();
@@ -77,7 +77,7 @@ pub(super) fn answer_batch(
     let postprocess_ns = duration_ns(aside.postprocess);
     // Nearly always all jobs are of one run, but a batch may hold what is left of the run before.
     for job in aside.nan.iter().filter_map(|&number| batch.get(number)) {
-        job.lane.run.count_nan();
+        job.answer_queue.run.count_nan();
     }
     for (mut job, result) in batch.drain(..).zip(results) {
         job.ticket.stages.inference_ns = inference_ns;

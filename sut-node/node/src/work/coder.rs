@@ -9,8 +9,8 @@ use lon_proto::codec::{Codec, Encoder, Inflater};
 use lon_proto::stages::{Stages, duration_ns};
 
 use crate::run::codecs::Codecs;
-use crate::run::failure::{Failure, FailureKind};
-use crate::run::state::Run;
+use crate::run::failure::{FailureKind, SampleFailure};
+use crate::run::state::ClaimedRun;
 
 /// The inflater and the encoder of one thread. They are kept from sample to sample for as long as the codecs stay the
 /// same.
@@ -25,7 +25,7 @@ impl Coder {
     ///
     /// # Errors
     /// What came is not a frame of the codec, or too large inside; for the client to read.
-    pub(crate) fn inflate(&mut self, codec: Codec, max_raw_bytes: u64, wrapped: Bytes) -> Result<Bytes, Failure> {
+    pub(crate) fn inflate(&mut self, codec: Codec, max_raw_bytes: u64, wrapped: Bytes) -> Result<Bytes, SampleFailure> {
         if codec.is_none() {
             return Ok(wrapped);
         }
@@ -38,7 +38,7 @@ impl Coder {
         // The codec's name without its level, which only the sender knows.
         inflated.map_err(|error| {
             let reason = format!("the sample cannot be inflated: {}: {}", codec.name(), error.reason);
-            Failure::new(FailureKind::Decode, reason)
+            SampleFailure::new(FailureKind::Decode, reason)
         })
     }
 
@@ -49,11 +49,11 @@ impl Coder {
     /// Those of `result`; or the answer cannot be encoded.
     pub(crate) fn encode(
         &mut self,
-        run: &Run,
-        result: Result<Bytes, Failure>,
+        run: &ClaimedRun,
+        result: Result<Bytes, SampleFailure>,
         since: Instant,
         stages: &mut Stages,
-    ) -> Result<Bytes, Failure> {
+    ) -> Result<Bytes, SampleFailure> {
         if run.codecs.answers.is_none() {
             return result;
         }
@@ -64,13 +64,14 @@ impl Coder {
         Ok(wrapped)
     }
 
-    fn wrap(&mut self, codecs: &Codecs, answer: &Bytes) -> Result<Bytes, Failure> {
+    fn wrap(&mut self, codecs: &Codecs, answer: &Bytes) -> Result<Bytes, SampleFailure> {
         let codec = codecs.answers;
         if self.encoder.as_ref().is_none_or(|(have, _)| *have != codec) {
             self.encoder = None;
         }
         let (_, encoder) = self.encoder.get_or_insert_with(|| (codec, Encoder::new(codec)));
         let wrapped = encoder.encode(answer, codecs.answer_layout);
-        wrapped.map_err(|error| Failure::new(FailureKind::Encode, format!("the answer cannot be encoded: {error}")))
+        wrapped
+            .map_err(|error| SampleFailure::new(FailureKind::Encode, format!("the answer cannot be encoded: {error}")))
     }
 }

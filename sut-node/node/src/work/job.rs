@@ -6,21 +6,21 @@ use std::time::Instant;
 use bytes::Bytes;
 use lon_proto::stages::duration_ns;
 
+use super::answer_queue::{AnswerQueue, SampleAnswer};
 use super::coder::Coder;
 use super::decode::pool::{Decodable, Place};
-use super::lane::{Answer, Lane};
 use super::ticket::Ticket;
-use crate::backend::Sample;
-use crate::run::failure::Failure;
+use crate::backend::BackendSample;
+use crate::run::failure::SampleFailure;
 
 /// One admitted sample on its way from thread to thread.
 pub(crate) struct Job {
     /// Where its answer goes.
-    pub(crate) lane: Arc<Lane>,
+    pub(crate) answer_queue: Arc<AnswerQueue>,
     /// Data of the sample besides its content.
     pub(crate) ticket: Ticket,
     /// Its content: the bytes as they came, until they are decoded.
-    pub(crate) sample: Sample,
+    pub(crate) sample: BackendSample,
     /// When it began to wait for the thread that it waits for now.
     pub(crate) queued_at: Instant,
     /// Its place among the decoded samples, if it is one of them.
@@ -30,34 +30,44 @@ pub(crate) struct Job {
 impl Job {
     /// Answers the sample: with bytes, which are encoded if the run has a codec, or with the reason why there are none.
     /// `n_tokens` is 0 when it is not known. The stage `encode` begins at `since`.
-    pub(crate) fn answer(mut self, coder: &mut Coder, result: Result<Bytes, Failure>, n_tokens: u64, since: Instant) {
+    pub(crate) fn answer(
+        mut self,
+        coder: &mut Coder,
+        result: Result<Bytes, SampleFailure>,
+        n_tokens: u64,
+        since: Instant,
+    ) {
         let answer = self.encode(coder, result, n_tokens, since);
-        self.lane.answer(std::iter::once(answer));
+        self.answer_queue.answer(std::iter::once(answer));
     }
 
-    /// The same, for a caller that puts several answers into the lane at once. Only the lane is left of the job.
+    /// The same, for a caller that puts several answers into the answer queue at once. Only the answer queue is left of the job.
     pub(crate) fn encode(
         &mut self,
         coder: &mut Coder,
-        result: Result<Bytes, Failure>,
+        result: Result<Bytes, SampleFailure>,
         n_tokens: u64,
         since: Instant,
-    ) -> Answer {
+    ) -> SampleAnswer {
         // Another sample may be inflated while this answer is encoded.
         self.place = None;
-        let result = coder.encode(&self.lane.run, result, since, &mut self.ticket.stages);
-        Answer { ticket: self.ticket, result, n_tokens }
+        let result = coder.encode(&self.answer_queue.run, result, since, &mut self.ticket.stages);
+        SampleAnswer { ticket: self.ticket, result, n_tokens }
     }
 
     /// Answers the sample with the reason why it failed.
-    pub(crate) fn fail(mut self, failure: Failure) {
+    pub(crate) fn fail(mut self, failure: SampleFailure) {
         self.place = None;
-        self.lane.answer(std::iter::once(Answer { ticket: self.ticket, result: Err(failure), n_tokens: 0 }));
+        self.answer_queue.answer(std::iter::once(SampleAnswer {
+            ticket: self.ticket,
+            result: Err(failure),
+            n_tokens: 0,
+        }));
     }
 
     /// Ends a sample whose answer nobody waits for any more. It must still leave the counts.
     pub(crate) fn give_up(self) {
-        self.lane.answer(std::iter::once(Answer::of_a_run_that_is_over(self.ticket)));
+        self.answer_queue.answer(std::iter::once(SampleAnswer::of_a_run_that_is_over(self.ticket)));
     }
 
     /// The bytes that its content has now, beside those that came.
@@ -75,11 +85,11 @@ impl Job {
 
 impl Decodable for Job {
     fn goes_with(&self, other: &Job) -> bool {
-        Arc::ptr_eq(&self.lane, &other.lane)
+        Arc::ptr_eq(&self.answer_queue, &other.answer_queue)
     }
 
     fn is_over(&self) -> bool {
-        self.lane.run.has_ended()
+        self.answer_queue.run.has_ended()
     }
 
     fn take_place(&mut self, place: Place<Job>) {

@@ -14,18 +14,18 @@
 //! - [`infer`]: calling a backend so that its failures stay those of its samples;
 //! - [`coder`]: one thread's inflater and encoder;
 //! - [`probe`]: what the samples of a probe are answered with;
-//! - [`lane`]: where the answers of one stream are put;
+//! - [`answer_queue`]: where the answers of one stream are put;
 //! - [`output`]: the messages that leave on the stream.
 //!
 //! [`threads`] starts and ends the threads that compute.
 
+pub(crate) mod answer_queue;
 pub(crate) mod batches;
 pub(crate) mod coder;
 pub(crate) mod compute_turns;
 pub(crate) mod decode;
 pub(crate) mod infer;
 pub(crate) mod job;
-pub(crate) mod lane;
 pub(crate) mod output;
 pub(crate) mod parts;
 pub(crate) mod probe;

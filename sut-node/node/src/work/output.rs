@@ -1,4 +1,4 @@
-//! The messages that leave on one Dispatch stream: the answers of its lane in parts, in order, and heartbeats while it
+//! The messages that leave on one Dispatch stream: the answers of its answer queue in parts, in order, and heartbeats while it
 //! is quiet.
 
 use std::collections::VecDeque;
@@ -14,20 +14,20 @@ use lon_proto::v1::dispatch_response::Kind;
 use lon_proto::v1::{self, DispatchResponse};
 use tokio::time::{Interval, MissedTickBehavior};
 
-use super::lane::{Answer, Lane, Outgoing};
+use super::answer_queue::{AnswerQueue, QueueItem, SampleAnswer};
 use super::ticket::Ticket;
 use crate::run::durations::StageDurations;
-use crate::run::failure::Failure;
+use crate::run::failure::SampleFailure;
 
 /// Ticks in the time after which a silent stream gets a heartbeat. With one alone, what was sent just after a tick
 /// would be followed by nothing for twice that time, and the client would take the stream for stalled.
 const TICKS: u32 = 2;
 
-/// The messages of one stream. When it is dropped the client is gone, and the lane is closed.
-pub(crate) struct LaneOutput {
-    lane: Arc<Lane>,
-    /// Items from the lane, all taken in one go, so that its lock is taken once for many answers.
-    burst: VecDeque<Outgoing>,
+/// The messages of one stream. When it is dropped the client is gone, and the answer queue is closed.
+pub(crate) struct AnswerOutput {
+    answer_queue: Arc<AnswerQueue>,
+    /// Items from the answer queue, all taken in one go, so that its lock is taken once for many answers.
+    burst: VecDeque<QueueItem>,
     current: Option<Sending>,
     heartbeat: Interval,
     /// Where it is counted how long samples took, if anybody wants to know.
@@ -67,22 +67,22 @@ impl BurstCounts {
     }
 }
 
-impl LaneOutput {
-    /// The output of this lane. Made on a runtime, which drives its heartbeat.
-    pub(crate) fn new(lane: Arc<Lane>) -> LaneOutput {
+impl AnswerOutput {
+    /// The output of this answer queue. Made on a runtime, which drives its heartbeat.
+    pub(crate) fn new(answer_queue: Arc<AnswerQueue>) -> AnswerOutput {
         let mut heartbeat = tokio::time::interval(limits::HEARTBEAT_INTERVAL / TICKS);
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        LaneOutput { lane, burst: VecDeque::new(), current: None, heartbeat, durations: None, quiet_ticks: 0 }
+        AnswerOutput { answer_queue, burst: VecDeque::new(), current: None, heartbeat, durations: None, quiet_ticks: 0 }
     }
 
     /// Counts how long samples took.
-    pub(crate) fn with_durations(mut self, durations: Option<Arc<StageDurations>>) -> LaneOutput {
+    pub(crate) fn with_durations(mut self, durations: Option<Arc<StageDurations>>) -> AnswerOutput {
         self.durations = durations;
         self
     }
 
     /// Begins with a heartbeat, which tells the client at once that its stream was accepted.
-    pub(crate) fn with_heartbeat_first(mut self) -> LaneOutput {
+    pub(crate) fn with_heartbeat_first(mut self) -> AnswerOutput {
         self.quiet_ticks = TICKS;
         self
     }
@@ -92,7 +92,7 @@ impl LaneOutput {
         let before = out.total();
         let mut counts = BurstCounts::default();
         while out.len() < FILL_BYTES && self.add_next(out, &mut counts) {}
-        let run = &self.lane.run;
+        let run = &self.answer_queue.run;
         run.counters.add_messages_out(counts.message_bytes, counts.payload_bytes);
         run.admission.release(counts.samples, counts.sample_bytes);
         out.total() > before
@@ -102,7 +102,7 @@ impl LaneOutput {
     fn add_next(&mut self, out: &mut Outbound, counts: &mut BurstCounts) -> bool {
         if self.current.is_none() {
             if self.burst.is_empty() {
-                self.lane.swap_ready(&mut self.burst);
+                self.answer_queue.swap_ready(&mut self.burst);
             }
             let Some(next) = self.burst.pop_front() else { return false };
             match Sending::begin(next) {
@@ -139,16 +139,16 @@ impl LaneOutput {
 
 impl Sending {
     /// Begins to send an item. The error has the ticket of the sample, and the reason why there is no answer to it.
-    fn begin(next: Outgoing) -> Result<Sending, (Ticket, String)> {
-        let Answer { ticket, result, n_tokens } = match next {
-            Outgoing::First { id, token } => return Ok(Sending { id, parts: Parts::new(token), end: None }),
-            Outgoing::Final(answer) => answer,
+    fn begin(next: QueueItem) -> Result<Sending, (Ticket, String)> {
+        let SampleAnswer { ticket, result, n_tokens } = match next {
+            QueueItem::First { id, token } => return Ok(Sending { id, parts: Parts::new(token), end: None }),
+            QueueItem::Final(answer) => answer,
         };
         match result {
             Ok(payload) => {
                 Ok(Sending { id: ticket.id, parts: Parts::new(payload), end: Some(End { ticket, n_tokens }) })
             }
-            Err(Failure { reason: mut error, .. }) => {
+            Err(SampleFailure { reason: mut error, .. }) => {
                 // An empty text would be no error to the client.
                 if error.is_empty() {
                     error.push_str("the backend gave no reason");
@@ -160,15 +160,15 @@ impl Sending {
     }
 }
 
-impl Fill for LaneOutput {
+impl Fill for AnswerOutput {
     fn poll_fill(&mut self, cx: &mut Context<'_>, out: &mut Outbound) -> Poll<Filled> {
         // The registration precedes the check, so that an answer that is added in between is not missed.
-        self.lane.register(cx.waker());
+        self.answer_queue.register(cx.waker());
         if self.add_ready(out) {
             self.quiet_ticks = 0;
             return Poll::Ready(Filled::Some);
         }
-        if let Poll::Ready(how) = self.lane.poll_end() {
+        if let Poll::Ready(how) = self.answer_queue.poll_end() {
             return Poll::Ready(Filled::End(how));
         }
         while self.heartbeat.poll_tick(cx).is_ready() {
@@ -176,7 +176,7 @@ impl Fill for LaneOutput {
             if self.quiet_ticks > TICKS {
                 // This tick is the first after the heartbeat.
                 self.quiet_ticks = 1;
-                self.lane.run.counters.heartbeats.fetch_add(1, Relaxed);
+                self.answer_queue.run.counters.heartbeats.fetch_add(1, Relaxed);
                 let heartbeat = Some(v1::Heartbeat {});
                 out.push_response(DispatchResponse { heartbeat, ..DispatchResponse::default() });
                 return Poll::Ready(Filled::Some);
@@ -186,13 +186,13 @@ impl Fill for LaneOutput {
     }
 }
 
-impl Drop for LaneOutput {
+impl Drop for AnswerOutput {
     fn drop(&mut self) {
         let mut burst = std::mem::take(&mut self.burst);
-        self.lane.close(&mut burst);
+        self.answer_queue.close(&mut burst);
         // Nothing of this will leave any more, but its room must be given back.
         let unsent = self.current.take().and_then(|sending| sending.end).map(|end| end.ticket.sample_bytes);
-        self.lane.run.admission.release_all(burst.iter().filter_map(Outgoing::sample_bytes).chain(unsent));
-        self.lane.run.stream_closed();
+        self.answer_queue.run.admission.release_all(burst.iter().filter_map(QueueItem::sample_bytes).chain(unsent));
+        self.answer_queue.run.stream_closed();
     }
 }

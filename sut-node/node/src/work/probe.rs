@@ -6,7 +6,7 @@ use bytes::Bytes;
 use rand_mt::Mt64;
 
 use crate::config::Limits;
-use crate::run::failure::{Failure, FailureKind};
+use crate::run::failure::{FailureKind, SampleFailure};
 
 /// The size of the largest answer, in bytes. A probe that wants more asks more often.
 pub(crate) const MAX_ANSWER_BYTES: usize = lon_proto::limits::PART_BYTES;
@@ -31,14 +31,14 @@ pub(crate) fn limits(of_runs: Limits) -> Limits {
 ///
 /// # Errors
 /// More bytes are asked for than one answer has.
-pub(crate) fn answer(sample: &[u8]) -> Result<Bytes, Failure> {
+pub(crate) fn answer(sample: &[u8]) -> Result<Bytes, SampleFailure> {
     let Some(prefix) = sample.first_chunk() else { return Ok(Bytes::new()) };
     let len = u64::from_le_bytes(*prefix);
     match usize::try_from(len) {
         Ok(len) if len <= MAX_ANSWER_BYTES => Ok(Bytes::from_static(&noise()[..len])),
         _ => {
             let reason = format!("an answer of {len} bytes was asked for; a probe answers {MAX_ANSWER_BYTES} at most");
-            Err(Failure::new(FailureKind::Backend, reason))
+            Err(SampleFailure::new(FailureKind::Backend, reason))
         }
     }
 }

@@ -19,16 +19,16 @@ use lon_proto::stages::duration_ns;
 use lon_proto::v1::{DispatchRequest, Open};
 use tonic::Status;
 
+use super::answer_queue::{AnswerQueue, SampleAnswer};
 use super::decode::pool::DecodePool;
 use super::infer::infer;
 use super::job::Job;
-use super::lane::{Answer, Lane};
 use super::parts::{IncompleteSamples, breach};
 use super::probe;
 use super::queue::JobQueue;
 use super::ticket::Ticket;
-use crate::backend::{Input, Sample, Worker};
-use crate::run::failure::Failure;
+use crate::backend::{BackendSample, Input, Worker};
+use crate::run::failure::SampleFailure;
 use crate::stop::Stop;
 use crate::tensor;
 
@@ -46,7 +46,7 @@ pub(crate) enum Target {
 
 /// Reads one stream to its end.
 pub(crate) struct Reader {
-    lane: Arc<Lane>,
+    answer_queue: Arc<AnswerQueue>,
     target: Target,
     /// Part of a sample that the reader decodes.
     input: Input,
@@ -58,7 +58,7 @@ pub(crate) struct Reader {
 /// backend takes the samples as one slice.
 #[derive(Default)]
 struct Burst {
-    samples: Vec<Sample>,
+    samples: Vec<BackendSample>,
     tickets: Vec<Ticket>,
 }
 
@@ -78,15 +78,15 @@ enum Taken {
 
 impl Reader {
     /// A reader for samples that are answered at `target`, by a backend that looks at `input`.
-    pub(crate) fn new(lane: Arc<Lane>, target: Target, input: Input) -> Reader {
+    pub(crate) fn new(answer_queue: Arc<AnswerQueue>, target: Target, input: Input) -> Reader {
         // Elsewhere samples are decoded later, or never, and are wanted as they came.
         let input = if matches!(target, Target::Queue(_) | Target::Inline(_)) { input } else { Input::Opaque };
-        Reader { lane, target, input, incomplete: IncompleteSamples::default(), burst: Burst::default() }
+        Reader { answer_queue, target, input, incomplete: IncompleteSamples::default(), burst: Burst::default() }
     }
 
-    /// Runs until the stream ends or breaks, the run ends, or the node is told to stop. Tells the lane how it ended.
+    /// Runs until the stream ends or breaks, the run ends, or the node is told to stop. Tells the answer queue how it ended.
     pub(crate) async fn run(mut self, mut source: impl Source, mut inbound: Inbound, stop: Stop) {
-        let run = Arc::clone(&self.lane.run);
+        let run = Arc::clone(&self.answer_queue.run);
         let shutting_down = || Err(Status::unavailable("the node is shutting down"));
         // One future for the whole stream: making one for every read would cost more than decoding what it brought.
         let mut over = pin!(async {
@@ -120,7 +120,7 @@ impl Reader {
                 Err(status) => break Err(status),
             }
         };
-        self.lane.end_input(how);
+        self.answer_queue.end_input(how);
     }
 
     /// Takes every whole message that is there, and ends the burst.
@@ -144,16 +144,16 @@ impl Reader {
     /// Takes one message. False when the client is gone, so that nobody waits for the answer.
     async fn take(&mut self, message: DispatchRequest, message_bytes: u64) -> Result<bool, Status> {
         if message.heartbeat.is_some() {
-            self.lane.run.counters.client_heartbeats.fetch_add(1, Relaxed);
+            self.answer_queue.run.counters.client_heartbeats.fetch_add(1, Relaxed);
             return Ok(true);
         }
-        self.lane.run.counters.add_message_in(message_bytes, message.data.len() as u64);
+        self.answer_queue.run.counters.add_message_in(message_bytes, message.data.len() as u64);
         if message.open.is_some() {
             return Err(Status::invalid_argument("a second Open on this stream"));
         }
         let DispatchRequest { id, part, last, total_len, data, .. } = message;
         let part = Part { number: part, last, total_len, data };
-        let (max, begins) = (self.lane.run.limits.max_sample_bytes, part.number == 0);
+        let (max, begins) = (self.answer_queue.run.limits.max_sample_bytes, part.number == 0);
         if begins && total_len > max {
             return Err(breach(id, &AssemblyError::TooLarge { total_len, max }));
         }
@@ -169,21 +169,21 @@ impl Reader {
 
     /// Makes room for a sample of `bytes`. False when the client is gone.
     async fn admit(&mut self, bytes: u64) -> bool {
-        if self.lane.run.admission.try_admit(bytes) {
+        if self.answer_queue.run.admission.try_admit(bytes) {
             return true;
         }
         // The room that is missing may be held by samples of this burst.
         self.hand_over();
-        let lane = &self.lane;
-        let _waiting = lane.run.presence.not_reading();
-        lane.run.admission.admit(bytes, || lane.is_over()).await
+        let answer_queue = &self.answer_queue;
+        let _waiting = answer_queue.run.presence.not_reading();
+        answer_queue.run.admission.admit(bytes, || answer_queue.is_over()).await
     }
 
     /// Checks a sample that came in one part.
     fn only_part(&self, id: u64, part: Part, max: u64) -> Result<Option<Bytes>, Status> {
         let bytes = part.total_len;
         Assembly::default().push(part, max).map_err(|error| {
-            self.lane.run.admission.release(1, bytes);
+            self.answer_queue.run.admission.release(1, bytes);
             breach(id, &error)
         })
     }
@@ -194,7 +194,7 @@ impl Reader {
         if part.number == 0
             && let Err(status) = self.incomplete.begin(id, bytes)
         {
-            self.lane.run.admission.release(1, bytes);
+            self.answer_queue.run.admission.release(1, bytes);
             return Err(status);
         }
         self.incomplete.add(id, part, max)
@@ -204,10 +204,10 @@ impl Reader {
     fn keep(&mut self, id: u64, bytes: Bytes) {
         let mut ticket = Ticket::new(id, bytes.len() as u64);
         let sample = match self.input {
-            Input::Opaque => Ok(Sample { bytes, tensors: Vec::new() }),
+            Input::Opaque => Ok(BackendSample { bytes, tensors: Vec::new() }),
             Input::Tensors => {
                 let started = clock::now();
-                let decoded = tensor::decode(bytes.clone()).map(|tensors| Sample { bytes, tensors });
+                let decoded = tensor::decode(bytes.clone()).map(|tensors| BackendSample { bytes, tensors });
                 ticket.stages.decode_ns = duration_ns(clock::since(started));
                 decoded
             }
@@ -221,11 +221,11 @@ impl Reader {
                 }
             }
             Err(error) => {
-                self.lane.run.count_received(1);
-                self.lane.expect_answers(1);
-                self.lane.answer(std::iter::once(Answer {
+                self.answer_queue.run.count_received(1);
+                self.answer_queue.expect_answers(1);
+                self.answer_queue.answer(std::iter::once(SampleAnswer {
                     ticket,
-                    result: Err(Failure::unreadable(&error)),
+                    result: Err(SampleFailure::unreadable(&error)),
                     n_tokens: 0,
                 }));
             }
@@ -238,21 +238,22 @@ impl Reader {
         if samples.is_empty() {
             return;
         }
-        let lane = &self.lane;
+        let answer_queue = &self.answer_queue;
         let count = samples.len() as u64;
-        lane.run.count_received(count);
-        lane.expect_answers(count);
+        answer_queue.run.count_received(count);
+        answer_queue.expect_answers(count);
         let queued_at = clock::now();
-        let job = |(sample, ticket)| Job { lane: Arc::clone(lane), ticket, sample, queued_at, place: None };
+        let job =
+            |(sample, ticket)| Job { answer_queue: Arc::clone(answer_queue), ticket, sample, queued_at, place: None };
         match &mut self.target {
             Target::Queue(queue) => {
                 queue.push(samples.drain(..).zip(tickets.drain(..)).map(job));
                 // A Flush on another thread may have told the queue before these were in it.
-                lane.run.tell_flushes();
+                answer_queue.run.tell_flushes();
             }
             Target::Decode(pool) => pool.push(samples.drain(..).zip(tickets.drain(..)).map(job)),
             Target::Probe => {
-                lane.answer(samples.drain(..).zip(tickets.drain(..)).map(|(sample, ticket)| Answer {
+                answer_queue.answer(samples.drain(..).zip(tickets.drain(..)).map(|(sample, ticket)| SampleAnswer {
                     ticket,
                     result: probe::answer(&sample.bytes),
                     n_tokens: 0,
@@ -262,9 +263,9 @@ impl Reader {
                 let results = infer(worker.as_mut(), samples);
                 let inference_ns = duration_ns(clock::since(queued_at));
                 samples.clear();
-                lane.answer(tickets.drain(..).zip(results).map(|(mut ticket, result)| {
+                answer_queue.answer(tickets.drain(..).zip(results).map(|(mut ticket, result)| {
                     ticket.stages.inference_ns = inference_ns;
-                    Answer { ticket, result, n_tokens: 0 }
+                    SampleAnswer { ticket, result, n_tokens: 0 }
                 }));
             }
         }
@@ -273,9 +274,9 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        self.lane.run.admission.release_all(self.incomplete.sizes());
-        // Changes nothing when the stream ended in good order. Otherwise nobody would tell the lane.
-        self.lane.end_input(Err(Status::internal("the node's reader failed")));
+        self.answer_queue.run.admission.release_all(self.incomplete.sizes());
+        // Changes nothing when the stream ended in good order. Otherwise nobody would tell the answer queue.
+        self.answer_queue.end_input(Err(Status::internal("the node's reader failed")));
     }
 }
 

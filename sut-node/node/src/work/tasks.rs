@@ -18,7 +18,7 @@ pub(crate) async fn work(mut worker: Box<dyn Worker>, queue: Arc<JobQueue>) {
     while let Some(turn) = queue.next_batch_of_task(&mut batch).await {
         let taken = clock::now();
         let free_from = free_since + turn.waited;
-        batch.extract_if(.., |job| job.lane.is_over()).for_each(Job::give_up);
+        batch.extract_if(.., |job| job.answer_queue.is_over()).for_each(Job::give_up);
         if !batch.is_empty() {
             batch.iter_mut().for_each(|job| note_waiting(job, taken, free_from));
             let results = infer_batch(worker.as_mut(), &mut batch, &mut samples);

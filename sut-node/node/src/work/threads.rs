@@ -18,7 +18,7 @@ use crate::config::ModelConfig;
 use crate::error::{ServeError, os};
 use crate::memory;
 use crate::pipeline::varies;
-use crate::run::state::Run;
+use crate::run::state::ClaimedRun;
 
 /// Number of samples that keep a connection busy when its samples are answered where they are read: they cost less than
 /// the network.
@@ -74,7 +74,7 @@ pub(crate) struct Queues {
 
 impl Queues {
     /// Ends a run, and all of it that still waits here.
-    pub(crate) fn end(&self, run: &Run) {
+    pub(crate) fn end(&self, run: &ClaimedRun) {
         run.end();
         self.decode.discard_ended().into_iter().for_each(Job::give_up);
         self.workers.discard_ended().into_iter().for_each(Job::give_up);
@@ -167,7 +167,7 @@ fn decode_pool(config: &ModelConfig, backend: &dyn Backend, decoding: &Decoding)
     let max_bytes = config.memory.decoding_bytes();
     let window = Window::new(busy_samples(config, backend), config.decode_threads, max_bytes);
     let decoding = decoding.clone();
-    let measure = Box::new(move |job: &Job| decoding.bytes(&job.lane.run, &job.sample.bytes));
+    let measure = Box::new(move |job: &Job| decoding.bytes(&job.answer_queue.run, &job.sample.bytes));
     DecodePool::new(config.decode_threads, window, measure)
 }
 

@@ -1,5 +1,5 @@
 //! A worker thread whose backend answers token by token: fills free slots from the queue, goes on with the samples in
-//! its slots, and puts first tokens and answers into their lanes. Samples come and go while others go on.
+//! its slots, and puts first tokens and answers into their answer queues. Samples come and go while others go on.
 //!
 //! The stages of such a sample: *queue* until its slot was free, *inference* from then until its whole answer was
 //! there, also while other samples were in the slots. A sample whose run is over is cancelled before the next step.
@@ -13,10 +13,10 @@ use lon_proto::stages::duration_ns;
 use super::coder::Coder;
 use super::job::Job;
 use super::queue::JobQueue;
-use crate::backend::Sample;
+use crate::backend::BackendSample;
 use crate::backend::Streamer;
 use crate::backend::stream::{Event, Output, What};
-use crate::run::failure::{Failure, FailureKind};
+use crate::run::failure::{FailureKind, SampleFailure};
 
 /// Interval at which the thread looks for samples whose answers are not wanted any more.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
@@ -78,14 +78,14 @@ impl Slots {
 
     /// Puts a sample into a free slot. One that cannot be begun is answered with the reason.
     fn begin(&mut self, mut job: Job) {
-        if job.lane.is_over() {
+        if job.answer_queue.is_over() {
             return job.give_up();
         }
         let Some(slot) = self.samples.iter().position(Option::is_none) else { return job.give_up() };
         let begun_at = clock::now();
         let outcome = catch_unwind(AssertUnwindSafe(|| self.streamer.begin(slot, &job.sample)));
         job.waited_until(begun_at);
-        job.sample = Sample::default();
+        job.sample = BackendSample::default();
         let sample = SlotSample { job, begun_at, has_first: false };
         match outcome {
             Ok(Ok(())) => {
@@ -94,7 +94,7 @@ impl Slots {
             }
             Ok(Err(error)) => sample.end(&mut self.coder, Err(refused(error.to_string()))),
             Err(panic) => {
-                let failure = Failure::panicked("the backend", panic.as_ref());
+                let failure = SampleFailure::panicked("the backend", panic.as_ref());
                 self.clear(slot);
                 sample.end(&mut self.coder, Err(failure));
             }
@@ -111,7 +111,7 @@ impl Slots {
         self.events = events;
         if let Err(panic) = stepped {
             // After a panic the state of the slots is unknown: all of them are given up.
-            let failure = Failure::panicked("the backend", panic.as_ref());
+            let failure = SampleFailure::panicked("the backend", panic.as_ref());
             for slot in 0..self.samples.len() {
                 if let Some(sample) = self.take(slot) {
                     self.clear(slot);
@@ -128,7 +128,7 @@ impl Slots {
                 let sample = self.samples.get_mut(slot).and_then(Option::as_mut);
                 if let Some(sample) = sample.filter(|sample| !sample.has_first) {
                     sample.has_first = true;
-                    sample.job.lane.first_token(sample.job.ticket.id, token);
+                    sample.job.answer_queue.first_token(sample.job.ticket.id, token);
                 }
             }
             What::Done(output) => {
@@ -147,7 +147,7 @@ impl Slots {
     /// Frees the slots of samples whose client is gone. They must still leave the counts.
     fn cancel_unwanted(&mut self) {
         for slot in 0..self.samples.len() {
-            if self.samples[slot].as_ref().is_some_and(|sample| sample.job.lane.is_over())
+            if self.samples[slot].as_ref().is_some_and(|sample| sample.job.answer_queue.is_over())
                 && let Some(sample) = self.take(slot)
             {
                 self.clear(slot);
@@ -166,17 +166,17 @@ impl Slots {
     /// Frees a slot at the streamer's end.
     fn clear(&mut self, slot: usize) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.streamer.cancel(slot))) {
-            Failure::panicked("the backend", panic.as_ref());
+            SampleFailure::panicked("the backend", panic.as_ref());
         }
     }
 }
 
-fn refused(reason: String) -> Failure {
-    Failure::new(FailureKind::Backend, reason)
+fn refused(reason: String) -> SampleFailure {
+    SampleFailure::new(FailureKind::Backend, reason)
 }
 
 impl SlotSample {
-    fn end(mut self, coder: &mut Coder, result: Result<Output, Failure>) {
+    fn end(mut self, coder: &mut Coder, result: Result<Output, SampleFailure>) {
         let done_at = clock::now();
         self.job.ticket.stages.inference_ns = duration_ns(done_at - self.begun_at);
         let n_tokens = result.as_ref().map_or(0, |output| output.n_tokens);

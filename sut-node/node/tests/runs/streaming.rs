@@ -8,7 +8,7 @@ use bytes::Bytes;
 use lon_proto::codec::{Codec, Inflater};
 use lon_proto::limits::MAX_SAMPLE_BYTES;
 use lon_sut::backend::stream::{Event, Output, What};
-use lon_sut::backend::{Backend, BackendError, BackendInfo, Half, InferError, Input, Sample, Streamer};
+use lon_sut::backend::{Backend, BackendError, BackendInfo, BackendSample, Half, InferError, Input, Streamer};
 use lon_sut::tensor::Signature;
 use std::num::NonZeroUsize;
 
@@ -79,7 +79,7 @@ impl Streamer for Slots {
         SLOTS
     }
 
-    fn begin(&mut self, slot: usize, sample: &Sample) -> Result<(), InferError> {
+    fn begin(&mut self, slot: usize, sample: &BackendSample) -> Result<(), InferError> {
         assert!(self.scripts[slot].is_none(), "slot {slot} is taken");
         self.record.sample_lengths.lock().unwrap().push(sample.bytes.len());
         match sample.bytes.first() {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use lon_proto::run_identity::run_name;
 use lon_proto::v1::{Backend as Described, Model as DescribedModel, StartRunResponse};
 use lon_sut::backend::{
-    Backend, BackendError, BackendInfo, BackendOptions, Backends, Half, InferError, Input, Sample, Worker,
+    Backend, BackendError, BackendInfo, BackendOptions, BackendSample, Backends, Half, InferError, Input, Worker,
 };
 use lon_sut::tensor::Signature;
 use lon_sut::{Limits, Model, ModelConfig, Models};
@@ -196,7 +196,7 @@ impl Backend for Broken {
 struct BrokenWorker;
 
 impl Worker for BrokenWorker {
-    fn infer(&mut self, _batch: &[Sample]) -> Vec<Result<Bytes, InferError>> {
+    fn infer(&mut self, _batch: &[BackendSample]) -> Vec<Result<Bytes, InferError>> {
         panic!("the model is broken");
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use lon_net::tcp::{self, StreamSource};
-use lon_sut::{Connection, ServeConfig, Serving, SocketTraffic, Sockets, Streams, Transport, serve};
+use lon_sut::{Acceptor, Connection, ServeConfig, Serving, SocketTraffic, Sockets, Streams, serve};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
 
@@ -13,7 +13,7 @@ use crate::client::{Control, PATIENCE, Stream};
 
 struct UnixSocket(UnixListener);
 
-impl Transport for UnixSocket {
+impl Acceptor for UnixSocket {
     fn serve(self: Box<Self>, streams: Streams) -> Serving {
         Box::pin(async move {
             let mut connections = JoinSet::new();

@@ -25,12 +25,12 @@ fn dtype(tensor: &pb::TensorProto) -> DType {
     DType::from_code(tensor.data_type.try_into().unwrap()).unwrap()
 }
 
-fn sample_of(folder: &Path) -> Sample {
+fn sample_of(folder: &Path) -> BackendSample {
     let tensor = |tensor: pb::TensorProto| {
         let dims: Vec<u32> = tensor.dims.iter().map(|&dim| dim.try_into().unwrap()).collect();
         Tensor::new(dtype(&tensor), &dims, tensor.raw_data.into()).unwrap()
     };
-    Sample { bytes: Bytes::new(), tensors: tensors(folder, "input").into_iter().map(tensor).collect() }
+    BackendSample { bytes: Bytes::new(), tensors: tensors(folder, "input").into_iter().map(tensor).collect() }
 }
 
 /// Why the answers to samples are not the right ones. Numbers are held against what those of all samples span, since a
@@ -80,7 +80,7 @@ fn outcome(folder: &Path, engine: OnnxEngine) -> Outcome {
         Err(error) => return Outcome::Refused(error.to_string()),
     };
     let folders: Vec<PathBuf> = (0..).map(|n| folder.join(n.to_string())).take_while(|path| path.exists()).collect();
-    let samples: Vec<Sample> = folders.iter().map(|folder| sample_of(folder)).collect();
+    let samples: Vec<BackendSample> = folders.iter().map(|folder| sample_of(folder)).collect();
     let answers: Result<Vec<Vec<u8>>, _> = samples
         .chunks(8)
         .flat_map(|batch| worker.infer(batch))

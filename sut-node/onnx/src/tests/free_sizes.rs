@@ -19,7 +19,7 @@ fn pairs() -> Vec<u8> {
     model.encode_to_vec()
 }
 
-fn rows(count: u32) -> Sample {
+fn rows(count: u32) -> BackendSample {
     sample(&[(DType::F32, &[count, 2], &vec![0; 8 * count as usize])])
 }
 
@@ -51,7 +51,7 @@ fn a_batch_is_cut_into_what_fits(engine: OnnxEngine) {
     let options = BackendOptions { max_run_bytes: 64 * MIB, ..options(engine, 8) };
     let backend = Onnx::from_bytes("test.onnx", pairs(), &options).unwrap();
     let mut worker = backend.worker().unwrap().batch().unwrap();
-    let batch: Vec<Sample> = (0..8).map(|_| rows(2_000)).collect();
+    let batch: Vec<BackendSample> = (0..8).map(|_| rows(2_000)).collect();
     assert!(worker.infer(&batch).iter().all(|answer| answer.as_ref().is_ok_and(|bytes| bytes.len() == 16_000_000)));
 }
 

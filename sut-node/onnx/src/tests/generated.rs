@@ -9,7 +9,7 @@ fn path(name: &str) -> PathBuf {
 }
 
 /// Returns the answers of an engine, in batches of this size.
-fn answers(engine: OnnxEngine, name: &str, max_batch: usize, samples: &[Sample]) -> Vec<Vec<f32>> {
+fn answers(engine: OnnxEngine, name: &str, max_batch: usize, samples: &[BackendSample]) -> Vec<Vec<f32>> {
     let backend = Onnx::open(&path(name), &options(engine, max_batch)).unwrap();
     let mut worker = batch_half(&backend);
     let answers: Vec<Vec<f32>> = samples
@@ -42,7 +42,7 @@ fn assert_close(one: &[Vec<f32>], other: &[Vec<f32>]) {
 }
 
 /// The image that `pattern` in make.py makes of this number.
-fn waves(number: usize, side: usize) -> Sample {
+fn waves(number: usize, side: usize) -> BackendSample {
     let n = number as f32;
     let mut pixels = Vec::with_capacity(12 * side * side);
     for c in 0..3 {
@@ -58,7 +58,7 @@ fn waves(number: usize, side: usize) -> Sample {
 }
 
 /// A question of this many tokens, others for every length.
-fn question(tokens: usize) -> Sample {
+fn question(tokens: usize) -> BackendSample {
     let column = |value: &dyn Fn(usize) -> usize| -> Vec<u8> {
         (0..tokens).flat_map(|place| (value(place) as i64).to_le_bytes()).collect()
     };
@@ -72,7 +72,7 @@ fn question(tokens: usize) -> Sample {
 #[test]
 #[ignore = ".ci/run models"]
 fn a_resnet50_sees_the_same_with_both_engines() {
-    let images: Vec<Sample> = (0..6).map(|number| waves(number, 224)).collect();
+    let images: Vec<BackendSample> = (0..6).map(|number| waves(number, 224)).collect();
     let tract = answers(OnnxEngine::Tract, "resnet50.onnx", 2, &images);
     let classes: Vec<usize> = tract.iter().map(|logits| place_of_largest(logits)).collect();
     assert!(tract[0].len() == 1000 && classes.iter().any(|class| *class != classes[0]), "{classes:?}");
@@ -86,7 +86,7 @@ fn a_resnet50_sees_the_same_with_both_engines() {
 #[test]
 #[ignore = ".ci/run models"]
 fn a_bert_of_free_length_answers_the_same_with_both_engines() {
-    let questions: Vec<Sample> = [7, 20, 7, 33, 20, 8, 7].into_iter().map(question).collect();
+    let questions: Vec<BackendSample> = [7, 20, 7, 33, 20, 8, 7].into_iter().map(question).collect();
     let tract = answers(OnnxEngine::Tract, "bert.onnx", 4, &questions);
     let runtime = answers(OnnxEngine::OnnxRuntime, "bert.onnx", 4, &questions);
     assert_close(&tract, &runtime);
@@ -103,7 +103,7 @@ fn a_bert_of_free_length_answers_the_same_with_both_engines() {
 #[test]
 #[ignore = ".ci/run models"]
 fn a_detector_finds_the_same_with_both_engines() {
-    let images: Vec<Sample> = (0..5).map(|number| waves(number, 96)).collect();
+    let images: Vec<BackendSample> = (0..5).map(|number| waves(number, 96)).collect();
     let answers_of = |engine, limit: &str| {
         let postprocess = limit.parse().unwrap();
         let options = BackendOptions { postprocess, ..options(engine, 4) };

@@ -149,7 +149,7 @@ fn workers_that_share_weights_answer_as_one_that_has_its_own() {
         raw_data: numbers(64 * 64, 37),
         ..pb::TensorProto::default()
     });
-    let samples: Vec<Sample> = (1..4).map(|step| sample(&[(DType::F32, &[64], &numbers(64, step))])).collect();
+    let samples: Vec<BackendSample> = (1..4).map(|step| sample(&[(DType::F32, &[64], &numbers(64, step))])).collect();
     let answers = |workers: usize| -> Vec<Vec<Result<Bytes, InferError>>> {
         let workers = NonZeroUsize::new(workers).unwrap();
         let options = BackendOptions { workers, ..options(OnnxEngine::OnnxRuntime, 2) };

@@ -4,7 +4,7 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use lon_sut::backend::{InferError, OnnxEngine, Sample};
+use lon_sut::backend::{BackendSample, InferError, OnnxEngine};
 use lon_sut::tensor::{DType, Tensor};
 use prost::Message as _;
 use tract_onnx::pb;
@@ -46,14 +46,14 @@ fn options(engine: OnnxEngine, max_batch: usize) -> BackendOptions {
     BackendOptions { engine, max_batch: NonZeroUsize::new(max_batch).unwrap(), ..BackendOptions::default() }
 }
 
-fn sample(tensors: &[(DType, &[u32], &[u8])]) -> Sample {
+fn sample(tensors: &[(DType, &[u32], &[u8])]) -> BackendSample {
     let tensor =
         |&(dtype, dims, data): &(DType, &[u32], &[u8])| Tensor::new(dtype, dims, Bytes::copy_from_slice(data)).unwrap();
-    Sample { bytes: Bytes::new(), tensors: tensors.iter().map(tensor).collect() }
+    BackendSample { bytes: Bytes::new(), tensors: tensors.iter().map(tensor).collect() }
 }
 
 struct Digits {
-    samples: Vec<Sample>,
+    samples: Vec<BackendSample>,
     labels: Vec<i64>,
 }
 
@@ -123,7 +123,7 @@ fn a_sample_that_does_not_fit_fails_alone() {
     let good = Digits::load().samples.remove(0);
     let with_batch_dim = sample(&[(DType::U8, &[1, 1, 8, 8], &good.tensors[0].data()[..])]);
     let bad = sample(&[(DType::F32, &[2], &[0; 8])]);
-    let answers = worker.infer(&[good, bad, with_batch_dim, Sample::default()]);
+    let answers = worker.infer(&[good, bad, with_batch_dim, BackendSample::default()]);
     assert_eq!(answers.len(), 4);
     assert_eq!(largest(answers[0].as_ref().unwrap()), largest(answers[2].as_ref().unwrap()));
     let error = answers[1].as_ref().unwrap_err().to_string();
@@ -224,7 +224,7 @@ fn identity(dtype: DType, dims: &[&str]) -> Vec<u8> {
     model(vec![value("x", dtype, dims)], vec![value("y", dtype, dims)], vec![node("Identity", &["x"], "y")])
 }
 
-fn infer(model: Vec<u8>, engine: OnnxEngine, max_batch: usize, batch: &[Sample]) -> Vec<Vec<u8>> {
+fn infer(model: Vec<u8>, engine: OnnxEngine, max_batch: usize, batch: &[BackendSample]) -> Vec<Vec<u8>> {
     let backend = Onnx::from_bytes("test.onnx", model, &options(engine, max_batch)).unwrap();
     let answers = backend.worker().unwrap().batch().unwrap().infer(batch);
     answers.into_iter().map(|answer| answer.unwrap().to_vec()).collect()
@@ -292,7 +292,7 @@ fn free_sizes_run_in_groups(engine: OnnxEngine) {
 }
 
 fn a_fixed_batch_of_one_runs_one_by_one(engine: OnnxEngine) {
-    let batch: Vec<Sample> = (0..3).map(|i| sample(&[(DType::U8, &[2], &[i, i + 1])])).collect();
+    let batch: Vec<BackendSample> = (0..3).map(|i| sample(&[(DType::U8, &[2], &[i, i + 1])])).collect();
     assert_eq!(infer(identity(DType::U8, &["1", "2"]), engine, 8, &batch), [[0, 1], [1, 2], [2, 3]]);
     let whole = [sample(&[(DType::U8, &[2, 2], b"abcd")])];
     assert_eq!(infer(identity(DType::U8, &["2", "2"]), engine, 8, &whole), [b"abcd"]);

@@ -46,7 +46,7 @@ fn scaled() -> Vec<u8> {
     model(vec![value("x", DType::F32, &["N", "2"])], vec![value("y", DType::F32, &["N", "2"])], nodes)
 }
 
-fn rows(count: u32, first: f32) -> Sample {
+fn rows(count: u32, first: f32) -> BackendSample {
     let dims: &[u32] = if count == 0 { &[3] } else { &[count, 3] };
     let values = (0..3 * count.max(1)).map(|at| first + at as f32);
     sample(&[(DType::F32, dims, &bytes_of(values))])
@@ -66,13 +66,13 @@ fn batch_half(backend: &Onnx) -> Box<dyn Worker> {
     backend.worker().unwrap().batch().unwrap()
 }
 
-fn answered(backend: &Onnx, samples: &[Sample]) -> Vec<Vec<f32>> {
+fn answered(backend: &Onnx, samples: &[BackendSample]) -> Vec<Vec<f32>> {
     batch_half(backend).infer(samples).into_iter().map(|answer| floats(&answer.unwrap())).collect()
 }
 
 /// The answers to eight samples that go in together are those that each has alone, and the node says why that takes
 /// eight runs.
-fn run_one_by_one(model: Vec<u8>, engine: OnnxEngine, samples: &[Sample], reason: &str) {
+fn run_one_by_one(model: Vec<u8>, engine: OnnxEngine, samples: &[BackendSample], reason: &str) {
     let backend = opened(model.clone(), engine, 8);
     let report = report_of(&backend);
     assert!(report.starts_with("samples run one by one: ") && report.contains(reason), "{report}");
@@ -85,7 +85,7 @@ fn run_one_by_one(model: Vec<u8>, engine: OnnxEngine, samples: &[Sample], reason
 
 /// Eight samples of eight steps: the output looks as if it began with the samples.
 fn time_that_comes_first_is_no_batch(engine: OnnxEngine) {
-    let samples: Vec<Sample> = (0..8).map(|number| rows(8, 100.0 * number as f32)).collect();
+    let samples: Vec<BackendSample> = (0..8).map(|number| rows(8, 100.0 * number as f32)).collect();
     let free = || time_first(&["", "", "3"], &["", "", "3"]);
     run_one_by_one(free(), engine, &samples, "its leading dimension does not count samples");
     run_one_by_one(time_first(&["", "8", "3"], &["", "", "3"]), engine, &samples, "does not count samples");
@@ -96,7 +96,7 @@ fn time_that_comes_first_is_no_batch(engine: OnnxEngine) {
 
 /// The file says by names that the output has the samples second: each gets its own values, in one piece.
 fn a_batch_that_is_named_may_come_second(engine: OnnxEngine) {
-    let samples: Vec<Sample> = (0..8).map(|number| rows(8, 100.0 * number as f32)).collect();
+    let samples: Vec<BackendSample> = (0..8).map(|number| rows(8, 100.0 * number as f32)).collect();
     let named = time_first(&["N", "time", "3"], &["time", "N", "3"]);
     let backend = opened(named.clone(), engine, 8);
     assert_eq!((report_of(&backend).as_str(), backend.samples_of_a_run()), ("proved", None));
@@ -107,7 +107,7 @@ fn a_batch_that_is_named_may_come_second(engine: OnnxEngine) {
 }
 
 fn samples_that_an_operator_mixes_run_alone(engine: OnnxEngine) {
-    let samples: Vec<Sample> = (0..8).map(|number| rows(0, number as f32)).collect();
+    let samples: Vec<BackendSample> = (0..8).map(|number| rows(0, number as f32)).collect();
     run_one_by_one(cumulative(), engine, &samples, "depends on the samples beside it");
     assert_eq!(opened(cumulative(), engine, 8).info().outputs.to_string(), "y f32[N,3]", "one row each");
 }
@@ -116,7 +116,7 @@ fn samples_that_an_operator_mixes_run_alone(engine: OnnxEngine) {
 fn an_answer_that_cannot_be_cut_is_found_before_the_run(engine: OnnxEngine) {
     let sum = node("ReduceSum", &["x"], "y");
     let model = model(vec![value("x", DType::F32, &["", "3"])], vec![value("y", DType::F32, &["", "1"])], vec![sum]);
-    let samples: Vec<Sample> = (0..8).map(|number| rows(0, number as f32)).collect();
+    let samples: Vec<BackendSample> = (0..8).map(|number| rows(0, number as f32)).collect();
     run_one_by_one(model, engine, &samples, "which is not one row for each");
 }
 
@@ -125,7 +125,7 @@ fn an_answer_that_cannot_be_cut_is_found_before_the_run(engine: OnnxEngine) {
 #[ignore = ".ci/run models"]
 fn a_scale_that_spans_the_batch_is_named() {
     let row = |values: [f32; 2]| sample(&[(DType::F32, &[2], &bytes_of(values))]);
-    let samples: Vec<Sample> = (0..8).map(|power| row([2f32.powi(power), -2f32.powi(-power)])).collect();
+    let samples: Vec<BackendSample> = (0..8).map(|power| row([2f32.powi(power), -2f32.powi(-power)])).collect();
     let engine = OnnxEngine::OnnxRuntime;
     run_one_by_one(scaled(), engine, &samples, "the scale of its quantisation (DynamicQuantizeLinear) spans the batch");
 }
@@ -140,7 +140,7 @@ fn names_may_differ_where_it_is_proved(engine: OnnxEngine) {
         let (a, b) = (bytes_of([f32::from(number), 5.0, 7.0]), bytes_of([1.0, f32::from(number), 0.0]));
         sample(&[(DType::F32, &[3], &a), (DType::F32, &[3], &b)])
     };
-    let samples: Vec<Sample> = (0..8).map(pair).collect();
+    let samples: Vec<BackendSample> = (0..8).map(pair).collect();
     let backend = opened(twice(&["unk_3", "3"]), engine, 8);
     assert_eq!((report_of(&backend).as_str(), backend.samples_of_a_run()), ("proved", None));
     assert_eq!(backend.info().outputs.to_string(), "y f32[N,3]");

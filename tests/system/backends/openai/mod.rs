@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use lon_sut::backend::openai::OpenAiOptions;
 use lon_sut::backend::stream::{Event, Output, What};
-use lon_sut::backend::{Backend, BackendOptions, Backends, Sample, Streamer, TokenOptions};
+use lon_sut::backend::{Backend, BackendOptions, BackendSample, Backends, Streamer, TokenOptions};
 use lon_sut::tensor::{DType, Tensor};
 use lon_tests::chat::{Act, ChatServer, DONE, FINISH, ROLE, cut_stream, models, stream, text, usage, whole};
 use lon_tests::prompts::{prompt, streamer};
@@ -38,7 +38,7 @@ fn open_within(server: &ChatServer, server_timeout: Duration) -> std::sync::Arc<
 type Answer = (Option<Bytes>, Result<Output, String>);
 
 fn ask(streamer: &mut dyn Streamer, tensors: Vec<Tensor>) -> Answer {
-    let sample = Sample { tensors, ..Sample::default() };
+    let sample = BackendSample { tensors, ..BackendSample::default() };
     if let Err(error) = streamer.begin(0, &sample) {
         return (None, Err(error.to_string()));
     }
@@ -231,7 +231,7 @@ fn a_prompt_that_nobody_waits_for_leaves_the_server() {
     });
     let backend = open(&server);
     let mut streamer = streamer(backend.as_ref());
-    streamer.begin(0, &Sample { tensors: prompt("slow", None), ..Sample::default() }).unwrap();
+    streamer.begin(0, &BackendSample { tensors: prompt("slow", None), ..BackendSample::default() }).unwrap();
     let (start, mut events) = (Instant::now(), Vec::new());
     while events.is_empty() && start.elapsed() < PATIENCE {
         streamer.step(&mut events);

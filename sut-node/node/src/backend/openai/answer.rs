@@ -13,7 +13,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::error::Failure;
+use super::error::PromptFailure;
 use super::prompt::Lengths;
 use super::sse::Event;
 use crate::backend::stream::Output;
@@ -31,7 +31,7 @@ const CONTENT: &str = "content";
 
 /// An answer, as far as it came.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct ServerAnswer {
     /// Limits on the number of tokens, as the request has them.
     lengths: Lengths,
     text: Vec<u8>,
@@ -100,10 +100,10 @@ impl Chunk {
     }
 }
 
-impl Answer {
+impl ServerAnswer {
     /// An answer of which nothing came, and which may have so many tokens.
-    pub(super) fn new(lengths: Lengths) -> Answer {
-        Answer {
+    pub(super) fn new(lengths: Lengths) -> ServerAnswer {
+        ServerAnswer {
             lengths,
             text: Vec::new(),
             chunks: 0,
@@ -119,22 +119,22 @@ impl Answer {
     ///
     /// # Errors
     /// The event is an error of the server, or no chunk of an answer.
-    pub(super) fn event(&mut self, event: Event<'_>) -> Result<Option<Bytes>, Failure> {
+    pub(super) fn event(&mut self, event: Event<'_>) -> Result<Option<Bytes>, PromptFailure> {
         if self.is_done {
             return Ok(None);
         }
         if event.is_error {
             let body = if event.data.is_empty() { &b"error"[..] } else { event.data };
-            return Err(Failure::ServerError(message_of(body)));
+            return Err(PromptFailure::ServerError(message_of(body)));
         }
         if event.data.trim_ascii() == b"[DONE]" {
             self.is_done = true;
             return Ok(None);
         }
-        let no_chunk = |reason: String| Failure::NotAChunk { text: shorten(event.data), reason };
+        let no_chunk = |reason: String| PromptFailure::NotAChunk { text: shorten(event.data), reason };
         let chunk: Chunk = serde_json::from_slice(event.data).map_err(|error| no_chunk(error.to_string()))?;
         if chunk.is_error() || chunk.choices.iter().flatten().any(|choice| says(&choice.error)) {
-            return Err(Failure::ServerError(message_of(event.data)));
+            return Err(PromptFailure::ServerError(message_of(event.data)));
         }
         let choices = match (chunk.choices, &chunk.usage) {
             (None, None) => return Err(no_chunk("it has no choices".to_owned())),
@@ -154,14 +154,14 @@ impl Answer {
         Ok((has_text && text_before == 0).then(|| Bytes::copy_from_slice(&self.text)))
     }
 
-    fn choice(&mut self, choice: Choice) -> Result<(), Failure> {
+    fn choice(&mut self, choice: Choice) -> Result<(), PromptFailure> {
         let mut delta = choice.delta.unwrap_or_default();
         let before = self.text.len();
         for part in text_of(&mut delta)? {
             self.text.extend_from_slice(part.as_bytes());
         }
         if self.text.len() > MAX_TEXT_BYTES {
-            return Err(Failure::TooLong(MAX_TEXT_BYTES));
+            return Err(PromptFailure::TooLong(MAX_TEXT_BYTES));
         }
         let has_text = self.text.len() > before;
         self.chunks += u64::from(has_text);
@@ -172,7 +172,7 @@ impl Answer {
                 true => self.unread = Some(shorten(part.as_bytes())),
                 false => {
                     let text = shorten(value.as_str().map_or_else(|| value.to_string(), str::to_owned).as_bytes());
-                    return Err(Failure::Unread { part: shorten(part.as_bytes()), text });
+                    return Err(PromptFailure::Unread { part: shorten(part.as_bytes()), text });
                 }
             }
         }
@@ -192,25 +192,25 @@ impl Answer {
     ///
     /// # Errors
     /// The answer has no end or no text, or its count of tokens cannot be true.
-    pub(super) fn finish(&mut self) -> Result<Completion, Failure> {
+    pub(super) fn finish(&mut self) -> Result<Completion, PromptFailure> {
         let is_whole = self.has_reason || (self.is_counted && self.tokens == Some(self.chunks));
         if !self.is_done && !is_whole {
-            return Err(Failure::Cut { chunks: self.chunks });
+            return Err(PromptFailure::Cut { chunks: self.chunks });
         }
         if self.text.is_empty() {
-            return Err(Failure::Empty);
+            return Err(PromptFailure::Empty);
         }
         if !is_whole {
-            return Err(Failure::Unfinished { chunks: self.chunks });
+            return Err(PromptFailure::Unfinished { chunks: self.chunks });
         }
         // Tokens are what is measured: a count that cannot be true is not passed on.
         match self.tokens {
-            Some(0) => return Err(Failure::NoTokens),
+            Some(0) => return Err(PromptFailure::NoTokens),
             Some(tokens) if tokens > u64::from(self.lengths.most) => {
-                return Err(Failure::TooManyTokens { tokens, limit: self.lengths.most });
+                return Err(PromptFailure::TooManyTokens { tokens, limit: self.lengths.most });
             }
             Some(tokens) if tokens < u64::from(self.lengths.least) => {
-                return Err(Failure::TooFewTokens { tokens, limit: self.lengths.least });
+                return Err(PromptFailure::TooFewTokens { tokens, limit: self.lengths.least });
             }
             _ => {}
         }
@@ -221,14 +221,14 @@ impl Answer {
 }
 
 /// Takes the parts with text out of a delta: what the model thinks, once, and what it answers. The rest stays.
-fn text_of(delta: &mut Map<String, Value>) -> Result<[String; 3], Failure> {
+fn text_of(delta: &mut Map<String, Value>) -> Result<[String; 3], PromptFailure> {
     delta.remove("role");
     let mut part = |name: &str| match delta.remove(name) {
         None | Some(Value::Null) => Ok(String::new()),
         Some(Value::String(text)) => Ok(text),
         Some(other) => {
             let (part, text) = (format!("delta.{name}"), shorten(other.to_string().as_bytes()));
-            Err(Failure::Unread { part, text })
+            Err(PromptFailure::Unread { part, text })
         }
     };
     let [one, other] = THOUGHTS.map(&mut part);
@@ -241,14 +241,14 @@ fn text_of(delta: &mut Map<String, Value>) -> Result<[String; 3], Failure> {
 ///
 /// # Errors
 /// It is the reason for another end.
-fn ended(reason: &Value) -> Result<bool, Failure> {
+fn ended(reason: &Value) -> Result<bool, PromptFailure> {
     match reason {
         Value::Null => Ok(false),
         // Some say with every chunk that there is no reason yet.
         Value::String(reason) if reason.is_empty() => Ok(false),
         Value::String(reason) if ENDS.contains(&reason.as_str()) => Ok(true),
-        Value::String(reason) => Err(Failure::Stopped(shorten(reason.as_bytes()))),
-        other => Err(Failure::Stopped(shorten(other.to_string().as_bytes()))),
+        Value::String(reason) => Err(PromptFailure::Stopped(shorten(reason.as_bytes()))),
+        other => Err(PromptFailure::Stopped(shorten(other.to_string().as_bytes()))),
     }
 }
 
@@ -305,8 +305,8 @@ mod tests {
     const ASKED: u32 = 64;
 
     /// First text, whole text, tokens, whether these are chunks.
-    fn read(events: &[&str]) -> Result<(String, String, u64, bool), Failure> {
-        let (mut answer, mut first) = (Answer::new(Lengths::up_to(ASKED)), None);
+    fn read(events: &[&str]) -> Result<(String, String, u64, bool), PromptFailure> {
+        let (mut answer, mut first) = (ServerAnswer::new(Lengths::up_to(ASKED)), None);
         for data in events {
             let first_bytes = answer.event(Event { data: data.as_bytes(), is_error: false })?;
             assert!(first.is_none() || first_bytes.is_none(), "two firsts");
@@ -366,9 +366,9 @@ mod tests {
         let usage = |n: u64| format!(r#"{{"choices":[],"usage":{{"completion_tokens":{n}}}}}"#);
         let outcome = |n| read(&[A, STOP, &usage(n), DONE]);
         assert_eq!(outcome(u64::from(ASKED)).unwrap().2, u64::from(ASKED));
-        assert_eq!(outcome(0), Err(Failure::NoTokens));
+        assert_eq!(outcome(0), Err(PromptFailure::NoTokens));
         for tokens in [u64::from(ASKED) + 1, 1_000_000, u64::MAX] {
-            assert_eq!(outcome(tokens), Err(Failure::TooManyTokens { tokens, limit: ASKED }));
+            assert_eq!(outcome(tokens), Err(PromptFailure::TooManyTokens { tokens, limit: ASKED }));
         }
         let error = outcome(1_000_000).unwrap_err().to_string();
         assert!(error.contains("counts 1000000 tokens, 64 were asked for at most"), "{error}");
@@ -378,14 +378,14 @@ mod tests {
     fn an_answer_of_too_few_tokens_is_a_failure_where_the_server_counts_them() {
         let of = |tokens: Option<u64>| {
             let usage = tokens.map(|n| format!(r#"{{"choices":[],"usage":{{"completion_tokens":{n}}}}}"#));
-            let mut answer = Answer::new(Lengths { least: 3, most: 64 });
+            let mut answer = ServerAnswer::new(Lengths { least: 3, most: 64 });
             for data in [Some(A), Some(STOP), usage.as_deref(), Some(DONE)].into_iter().flatten() {
                 answer.event(Event { data: data.as_bytes(), is_error: false }).unwrap();
             }
             answer.finish().map(|completion| completion.output.n_tokens)
         };
         assert_eq!(of(Some(3)), Ok(3));
-        assert_eq!(of(Some(2)), Err(Failure::TooFewTokens { tokens: 2, limit: 3 }));
+        assert_eq!(of(Some(2)), Err(PromptFailure::TooFewTokens { tokens: 2, limit: 3 }));
         assert_eq!(of(None), Ok(1), "a chunk may have several");
     }
 
@@ -393,10 +393,10 @@ mod tests {
     fn an_end_that_is_neither_stop_nor_length_is_a_failure() {
         for (reason, named) in [(r#""abort""#, "abort"), (r#""content_filter""#, "content_filter"), ("7", "7")] {
             let end = format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":{reason}}}]}}"#);
-            assert_eq!(read(&[A, &end, DONE]), Err(Failure::Stopped(named.to_owned())));
+            assert_eq!(read(&[A, &end, DONE]), Err(PromptFailure::Stopped(named.to_owned())));
         }
         let not_yet = r#"{"choices":[{"delta":{"content":"a"},"finish_reason":""}]}"#;
-        assert_eq!(read(&[not_yet]), Err(Failure::Cut { chunks: 1 }));
+        assert_eq!(read(&[not_yet]), Err(PromptFailure::Cut { chunks: 1 }));
     }
 
     #[test]
@@ -408,17 +408,17 @@ mod tests {
             expect(&[A, &end, DONE], "a", "ab", 2, true);
         }
         // A reason before the last text is not that of the end.
-        assert_eq!(read(&[A, STOP, B, DONE]), Err(Failure::Unfinished { chunks: 2 }));
-        assert_eq!(read(&[A, STOP, B]), Err(Failure::Cut { chunks: 2 }));
-        assert_eq!(read(&[ROLE, A]), Err(Failure::Cut { chunks: 1 }));
-        assert_eq!(read(&[]), Err(Failure::Cut { chunks: 0 }));
+        assert_eq!(read(&[A, STOP, B, DONE]), Err(PromptFailure::Unfinished { chunks: 2 }));
+        assert_eq!(read(&[A, STOP, B]), Err(PromptFailure::Cut { chunks: 2 }));
+        assert_eq!(read(&[ROLE, A]), Err(PromptFailure::Cut { chunks: 1 }));
+        assert_eq!(read(&[]), Err(PromptFailure::Cut { chunks: 0 }));
     }
 
     #[test]
     fn done_alone_is_no_end() {
-        assert_eq!(read(&[A, DONE]), Err(Failure::Unfinished { chunks: 1 }));
-        assert_eq!(read(&[A, r#"{"choices":[]}"#, DONE]), Err(Failure::Unfinished { chunks: 1 }));
-        assert_eq!(read(&[A, r#"{"choices":[]}"#]), Err(Failure::Cut { chunks: 1 }));
+        assert_eq!(read(&[A, DONE]), Err(PromptFailure::Unfinished { chunks: 1 }));
+        assert_eq!(read(&[A, r#"{"choices":[]}"#, DONE]), Err(PromptFailure::Unfinished { chunks: 1 }));
+        assert_eq!(read(&[A, r#"{"choices":[]}"#]), Err(PromptFailure::Cut { chunks: 1 }));
     }
 
     #[test]
@@ -426,12 +426,16 @@ mod tests {
         let usage = |n: u64| format!(r#"{{"choices":[],"usage":{{"completion_tokens":{n}}}}}"#);
         expect(&[A, B, &usage(2), DONE], "a", "ab", 2, false);
         expect(&[A, B, &usage(2)], "a", "ab", 2, false);
-        assert_eq!(read(&[A, B, &usage(3), DONE]), Err(Failure::Unfinished { chunks: 2 }));
-        assert_eq!(read(&[A, &usage(1), B, DONE]), Err(Failure::Unfinished { chunks: 2 }), "a count of the first half");
+        assert_eq!(read(&[A, B, &usage(3), DONE]), Err(PromptFailure::Unfinished { chunks: 2 }));
+        assert_eq!(
+            read(&[A, &usage(1), B, DONE]),
+            Err(PromptFailure::Unfinished { chunks: 2 }),
+            "a count of the first half"
+        );
         // As vLLM counts with every chunk, where it is asked to.
         let chunk =
             |n: u64| format!(r#"{{"choices":[{{"delta":{{"content":"x"}}}}],"usage":{{"completion_tokens":{n}}}}}"#);
-        assert_eq!(read(&[&chunk(1), &chunk(2), DONE]), Err(Failure::Unfinished { chunks: 2 }));
+        assert_eq!(read(&[&chunk(1), &chunk(2), DONE]), Err(PromptFailure::Unfinished { chunks: 2 }));
     }
 
     #[test]
@@ -459,13 +463,13 @@ mod tests {
             (r#""text":"a","finish_reason":"stop""#, "text", "a"),
         ] {
             let event = format!(r#"{{"choices":[{{{choice}}}]}}"#);
-            let failure = Failure::Unread { part: part.to_owned(), text: text.to_owned() };
+            let failure = PromptFailure::Unread { part: part.to_owned(), text: text.to_owned() };
             assert_eq!(read(&[A, &event, STOP, DONE]), Err(failure), "{event}");
         }
         let empty = r#"{"choices":[{"delta":{"content":"b","refusal":null,"tool_calls":[],"token_id":7,"x":""}}]}"#;
         expect(&[A, empty, STOP, DONE], "a", "ab", 2, true);
         // Beside the answer's own text it is left out, and said.
-        let mut answer = Answer::new(Lengths::up_to(ASKED));
+        let mut answer = ServerAnswer::new(Lengths::up_to(ASKED));
         for data in [r#"{"choices":[{"delta":{"content":"a","kind":"text"}}]}"#, STOP] {
             answer.event(Event { data: data.as_bytes(), is_error: false }).unwrap();
         }
@@ -477,7 +481,7 @@ mod tests {
         let other = r#"{"choices":[{"index":1,"delta":{"content":"a"}}]}"#;
         let two = r#"{"choices":[{"index":0,"delta":{"content":"a"}},{"index":0,"delta":{"content":"b"}}]}"#;
         for event in [other, two] {
-            assert!(matches!(read(&[A, event, STOP, DONE]), Err(Failure::NotAChunk { .. })), "{event}");
+            assert!(matches!(read(&[A, event, STOP, DONE]), Err(PromptFailure::NotAChunk { .. })), "{event}");
         }
     }
 
@@ -485,13 +489,13 @@ mod tests {
     fn no_text_is_no_answer() {
         let usage = r#"{"choices":[],"usage":{"completion_tokens":7}}"#;
         for events in [&[DONE][..], &[ROLE, STOP, DONE], &[ROLE, STOP, usage, DONE]] {
-            assert_eq!(read(events), Err(Failure::Empty));
+            assert_eq!(read(events), Err(PromptFailure::Empty));
         }
     }
 
     #[test]
     fn errors_are_passed_on() {
-        let failure_of = |text: &str| Err(Failure::ServerError(text.to_owned()));
+        let failure_of = |text: &str| Err(PromptFailure::ServerError(text.to_owned()));
         assert_eq!(read(&[A, r#"{"error":{"code":500,"message":"out of\n slots"}}"#]), failure_of("out of slots"));
         for error_event in [
             r#"{"error":"no"}"#,
@@ -512,12 +516,12 @@ mod tests {
         let well = r#"{"code":0,"message":"Success","error":null,"choices":[{"delta":{"content":"b"}}]}"#;
         expect(&[A, well, STOP, DONE], "a", "ab", 2, true);
         for odd in ["{}", r#"{"choices":null}"#, r#"{"status":"overloaded"}"#] {
-            let failure = Failure::NotAChunk { text: odd.to_owned(), reason: "it has no choices".to_owned() };
+            let failure = PromptFailure::NotAChunk { text: odd.to_owned(), reason: "it has no choices".to_owned() };
             assert_eq!(read(&[A, odd, STOP, DONE]), Err(failure));
         }
-        let mut answer = Answer::new(Lengths::up_to(ASKED));
+        let mut answer = ServerAnswer::new(Lengths::up_to(ASKED));
         let outcome = answer.event(Event { data: br#"{"message":"bad"}"#, is_error: true });
-        assert_eq!(outcome, Err(Failure::ServerError("bad".to_owned())));
+        assert_eq!(outcome, Err(PromptFailure::ServerError("bad".to_owned())));
         let error = read(&["<html>"]).unwrap_err().to_string();
         assert!(error.contains("<html>"), "{error}");
     }

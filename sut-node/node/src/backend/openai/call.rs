@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::answer::Completion;
 use super::connection::{Connection, Heard, READ_BYTES};
-use super::error::Failure;
+use super::error::PromptFailure;
 use super::prompt::{Lengths, Prompt};
 use super::reply::{Progress, Reply};
 use super::server::Server;
 use crate::backend::stream::{Event, Streamer, What};
-use crate::backend::{InferError, Sample};
+use crate::backend::{BackendSample, InferError};
 
 /// A prompt that was sent and its reply under way.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(super) struct Call {
 
 impl Call {
     /// Sends a prompt.
-    pub(super) fn start(server: &Server, model: &str, prompt: &Prompt<'_>) -> Result<Call, Failure> {
+    pub(super) fn start(server: &Server, model: &str, prompt: &Prompt<'_>) -> Result<Call, PromptFailure> {
         Ok(Call { connection: server.post(&prompt.body(model))?, reply: Reply::new(prompt.tokens) })
     }
 
@@ -94,7 +94,7 @@ impl Streamer for Caller {
         1
     }
 
-    fn begin(&mut self, _slot: usize, sample: &Sample) -> Result<(), InferError> {
+    fn begin(&mut self, _slot: usize, sample: &BackendSample) -> Result<(), InferError> {
         let prompt = Prompt::read(&sample.tensors, self.shared.tokens)?;
         self.call = Some(Call::start(&self.shared.server, &self.shared.model, &prompt)?);
         Ok(())

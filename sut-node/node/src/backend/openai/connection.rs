@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use super::error::Failure;
+use super::error::PromptFailure;
 use super::tls::{TlsStream, is_wait};
 
 /// Longest wait of one read or write, so that the waiting thread also notices an order to stop.
@@ -46,16 +46,16 @@ pub(super) enum Heard<'a> {
 impl Connection {
     /// Sends what the stream takes at once; the rest goes while the answer is awaited. One read of the stream must not
     /// wait for longer than [`POLL`].
-    pub(super) fn open(stream: Stream, request: Vec<u8>, patience: Duration) -> Result<Connection, Failure> {
+    pub(super) fn open(stream: Stream, request: Vec<u8>, patience: Duration) -> Result<Connection, PromptFailure> {
         let (sent, is_flushed, moved) = (0, false, Instant::now());
         let mut connection = Connection { stream, patience, request, sent, is_flushed, moved };
-        connection.send_more().map_err(|error| Failure::Send(error.to_string()))?;
+        connection.send_more().map_err(|error| PromptFailure::Send(error.to_string()))?;
         Ok(connection)
     }
 
     /// Sends more of the request and waits for bytes, for [`POLL`] at most. A server may answer before it has read all
     /// of the request, and its answer counts even if it refuses the rest.
-    pub(super) fn receive<'b>(&mut self, buffer: &'b mut [u8]) -> Result<Heard<'b>, Failure> {
+    pub(super) fn receive<'b>(&mut self, buffer: &'b mut [u8]) -> Result<Heard<'b>, PromptFailure> {
         let before = self.sent;
         let refused = self.send_more().err();
         if self.is_sending() && self.sent > before {
@@ -66,14 +66,14 @@ impl Connection {
                 self.moved = Instant::now();
                 Ok(Heard::Bytes(&buffer[..len]))
             }
-            (_, Some(error)) => Err(Failure::Send(error.to_string())),
+            (_, Some(error)) => Err(PromptFailure::Send(error.to_string())),
             (Ok(_), None) => Ok(Heard::Closed),
             (Err(error), None) if is_wait(&error) => match self.moved.elapsed() >= self.patience {
                 false => Ok(Heard::NothingYet),
-                true if self.is_sending() => Err(Failure::Stuck(self.patience)),
-                true => Err(Failure::Silent(self.patience)),
+                true if self.is_sending() => Err(PromptFailure::Stuck(self.patience)),
+                true => Err(PromptFailure::Silent(self.patience)),
             },
-            (Err(error), None) => Err(Failure::Receive(error.to_string())),
+            (Err(error), None) => Err(PromptFailure::Receive(error.to_string())),
         }
     }
 
@@ -164,7 +164,7 @@ mod tests {
                 Err(failure) => break failure,
             }
         };
-        assert_eq!(failure, Failure::Stuck(patience));
+        assert_eq!(failure, PromptFailure::Stuck(patience));
     }
 
     #[test]

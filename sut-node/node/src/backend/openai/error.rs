@@ -66,7 +66,7 @@ pub enum OpenAiError {
         /// The server's URL without a path.
         origin: String,
         /// Why the list of models did not come.
-        cause: Failure,
+        cause: PromptFailure,
     },
     /// The server wants an API key, or another one.
     #[error(
@@ -87,7 +87,7 @@ pub enum OpenAiError {
         /// The server's URL without a path.
         origin: String,
         /// Answer of the server.
-        cause: Failure,
+        cause: PromptFailure,
     },
     /// The server answers, but not with a list of models.
     #[error("{origin}/v1/models is not a list of models: {text}; is this an OpenAI-style server?")]
@@ -113,13 +113,13 @@ pub enum OpenAiError {
         /// The server's URL without a path.
         origin: String,
         /// Why there is no answer.
-        cause: Failure,
+        cause: PromptFailure,
     },
 }
 
 /// Why a prompt has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
+pub enum PromptFailure {
     /// No connection could be made.
     #[error("the server cannot be reached: {0}")]
     Connect(String),

@@ -58,7 +58,7 @@ mod start;
 mod target;
 mod tls;
 
-pub use error::{Failure, OpenAiError};
+pub use error::{OpenAiError, PromptFailure};
 pub use http::HttpError;
 pub use options::OpenAiOptions;
 pub use prompt::PromptError;
@@ -186,6 +186,6 @@ mod tests {
         // The list has to come within it, too.
         let limit = Duration::from_secs(5);
         let error = OpenAi::open_within(&url, &BackendOptions::default(), limit).unwrap_err();
-        assert!(matches!(error, OpenAiError::WarmUp { cause: Failure::Late(_), .. }), "{error}");
+        assert!(matches!(error, OpenAiError::WarmUp { cause: PromptFailure::Late(_), .. }), "{error}");
     }
 }

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 
-use super::answer::{Answer, Completion, message_of};
-use super::error::Failure;
+use super::answer::{Completion, ServerAnswer, message_of};
+use super::error::PromptFailure;
 use super::http::{Head, HttpAnswer};
 use super::prompt::Lengths;
 use super::sse::SseParser;
@@ -16,7 +16,7 @@ const MAX_BODY_BYTES: usize = 64 << 10;
 pub(super) struct Reply {
     http: HttpAnswer,
     sse: SseParser,
-    answer: Answer,
+    answer: ServerAnswer,
     /// The bytes of the body that came last; all of its bytes when it is no stream.
     body: Vec<u8>,
 }
@@ -27,14 +27,14 @@ pub(super) struct Progress {
     /// The first text of the answer, once.
     pub(super) first: Option<Bytes>,
     /// The end of the answer.
-    pub(super) end: Option<Result<Completion, Failure>>,
+    pub(super) end: Option<Result<Completion, PromptFailure>>,
 }
 
 impl Reply {
     /// The reply to a prompt whose answer may have so many tokens.
     pub(super) fn new(tokens: Lengths) -> Reply {
         let (http, sse) = (HttpAnswer::default(), SseParser::default());
-        Reply { http, sse, answer: Answer::new(tokens), body: Vec::new() }
+        Reply { http, sse, answer: ServerAnswer::new(tokens), body: Vec::new() }
     }
 
     /// Returns true when the server has begun to answer.
@@ -57,7 +57,7 @@ impl Reply {
     pub(super) fn close(&mut self) -> Progress {
         let mut progress = Progress::default();
         progress.end = Some(match self.http.head() {
-            None => Err(Failure::NoAnswer),
+            None => Err(PromptFailure::NoAnswer),
             Some(head) if !is_stream(head) => self.finish(),
             // A last event may lack its empty line, but nothing is made up where the body itself was cut.
             Some(_) if self.http.may_close() => self.end_events(&mut progress.first).and_then(|()| self.finish()),
@@ -72,7 +72,7 @@ impl Reply {
     }
 
     /// Feeds the three parts in a row. Whether the answer is over.
-    fn read(&mut self, bytes: &[u8], first: &mut Option<Bytes>) -> Result<bool, Failure> {
+    fn read(&mut self, bytes: &[u8], first: &mut Option<Bytes>) -> Result<bool, PromptFailure> {
         self.http.feed(bytes, &mut self.body)?;
         let Some(head) = self.http.head() else { return Ok(false) };
         if !is_stream(head) {
@@ -82,7 +82,7 @@ impl Reply {
         sse.feed(body, |event| {
             let first_bytes = answer.event(event)?;
             *first = first.take().or(first_bytes);
-            Ok::<(), Failure>(())
+            Ok::<(), PromptFailure>(())
         })?;
         body.clear();
         if self.http.is_over() {
@@ -91,7 +91,7 @@ impl Reply {
         Ok(self.http.is_over() || self.answer.is_done())
     }
 
-    fn end_events(&mut self, first: &mut Option<Bytes>) -> Result<(), Failure> {
+    fn end_events(&mut self, first: &mut Option<Bytes>) -> Result<(), PromptFailure> {
         let Reply { sse, answer, .. } = self;
         sse.end(|event| {
             let first_bytes = answer.event(event)?;
@@ -100,14 +100,15 @@ impl Reply {
         })
     }
 
-    fn finish(&mut self) -> Result<Completion, Failure> {
+    fn finish(&mut self) -> Result<Completion, PromptFailure> {
         match self.http.head() {
             Some(head) if head.status != 200 => {
-                Err(Failure::Status { status: head.status, message: message_of(&self.body) })
+                Err(PromptFailure::Status { status: head.status, message: message_of(&self.body) })
             }
-            Some(head) if !is_stream(head) => {
-                Err(Failure::NotAStream { content_type: head.content_type.clone(), message: message_of(&self.body) })
-            }
+            Some(head) if !is_stream(head) => Err(PromptFailure::NotAStream {
+                content_type: head.content_type.clone(),
+                message: message_of(&self.body),
+            }),
             _ => self.answer.finish(),
         }
     }
@@ -138,7 +139,7 @@ mod tests {
     }
 
     /// First text and end of an answer whose connection then closes; the same however its bytes are cut.
-    fn read(bytes: &[u8]) -> (Option<Bytes>, Result<Output, Failure>) {
+    fn read(bytes: &[u8]) -> (Option<Bytes>, Result<Output, PromptFailure>) {
         let read_in = |step: usize| {
             let (mut reply, mut first) = (Reply::new(Lengths::up_to(64)), None);
             let mut take = |progress: Progress| {
@@ -186,18 +187,21 @@ mod tests {
     #[test]
     fn a_stream_that_is_cut_is_no_answer() {
         let first = || Some("é".into());
-        assert_eq!(read(stream(&[ROLE, A, A]).as_bytes()), (first(), Err(Failure::Cut { chunks: 2 })));
-        assert_eq!(read((stream(&[ROLE, A]) + "0\r\n\r\n").as_bytes()), (first(), Err(Failure::Cut { chunks: 1 })));
-        assert_eq!(read(HEAD.as_bytes()), (None, Err(Failure::Cut { chunks: 0 })));
-        assert_eq!(read(b"HTTP/1.1 200 OK\r\nContent-"), (None, Err(Failure::NoAnswer)));
+        assert_eq!(read(stream(&[ROLE, A, A]).as_bytes()), (first(), Err(PromptFailure::Cut { chunks: 2 })));
+        assert_eq!(
+            read((stream(&[ROLE, A]) + "0\r\n\r\n").as_bytes()),
+            (first(), Err(PromptFailure::Cut { chunks: 1 }))
+        );
+        assert_eq!(read(HEAD.as_bytes()), (None, Err(PromptFailure::Cut { chunks: 0 })));
+        assert_eq!(read(b"HTTP/1.1 200 OK\r\nContent-"), (None, Err(PromptFailure::NoAnswer)));
         // The end of an event that lies in the part that is missing must not be made up.
         let cut = stream(&[ROLE, A]) + "ff\r\n" + &STOP[..STOP.len() - 4];
-        assert_eq!(read(cut.as_bytes()), (first(), Err(Failure::Cut { chunks: 1 })));
+        assert_eq!(read(cut.as_bytes()), (first(), Err(PromptFailure::Cut { chunks: 1 })));
     }
 
     #[test]
     fn no_text_is_no_answer() {
-        let none = |answer: &str| assert_eq!(read(answer.as_bytes()), (None, Err(Failure::Empty)), "{answer}");
+        let none = |answer: &str| assert_eq!(read(answer.as_bytes()), (None, Err(PromptFailure::Empty)), "{answer}");
         none(&stream(&[DONE]));
         none(&stream(&[ROLE, STOP, USAGE, DONE]));
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use lon_net::lookup::{Lookup, stays_on_host};
 
 use super::connection::{Connection, Heard, POLL, READ_BYTES, Stream};
-use super::error::{Failure, OpenAiError};
+use super::error::{OpenAiError, PromptFailure};
 use super::http::{Head, HttpAnswer};
 use super::key::ApiKey;
 use super::options::OpenAiOptions;
@@ -66,14 +66,14 @@ impl Server {
     }
 
     /// Sends a chat completion's request.
-    pub(super) fn post(&self, body: &[u8]) -> Result<Connection, Failure> {
+    pub(super) fn post(&self, body: &[u8]) -> Result<Connection, PromptFailure> {
         let headers = format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len());
         let head = self.head("POST", "/v1/chat/completions", "text/event-stream", &headers);
         self.send([head.as_bytes(), body].concat())
     }
 
     /// Asks for a small document and waits for it, `limit` at most.
-    pub(super) fn get(&self, path: &str, limit: Duration) -> Result<(Head, Vec<u8>), Failure> {
+    pub(super) fn get(&self, path: &str, limit: Duration) -> Result<(Head, Vec<u8>), PromptFailure> {
         let mut connection = self.send(self.head("GET", path, "application/json", "").into_bytes())?;
         let start = Instant::now();
         let (mut http, mut body, mut buffer) = (HttpAnswer::default(), Vec::new(), vec![0; READ_BYTES]);
@@ -85,16 +85,16 @@ impl Server {
                 Heard::Closed => is_closed = true,
             }
             if start.elapsed() > limit && !http.is_over() {
-                return Err(Failure::Late(limit));
+                return Err(PromptFailure::Late(limit));
             }
             if body.len() > MAX_BODY_BYTES {
-                return Err(Failure::TooLong(MAX_BODY_BYTES));
+                return Err(PromptFailure::TooLong(MAX_BODY_BYTES));
             }
         }
         match http.head() {
             Some(head) if http.may_close() => Ok((head.clone(), body)),
-            Some(_) => Err(Failure::Receive("closed in the middle of an answer".to_owned())),
-            None => Err(Failure::NoAnswer),
+            Some(_) => Err(PromptFailure::Receive("closed in the middle of an answer".to_owned())),
+            None => Err(PromptFailure::NoAnswer),
         }
     }
 
@@ -110,12 +110,12 @@ impl Server {
     }
 
     /// Sends what the connection takes at once; the rest goes while the answer is awaited.
-    fn send(&self, request: Vec<u8>) -> Result<Connection, Failure> {
+    fn send(&self, request: Vec<u8>) -> Result<Connection, PromptFailure> {
         Connection::open(self.connect()?, request, self.patience)
     }
 
     /// Connects to the first of the host's addresses that answers.
-    fn connect(&self) -> Result<Stream, Failure> {
+    fn connect(&self) -> Result<Stream, PromptFailure> {
         let timeout = CONNECT_TIMEOUT.min(self.patience);
         let mut reason = String::new();
         for address in &self.addresses {
@@ -124,16 +124,16 @@ impl Server {
                 Err(error) => reason = format!("{address}: {error}"),
             }
         }
-        Err(Failure::Connect(reason))
+        Err(PromptFailure::Connect(reason))
     }
 
-    fn prepare(&self, stream: TcpStream, timeout: Duration) -> Result<Stream, Failure> {
+    fn prepare(&self, stream: TcpStream, timeout: Duration) -> Result<Stream, PromptFailure> {
         let set = |stream: &TcpStream| {
             stream.set_nodelay(true)?;
             stream.set_read_timeout(Some(POLL.min(self.patience)))?;
             stream.set_write_timeout(Some(POLL.min(self.patience)))
         };
-        set(&stream).map_err(|error| Failure::Send(error.to_string()))?;
+        set(&stream).map_err(|error| PromptFailure::Send(error.to_string()))?;
         match &self.tls {
             None => Ok(Stream::Plain(stream)),
             Some(tls) => Ok(Stream::Tls(Box::new(tls.handshake(stream, timeout)?))),
@@ -161,7 +161,7 @@ mod tests {
             }
         });
         let limit = Duration::from_millis(200);
-        assert_eq!(server.get("/v1/models", limit).unwrap_err(), Failure::Late(limit));
+        assert_eq!(server.get("/v1/models", limit).unwrap_err(), PromptFailure::Late(limit));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::answer::{message_of, shorten};
 use super::call::{Call, Shared};
 use super::connection::READ_BYTES;
-use super::error::{Failure, OpenAiError};
+use super::error::{OpenAiError, PromptFailure};
 use super::prompt::Prompt;
 use super::server::Server;
 
@@ -53,7 +53,7 @@ pub(super) fn check_model(server: &Server, model: &str, limit: Duration) -> Resu
             return Err(OpenAiError::Refused { origin: origin(), status, message: message_of(&body) });
         }
         status => {
-            let cause = Failure::Status { status, message: message_of(&body) };
+            let cause = PromptFailure::Status { status, message: message_of(&body) };
             return Err(OpenAiError::NotReady { origin: origin(), cause });
         }
     }
@@ -92,7 +92,7 @@ pub(super) fn warm_up(shared: &Shared, start: Instant, limit: Duration) -> Resul
         }
         if start.elapsed() > limit {
             if !call.has_head() {
-                return Err(failed(Failure::Late(limit)));
+                return Err(failed(PromptFailure::Late(limit)));
             }
             let limit_ms = limit.as_millis() as u64;
             let (server, prompt) = (&shared.server.authority, prompt.text);
@@ -107,11 +107,11 @@ pub(super) fn warm_up(shared: &Shared, start: Instant, limit: Duration) -> Resul
             Ok(WarmUp { server, chunks_counted: completion.chunks_counted })
         }
         // A model may have nothing to say to this one.
-        Err(Failure::Empty) => {
+        Err(PromptFailure::Empty) => {
             tracing::warn!(server = shared.server.authority, prompt = prompt.text, "the answer has no text");
             Ok(WarmUp { server, chunks_counted: false })
         }
-        Err(Failure::Status { status: status @ (401 | 403), message }) => {
+        Err(PromptFailure::Status { status: status @ (401 | 403), message }) => {
             Err(OpenAiError::Refused { origin: shared.server.origin.clone(), status, message })
         }
         Err(cause) => Err(failed(cause)),

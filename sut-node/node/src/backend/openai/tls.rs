@@ -16,7 +16,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::version::TLS13;
 use rustls::{CertificateError, ClientConnection, RootCertStore, StreamOwned};
 
-use super::error::{Failure, OpenAiError};
+use super::error::{OpenAiError, PromptFailure};
 
 /// Verification of a server. One for all connections to it.
 #[derive(Debug)]
@@ -49,16 +49,16 @@ impl Tls {
     /// Makes the handshake within `limit`. The stream's own read and write timeouts must be shorter.
     ///
     /// # Errors
-    /// [`Failure::Tls`]: the server does not speak TLS 1.3, or shows no certificate for this name from this CA.
-    pub(super) fn handshake(&self, mut stream: TcpStream, limit: Duration) -> Result<TlsStream, Failure> {
+    /// [`PromptFailure::Tls`]: the server does not speak TLS 1.3, or shows no certificate for this name from this CA.
+    pub(super) fn handshake(&self, mut stream: TcpStream, limit: Duration) -> Result<TlsStream, PromptFailure> {
         let connection = ClientConnection::new(Arc::clone(&self.config), self.name.clone());
-        let mut connection = connection.map_err(|error| Failure::Tls(error.to_string()))?;
+        let mut connection = connection.map_err(|error| PromptFailure::Tls(error.to_string()))?;
         let start = Instant::now();
         while connection.is_handshaking() {
             match connection.complete_io(&mut stream) {
-                Err(error) if !is_wait(&error) => return Err(Failure::Tls(explain(&error))),
+                Err(error) if !is_wait(&error) => return Err(PromptFailure::Tls(explain(&error))),
                 _ if start.elapsed() < limit => {}
-                _ => return Err(Failure::Tls(format!("no handshake within {limit:?}"))),
+                _ => return Err(PromptFailure::Tls(format!("no handshake within {limit:?}"))),
             }
         }
         Ok(TlsStream(StreamOwned::new(connection, stream)))

@@ -39,7 +39,7 @@ use rand_mt::Mt64;
 use self::draw::{duration, unit};
 pub use self::spec::{Count, ServiceTime, Spec, SpecError, Stall};
 use self::stream::SyntheticStreamer;
-use super::{Backend, BackendError, BackendInfo, Half, InferError, Input, Sample, TokenOptions, Worker};
+use super::{Backend, BackendError, BackendInfo, BackendSample, Half, InferError, Input, TokenOptions, Worker};
 use crate::node_setting::Setting;
 use crate::tensor::DType;
 
@@ -127,7 +127,7 @@ impl SyntheticWorker {
 }
 
 impl Worker for SyntheticWorker {
-    fn infer(&mut self, batch: &[Sample]) -> Vec<Result<Bytes, InferError>> {
+    fn infer(&mut self, batch: &[BackendSample]) -> Vec<Result<Bytes, InferError>> {
         std::thread::sleep(self.next(batch.len()));
         vec![Ok(self.answer.clone()); batch.len()]
     }
@@ -158,7 +158,7 @@ mod tests {
     fn a_batch_takes_as_long_as_told() {
         let mut worker = backend("constant=20ms,output=3").worker().unwrap().batch().unwrap();
         let start = Instant::now();
-        assert_eq!(worker.infer(&vec![Sample::default(); 4]), vec![Ok(Bytes::from_static(&[0; 3])); 4]);
+        assert_eq!(worker.infer(&vec![BackendSample::default(); 4]), vec![Ok(Bytes::from_static(&[0; 3])); 4]);
         // A lower bound only: a busy machine may well take longer.
         assert!(start.elapsed() >= Duration::from_millis(20));
     }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use rand_mt::Mt64;
 
 use super::super::stream::{Event, Output, Streamer, What};
-use super::super::{InferError, Sample};
+use super::super::{BackendSample, InferError};
 use super::draw::{hash, unit};
 use super::spec::{Count, Stall};
 
@@ -68,7 +68,7 @@ impl Streamer for SyntheticStreamer {
         self.slots.len()
     }
 
-    fn begin(&mut self, slot: usize, sample: &Sample) -> Result<(), InferError> {
+    fn begin(&mut self, slot: usize, sample: &BackendSample) -> Result<(), InferError> {
         let (answer, ttft) = self.answer(&sample.bytes);
         let further = u32::try_from(answer.len() / TOKEN_BYTES - 1).unwrap_or(u32::MAX);
         let first_at = Instant::now() + ttft;
@@ -116,8 +116,8 @@ mod tests {
         SyntheticStreamer::new(slots, 4 * MS, 2 * MS, tokens, None, seed)
     }
 
-    fn sample(text: &'static str) -> Sample {
-        Sample { bytes: Bytes::from_static(text.as_bytes()), tensors: Vec::new() }
+    fn sample(text: &'static str) -> BackendSample {
+        BackendSample { bytes: Bytes::from_static(text.as_bytes()), tensors: Vec::new() }
     }
 
     /// Runs the streamer until it holds no sample. Returns the events.

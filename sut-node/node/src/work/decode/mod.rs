@@ -16,15 +16,15 @@ use lon_net::clock;
 use lon_proto::stages::duration_ns;
 
 use self::pool::{DecodePool, Place, Turn};
+use super::answer_queue::SampleAnswer;
 use super::coder::Coder;
 use super::infer::infer;
 use super::job::Job;
-use super::lane::Answer;
 use super::queue::JobQueue;
-use crate::backend::{Input, Sample, Worker};
+use crate::backend::{BackendSample, Input, Worker};
 use crate::pipeline::{Preprocessing, images};
-use crate::run::failure::{Failure, FailureKind};
-use crate::run::state::Run;
+use crate::run::failure::{FailureKind, SampleFailure};
+use crate::run::state::ClaimedRun;
 use crate::tensor::Signature;
 use crate::{memory, tensor};
 
@@ -53,12 +53,12 @@ pub(crate) struct Decoding {
 
 impl Decoding {
     /// The most bytes of a sample of this run once it is inflated.
-    fn max_raw_bytes(&self, run: &Run) -> u64 {
+    fn max_raw_bytes(&self, run: &ClaimedRun) -> u64 {
         self.max_raw_bytes.unwrap_or(u64::MAX).min(run.limits.max_sample_bytes)
     }
 
     /// The form in which the run's images come.
-    fn form(run: &Run, bytes: &Bytes) -> images::Form {
+    fn form(run: &ClaimedRun, bytes: &Bytes) -> images::Form {
         match run.codecs.samples {
             codec if codec.name() == images::ORIGINAL => images::Form::Files,
             codec if codec.is_none() => images::Form::Plain,
@@ -68,7 +68,7 @@ impl Decoding {
 
     /// The most bytes of memory that a sample takes while it is decoded: see [`pool::Measure`]. One that is refused for
     /// its size takes none.
-    pub(crate) fn bytes(&self, run: &Run, bytes: &Bytes) -> u64 {
+    pub(crate) fn bytes(&self, run: &ClaimedRun, bytes: &Bytes) -> u64 {
         let codec = run.codecs.samples;
         if codec.declared_bytes(bytes) > self.max_raw_bytes(run) {
             return 0;
@@ -106,8 +106,8 @@ pub(crate) fn start(
     nexts.into_iter().enumerate().map(spawn).collect()
 }
 
-fn not_decoded(reason: String) -> Failure {
-    Failure::new(FailureKind::Decode, reason)
+fn not_decoded(reason: String) -> SampleFailure {
+    SampleFailure::new(FailureKind::Decode, reason)
 }
 
 /// State of one decode thread.
@@ -117,7 +117,7 @@ struct Decoder {
     decoding: Decoding,
     coder: Coder,
     /// For an inline backend: the samples of one batch; empty between batches.
-    samples: Vec<Sample>,
+    samples: Vec<BackendSample>,
 }
 
 impl Decoder {
@@ -134,7 +134,7 @@ impl Decoder {
                 Turn::End => return,
             }
             // All jobs of a batch are of one stream.
-            if batch.first().is_some_and(|job| job.lane.is_over()) {
+            if batch.first().is_some_and(|job| job.answer_queue.is_over()) {
                 batch.drain(..).for_each(Job::give_up);
                 continue;
             }
@@ -153,11 +153,11 @@ impl Decoder {
         let mut preprocess = Duration::ZERO;
         // A codec that panics on one client's bytes must not take the thread, and everybody's samples, with it.
         let may_take = job.place.as_ref().map_or(0, Place::bytes);
-        let unwrap = || self.unwrap(&job.lane.run, bytes, may_take, &mut preprocess);
+        let unwrap = || self.unwrap(&job.answer_queue.run, bytes, may_take, &mut preprocess);
         let unwrapped = catch_unwind(AssertUnwindSafe(unwrap));
         let unwrapped = unwrapped.unwrap_or_else(|panic| {
             self.coder = Coder::default();
-            Err(Failure::panicked("decoding", panic.as_ref()))
+            Err(SampleFailure::panicked("decoding", panic.as_ref()))
         });
         let decoded_at = clock::now();
         job.ticket.stages.decode_ns = duration_ns((decoded_at - started).saturating_sub(preprocess));
@@ -180,7 +180,13 @@ impl Decoder {
 
     /// The sample that was wrapped in `bytes`. Takes `may_take` bytes of memory at most. `preprocess` becomes the part
     /// of the time that pre-processing took.
-    fn unwrap(&mut self, run: &Run, bytes: Bytes, may_take: u64, preprocess: &mut Duration) -> Result<Sample, Failure> {
+    fn unwrap(
+        &mut self,
+        run: &ClaimedRun,
+        bytes: Bytes,
+        may_take: u64,
+        preprocess: &mut Duration,
+    ) -> Result<BackendSample, SampleFailure> {
         let (codec, form) = (run.codecs.samples, Decoding::form(run, &bytes));
         let inflating = codec.inflating_bytes(&bytes);
         let max_raw_bytes = self.decoding.max_raw_bytes(run);
@@ -194,7 +200,7 @@ impl Decoder {
         let bytes = self.coder.inflate(codec, max_raw_bytes, bytes)?;
         run.counters.raw_bytes_in.fetch_add(bytes.len() as u64, Relaxed);
         if let Some(preprocessing) = &self.decoding.preprocess {
-            let tensors = tensor::decode(bytes).map_err(|error| Failure::unreadable(&error))?;
+            let tensors = tensor::decode(bytes).map_err(|error| SampleFailure::unreadable(&error))?;
             let mut decoded_at = clock::now();
             let tensors = match preprocessing {
                 Preprocessing::Images(spec) => {
@@ -205,23 +211,23 @@ impl Decoder {
                 Preprocessing::TokenIds(spec) => spec.tensors(&self.decoding.inputs, &tensors),
             };
             *preprocess = clock::now().saturating_duration_since(decoded_at);
-            return Ok(Sample { bytes: Bytes::new(), tensors: tensors.map_err(not_decoded)? });
+            return Ok(BackendSample { bytes: Bytes::new(), tensors: tensors.map_err(not_decoded)? });
         }
         let tensors = match self.decoding.input {
             Input::Opaque => Vec::new(),
-            Input::Tensors => tensor::decode(bytes.clone()).map_err(|error| Failure::unreadable(&error))?,
+            Input::Tensors => tensor::decode(bytes.clone()).map_err(|error| SampleFailure::unreadable(&error))?,
         };
-        Ok(Sample { bytes, tensors })
+        Ok(BackendSample { bytes, tensors })
     }
 
     /// Sends decoded jobs of one stream where they are answered. `jobs` is empty afterwards.
     fn hand_on(&mut self, jobs: &mut Vec<Job>) {
-        let Some(lane) = jobs.first().map(|job| Arc::clone(&job.lane)) else { return };
+        let Some(answer_queue) = jobs.first().map(|job| Arc::clone(&job.answer_queue)) else { return };
         match &mut self.next {
             Next::Queue(queue) => {
                 queue.push(jobs.drain(..));
                 // A Flush that waits for these may have told the queue before they were in it.
-                lane.run.tell_flushes();
+                answer_queue.run.tell_flushes();
             }
             Next::Inline(worker) => {
                 let samples = &mut self.samples;
@@ -237,9 +243,9 @@ impl Decoder {
                     job.ticket.stages.inference_ns = inference_ns;
                     job.encode(coder, result, 0, done)
                 });
-                // All answers are encoded before `answer` locks the lane.
-                let answers: Vec<Answer> = answers.collect();
-                lane.answer(answers.into_iter());
+                // All answers are encoded before `answer` locks the answer queue.
+                let answers: Vec<SampleAnswer> = answers.collect();
+                answer_queue.answer(answers.into_iter());
             }
         }
     }

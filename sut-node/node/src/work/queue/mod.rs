@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use self::buckets::Buckets;
 use super::compute_turns::{Turn, Turns};
 use super::job::Job;
-use crate::backend::Sample;
+use crate::backend::BackendSample;
 
 mod buckets;
 
@@ -144,7 +144,7 @@ impl JobQueue {
 
     /// Takes out the jobs of runs that are over.
     pub(crate) fn discard_ended(&self) -> Vec<Job> {
-        self.lock().jobs.take_if(|job| job.lane.run.has_ended())
+        self.lock().jobs.take_if(|job| job.answer_queue.run.has_ended())
     }
 
     /// Says that no more jobs come. Workers take what is there; then [`JobQueue::next_batch`] returns `None`, and
@@ -269,7 +269,7 @@ impl JobQueue {
 
 /// A number that samples which can share a batch have in common. Two shapes may have the same number; then the worker
 /// tells them apart.
-fn shape(sample: &Sample) -> u64 {
+fn shape(sample: &BackendSample) -> u64 {
     let mut hasher = DefaultHasher::new();
     sample.tensors.iter().for_each(|tensor| tensor.dims().hash(&mut hasher));
     hasher.finish()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use lon_sut::backend::stream::{Event, Output, Streamer, What};
-use lon_sut::backend::{InferError, Sample, TokenOptions};
+use lon_sut::backend::{BackendSample, InferError, TokenOptions};
 use lon_sut::tensor::{DType, Tensor};
 
 use super::super::engine::{BatchInput, BatchOutput, Session, trying};
@@ -121,7 +121,7 @@ impl Decoder {
     }
 
     /// The sample's tokens and how many its answer may have.
-    fn read(&self, sample: &Sample) -> Result<Sequence, String> {
+    fn read(&self, sample: &BackendSample) -> Result<Sequence, String> {
         let (ids, own_limit) = match &sample.tensors[..] {
             [ids] => (ids, None),
             [ids, limit] => (ids, Some(limit)),
@@ -307,7 +307,7 @@ impl Streamer for Decoder {
         self.sequences.len()
     }
 
-    fn begin(&mut self, slot: usize, sample: &Sample) -> Result<(), InferError> {
+    fn begin(&mut self, slot: usize, sample: &BackendSample) -> Result<(), InferError> {
         let sequence = self.read(sample).map_err(|reason| self.failed(reason))?;
         self.sequences[slot] = Some(sequence);
         Ok(())

@@ -133,12 +133,12 @@ fn that_slots_go_on_together_is_proved() {
     assert!(reason.contains("the logits of a sample depend on the samples beside it"), "{reason}");
 }
 
-fn sample(ids: &[i64]) -> Sample {
+fn sample(ids: &[i64]) -> BackendSample {
     let tensor = Tensor::new(DType::I64, &[ids.len() as u32], little_endian(ids.iter().copied()).into()).unwrap();
-    Sample { bytes: Bytes::new(), tensors: vec![tensor] }
+    BackendSample { bytes: Bytes::new(), tensors: vec![tensor] }
 }
 
-fn with_limit(ids: &[i64], limit: i32) -> Sample {
+fn with_limit(ids: &[i64], limit: i32) -> BackendSample {
     let mut sample = sample(ids);
     sample.tensors.push(Tensor::new(DType::I32, &[], Bytes::copy_from_slice(&limit.to_le_bytes())).unwrap());
     sample
@@ -309,11 +309,11 @@ fn an_answer_ends_with_its_last_token_or_when_it_is_long_enough() {
 fn a_sample_that_cannot_be_decoded_fails_alone_with_the_reason() {
     let (mut decoder, _) = adding(true, options(2, 6, None));
     let floats =
-        Sample { bytes: Bytes::new(), tensors: vec![Tensor::new(DType::F32, &[1], vec![0; 4].into()).unwrap()] };
+        BackendSample { bytes: Bytes::new(), tensors: vec![Tensor::new(DType::F32, &[1], vec![0; 4].into()).unwrap()] };
     let mut odd_limit = sample(&[1]);
     odd_limit.tensors.push(Tensor::new(DType::F32, &[], vec![0; 4].into()).unwrap());
     for (bad, part) in [
-        (Sample::default(), "the sample has 0 tensors; decoding takes i64[LENGTH]"),
+        (BackendSample::default(), "the sample has 0 tensors; decoding takes i64[LENGTH]"),
         (floats, "the sample is f32[1]; decoding takes"),
         (odd_limit, "second tensor is f32[]"),
         (sample(&[]), "has no tokens"),

@@ -1,7 +1,7 @@
 //! Where the answers of one Dispatch stream are put: by workers, by decode threads, or by the reader of the stream.
 //!
-//! A lane never blocks who answers: an admitted sample has room for its answer here (see [`crate::run::admission`]), so
-//! an answer can always be added. The stream empties the lane: see `output`.
+//! An answer queue never blocks who answers: an admitted sample has room for its answer here (see [`crate::run::admission`]), so
+//! an answer can always be added. The stream empties the answer queue: see `output`.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
@@ -13,57 +13,57 @@ use futures_util::task::AtomicWaker;
 use tonic::{Code, Status};
 
 use super::ticket::Ticket;
-use crate::run::failure::{Failure, FailureCounts, FailureKind};
-use crate::run::state::Run;
+use crate::run::failure::{FailureCounts, FailureKind, SampleFailure};
+use crate::run::state::ClaimedRun;
 
 /// The answer to one sample.
-pub(crate) struct Answer {
+pub(crate) struct SampleAnswer {
     /// The ticket of the sample, all its stages filled in.
     pub(crate) ticket: Ticket,
     /// The bytes of the answer, or the reason why there are none.
-    pub(crate) result: Result<Bytes, Failure>,
+    pub(crate) result: Result<Bytes, SampleFailure>,
     /// Number of tokens of the answer; 0 when it is not known.
     pub(crate) n_tokens: u64,
 }
 
-impl Answer {
+impl SampleAnswer {
     /// The answer to a sample that nobody waits for any more.
-    pub(crate) fn of_a_run_that_is_over(ticket: Ticket) -> Answer {
-        Answer { ticket, result: Err(Failure::new(FailureKind::RunOver, "the run is over")), n_tokens: 0 }
+    pub(crate) fn of_a_run_that_is_over(ticket: Ticket) -> SampleAnswer {
+        SampleAnswer { ticket, result: Err(SampleFailure::new(FailureKind::RunOver, "the run is over")), n_tokens: 0 }
     }
 }
 
-/// Item that leaves on a stream, in the order in which it was put into the lane.
-pub(super) enum Outgoing {
+/// Item that leaves on a stream, in the order in which it was put into the answer queue.
+pub(super) enum QueueItem {
     /// The first token of an answer that follows. It is no answer: only its bytes are counted, and nothing is released.
     First { id: u64, token: Bytes },
     /// A whole answer, or the reason why there is none.
-    Final(Answer),
+    Final(SampleAnswer),
 }
 
-impl Outgoing {
+impl QueueItem {
     /// The bytes of the sample that ends with this, if one does.
     pub(super) fn sample_bytes(&self) -> Option<u64> {
         match self {
-            Outgoing::First { .. } => None,
-            Outgoing::Final(answer) => Some(answer.ticket.sample_bytes),
+            QueueItem::First { .. } => None,
+            QueueItem::Final(answer) => Some(answer.ticket.sample_bytes),
         }
     }
 
     fn failure(&self) -> Option<FailureKind> {
         match self {
-            Outgoing::Final(Answer { result: Err(failure), .. }) => Some(failure.kind),
+            QueueItem::Final(SampleAnswer { result: Err(failure), .. }) => Some(failure.kind),
             _ => None,
         }
     }
 }
 
 /// Shared by the reader of a stream, those who answer its samples, and the stream's output.
-pub(crate) struct Lane {
+pub(crate) struct AnswerQueue {
     /// The run that the stream belongs to.
-    pub(crate) run: Arc<Run>,
+    pub(crate) run: Arc<ClaimedRun>,
     state: Mutex<State>,
-    /// Wakes the connection that empties the lane.
+    /// Wakes the connection that empties the answer queue.
     waker: AtomicWaker,
     /// The client is gone: answers to it are of no use to anybody.
     is_closed: AtomicBool,
@@ -71,19 +71,19 @@ pub(crate) struct Lane {
 
 #[derive(Default)]
 struct State {
-    ready: VecDeque<Outgoing>,
+    ready: VecDeque<QueueItem>,
     /// Samples read from this stream that have no answer yet.
     pending: u64,
     /// Set when no more samples will be read: how the stream ends once all is answered.
     input: Option<Result<(), Status>>,
 }
 
-impl Lane {
-    /// The lane of a stream that was just opened.
-    pub(crate) fn new(run: Arc<Run>) -> Arc<Lane> {
+impl AnswerQueue {
+    /// The answer queue of a stream that was just opened.
+    pub(crate) fn new(run: Arc<ClaimedRun>) -> Arc<AnswerQueue> {
         run.stream_opened();
         let is_closed = AtomicBool::new(false);
-        Arc::new(Lane { run, state: Mutex::default(), waker: AtomicWaker::new(), is_closed })
+        Arc::new(AnswerQueue { run, state: Mutex::default(), waker: AtomicWaker::new(), is_closed })
     }
 
     /// Says that so many samples were read and admitted: as many answers will follow.
@@ -92,20 +92,20 @@ impl Lane {
     }
 
     /// Adds answers, and wakes the connection if it may be asleep.
-    pub(crate) fn answer(&self, answers: impl Iterator<Item = Answer>) {
+    pub(crate) fn answer(&self, answers: impl Iterator<Item = SampleAnswer>) {
         let mut state = self.lock();
         let before = state.ready.len();
-        state.ready.extend(answers.map(Outgoing::Final));
+        state.ready.extend(answers.map(QueueItem::Final));
         let new = state.ready.range(before..);
         let count = new.len() as u64;
         let mut failed = FailureCounts::default();
-        new.filter_map(Outgoing::failure).for_each(|kind| failed[kind as usize] += 1);
+        new.filter_map(QueueItem::failure).for_each(|kind| failed[kind as usize] += 1);
         state.pending -= count;
-        // After its client is gone no stream empties the lane: the items in it are released here.
+        // After its client is gone no stream empties the answer queue: the items in it are released here.
         let unwanted = if self.is_closed() { std::mem::take(&mut state.ready) } else { VecDeque::new() };
         drop(state);
         self.run.count_answers(count, &failed);
-        self.run.admission.release_all(unwanted.iter().filter_map(Outgoing::sample_bytes));
+        self.run.admission.release_all(unwanted.iter().filter_map(QueueItem::sample_bytes));
         // A connection that was woken for the first of them takes them all.
         if before == 0 {
             self.waker.wake();
@@ -121,7 +121,7 @@ impl Lane {
         if !self.run.codecs.answers.is_none() {
             self.run.counters.raw_bytes_out.fetch_add(token.len() as u64, Relaxed);
         }
-        state.ready.push_back(Outgoing::First { id, token });
+        state.ready.push_back(QueueItem::First { id, token });
         let is_first = state.ready.len() == 1;
         drop(state);
         if is_first {
@@ -131,12 +131,12 @@ impl Lane {
 
     /// For a caller inside this process: moves the answers that are ready into `answers`, and has later ones wake
     /// `waker`. First tokens are left out. Returns how many tokens these answers have.
-    pub(crate) fn take_answers(&self, waker: &Waker, answers: &mut Vec<Answer>) -> u64 {
+    pub(crate) fn take_answers(&self, waker: &Waker, answers: &mut Vec<SampleAnswer>) -> u64 {
         self.waker.register(waker);
         let mut tokens = 0;
         answers.extend(self.lock().ready.drain(..).filter_map(|outgoing| match outgoing {
-            Outgoing::First { .. } => None,
-            Outgoing::Final(answer) => {
+            QueueItem::First { .. } => None,
+            QueueItem::Final(answer) => {
                 tokens += answer.n_tokens;
                 Some(answer)
             }
@@ -167,7 +167,7 @@ impl Lane {
     }
 
     /// Moves everything that is ready into `ready`, which is empty.
-    pub(super) fn swap_ready(&self, ready: &mut VecDeque<Outgoing>) {
+    pub(super) fn swap_ready(&self, ready: &mut VecDeque<QueueItem>) {
         std::mem::swap(ready, &mut self.lock().ready);
     }
 
@@ -193,9 +193,9 @@ impl Lane {
         }
     }
 
-    /// Closes the lane: the client is gone. Adds what was ready to `unsent`.
-    pub(super) fn close(&self, unsent: &mut VecDeque<Outgoing>) {
-        // Under the lock: who answers either sees the lane closed, or its answer is found here.
+    /// Closes the answer queue: the client is gone. Adds what was ready to `unsent`.
+    pub(super) fn close(&self, unsent: &mut VecDeque<QueueItem>) {
+        // Under the lock: who answers either sees the answer queue closed, or its answer is found here.
         let mut state = self.lock();
         self.is_closed.store(true, SeqCst);
         unsent.append(&mut state.ready);

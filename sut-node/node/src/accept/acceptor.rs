@@ -17,17 +17,17 @@ use crate::error::ServeError;
 use crate::run::connections::Connection;
 use crate::service::calls::Service;
 use crate::stop::Stop;
-use crate::work::output::LaneOutput;
+use crate::work::output::AnswerOutput;
 
 /// One way in which Dispatch streams reach a node. A value of it serves on one thread.
-pub trait Transport: Send + 'static {
+pub trait Acceptor: Send + 'static {
     /// Accepts connections and gives their streams to `streams`. Returns once the node is told to stop
     /// ([`Streams::stopped`]) and everything that was begun on the connections has ended. Runs on a current-thread
     /// tokio runtime, together with other transports.
     fn serve(self: Box<Self>, streams: Streams) -> Serving;
 
     /// Returns the work that is left once serving is over, or was given up because its time was up: for example to tell
-    /// clients. The node asks for it before [`Transport::serve`]. The default does nothing.
+    /// clients. The node asks for it before [`Acceptor::serve`]. The default does nothing.
     fn closing(&self) -> Closing {
         Box::pin(std::future::ready(()))
     }
@@ -97,7 +97,7 @@ impl Streams {
 
 /// Messages that the node writes on a stream.
 enum Answers {
-    Accepted(Box<LaneOutput>),
+    Accepted(Box<AnswerOutput>),
     Refused(Status),
 }
 
