@@ -120,8 +120,8 @@ pub trait Traffic: Sync {
     /// A value is outside its range.
     fn sanitise(&self, request: &Request<'_>, faults: &mut Vec<String>) -> Result<Sanitised, PlanError>;
 
-    /// The settings that only this scenario has, for the `requested_*` keys of the detail log, in official order. Unless
-    /// written here: those that it declares, but for texts.
+    /// The settings that only this scenario has, for the `requested_*` keys of the detail log, in official order.
+    /// Unless written here: those that it declares, but for texts.
     fn requested(&self, settings: &TestSettings) -> Vec<Entry> {
         let further = &settings.further;
         let entry = |key: &&'static FurtherKey| match key.quantity {

@@ -1,7 +1,7 @@
 //! Where the answers of one Dispatch stream are put: by workers, by decode threads, or by the reader of the stream.
 //!
-//! An answer queue never blocks who answers: an admitted sample has room for its answer here (see [`crate::run::admission`]), so
-//! an answer can always be added. The stream empties the answer queue: see `output`.
+//! An answer queue never blocks who answers: an admitted sample has room for its answer here (see
+//! [`crate::run::admission`]), so an answer can always be added. The stream empties the answer queue: see `output`.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};

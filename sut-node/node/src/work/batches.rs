@@ -1,4 +1,5 @@
-//! A worker thread whose backend answers batches: takes a batch, runs the backend, puts each answer into its answer queue.
+//! A worker thread whose backend answers batches: takes a batch, runs the backend, puts each answer into its
+//! answer queue.
 //!
 //! Threads of backends that answer token by token do it otherwise: see `token_streams`.
 

@@ -41,7 +41,8 @@ impl Job {
         self.answer_queue.answer(std::iter::once(answer));
     }
 
-    /// The same, for a caller that puts several answers into the answer queue at once. Only the answer queue is left of the job.
+    /// The same, for a caller that puts several answers into the answer queue at once. Only that queue is left
+    /// of the job.
     pub(crate) fn encode(
         &mut self,
         coder: &mut Coder,

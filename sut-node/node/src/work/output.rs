@@ -1,5 +1,5 @@
-//! The messages that leave on one Dispatch stream: the answers of its answer queue in parts, in order, and heartbeats while it
-//! is quiet.
+//! The messages that leave on one Dispatch stream: the answers of its answer queue in parts, in order, and heartbeats
+//! while it is quiet.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

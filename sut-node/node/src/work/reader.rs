@@ -84,7 +84,8 @@ impl Reader {
         Reader { answer_queue, target, input, incomplete: IncompleteSamples::default(), burst: Burst::default() }
     }
 
-    /// Runs until the stream ends or breaks, the run ends, or the node is told to stop. Tells the answer queue how it ended.
+    /// Runs until the stream ends or breaks, the run ends, or the node is told to stop. Tells the answer queue
+    /// how it ended.
     pub(crate) async fn run(mut self, mut source: impl Source, mut inbound: Inbound, stop: Stop) {
         let run = Arc::clone(&self.answer_queue.run);
         let shutting_down = || Err(Status::unavailable("the node is shutting down"));

@@ -1,7 +1,7 @@
 //! Data of one sample besides its content.
 //!
-//! A [`Ticket`] is made by the reader when it has admitted a sample, and moves with the sample to the answer queue that its
-//! answer leaves by. Each step on the way adds to the stages what it alone knows.
+//! A [`Ticket`] is made by the reader when it has admitted a sample, and moves with the sample to the answer queue that
+//! its answer leaves by. Each step on the way adds to the stages what it alone knows.
 
 use lon_proto::stages::Stages;
 
