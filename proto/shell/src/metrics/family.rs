@@ -34,17 +34,17 @@ pub enum Kind {
     Info,
 }
 
-/// A counter.
+/// A metric that is a counter.
 pub const fn counter(name: &'static str, unit: &'static str, help: &'static str) -> Family {
     Family { name, kind: Kind::Counter, unit, help }
 }
 
-/// A gauge.
+/// A metric that is a gauge.
 pub const fn gauge(name: &'static str, unit: &'static str, help: &'static str) -> Family {
     Family { name, kind: Kind::Gauge, unit, help }
 }
 
-/// A histogram.
+/// A metric that is a histogram.
 pub const fn histogram(name: &'static str, unit: &'static str, help: &'static str) -> Family {
     Family { name, kind: Kind::Histogram, unit, help }
 }
