@@ -410,7 +410,7 @@ fn termination(case: &Case, name: &str) {
     match phase.stop {
         Stop::Naturally => assert!(natural(issued, elapsed), "{name}"),
         Stop::MaxQueryCount { .. } => {
-            assert!(issued >= e.settings.max_query_count && !natural(issued, elapsed), "{name}")
+            assert!(issued >= e.settings.max_query_count && !natural(issued, elapsed), "{name}");
         }
         Stop::MaxDuration { duration_ns } => assert!(duration_ns > e.settings.max_duration_ms * 1_000_000, "{name}"),
         Stop::TooManyOutstanding { outstanding, .. } => assert!(outstanding > e.max_async_queries, "{name}"),

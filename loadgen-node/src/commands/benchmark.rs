@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use lon_qsl::benchmark::template::{FREE_SIZE, SAMPLES, Template};
-use qdl::Transport;
 
 use super::io::{path_text, print_text};
 use crate::cli::{BenchmarkCommand, BenchmarkInitArgs, USUAL_TRANSPORT};
@@ -49,7 +48,7 @@ fn dial_flags(args: &BenchmarkInitArgs) -> String {
     let (dial, kserve) = (&args.dial, &args.kserve);
     let security = &dial.connection.security;
     let file = |path: &Option<PathBuf>| path.as_ref().map(|path| path_text(path));
-    let transport = Transport::from(dial.connection.transport).name();
+    let transport = dial.connection.transport.name();
     let values = [
         ("--sut", Some(dial.sut.clone())),
         ("--transport", (transport != USUAL_TRANSPORT.name()).then(|| transport.to_owned())),

@@ -203,7 +203,7 @@ pub fn line(fabric: &Fabric) -> (f64, String) {
     let is_wire = |mtu_bytes: u32| (576..=LARGEST_MTU).contains(&mtu_bytes);
     let segments = paths.filter(|path| is_wire(path.mtu_bytes) && path.segment_bytes > 0);
     let sizes = segments.map(|path| (path.segment_bytes, path.mtu_bytes)).next();
-    let transport = Transport::named(&fabric.transport).ok();
+    let transport = Transport::named(fabric.transport).ok();
     let protocol = transport.filter(|_| sizes.is_some()).map_or("TCP", |transport| transport.segments());
     let (segment, mtu) = sizes.unwrap_or((USUAL_SEGMENT, USUAL_MTU));
     (f64::from(segment) / (f64::from(mtu) + FRAME_BYTES), format!("{protocol} over MTU {mtu}"))

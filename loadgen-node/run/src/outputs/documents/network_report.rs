@@ -191,7 +191,7 @@ impl From<&Finished> for NetworkReport {
             total: LayerBytes::of(reports),
             differences: network.differences.clone(),
             nics: network.nics.iter().map(NicDocument::from).collect(),
-            control_bytes: network.control.into(),
+            control_bytes: network.control,
             probe: network.fabric.as_ref().map(FabricDocument::from),
             per_second: PerSecond::of(&network.looks),
             latency_split_ns: LatencySplit::from(finished.nodes.tally.all_nodes()),
