@@ -4,7 +4,7 @@
 pub const KSERVE_NO_COUNTERS: &str = "SUT counters not available: not a SUT node";
 
 /// One kind of node: a SUT node, or a server of another protocol. Which kind is reached is a property of the transport
-/// ([`crate::Transport::peer_kind`]).
+/// ([`crate::Carry::peer_kind`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerKind {
     /// Form of a sample's payload.
