@@ -90,7 +90,7 @@ impl Transport {
     /// The built-in transport of this name.
     ///
     /// # Errors
-    /// None of them has it: their names.
+    /// No built-in transport has this name. The error lists the names that there are.
     pub fn named(name: &str) -> Result<Transport, String> {
         let known = Transport::ALL.into_iter().find(|transport| transport.name() == name);
         known.ok_or_else(|| format!("one of {}", Transport::ALL.map(|transport| transport.name()).join(", ")))
