@@ -14,7 +14,7 @@ use qdl::Transport;
 use serde::{Deserialize, Serialize};
 
 use crate::network::ends::{End, STARVED, Spent};
-use crate::network::fabric::{Fabric, NodeFabric, six_digits};
+use crate::network::fabric::{Fabric, NodeFabric};
 
 /// Bytes of a frame on the wire beside the packet in it: preamble, heads and check of Ethernet, and the gap behind it.
 const FRAME_BYTES: f64 = 38.0;
@@ -72,7 +72,7 @@ pub struct Limit {
     pub kind: LimitKind,
     /// The resource, its available amount and its share of the need, in words.
     pub what: String,
-    /// Available amount over the amount that is needed, to six digits; below 1 it is too little.
+    /// Available amount over the amount that is needed; below 1 it is too little.
     pub share: f64,
 }
 
@@ -149,11 +149,7 @@ pub fn need(demand: Demand, fabric: &Fabric) -> Need {
         let decoders = fabric.decoders();
         let there = if decoders > 0 { format!("has {decoders}") } else { "reports none".to_owned() };
         let what = format!("decompression needs {:.1} decode threads, the SUT {there}", demand.inflating_cores);
-        limits.push(Limit {
-            kind: LimitKind::Codec,
-            what,
-            share: six_digits(f64::from(decoders) / demand.inflating_cores),
-        });
+        limits.push(Limit { kind: LimitKind::Codec, what, share: f64::from(decoders) / demand.inflating_cores });
     }
     limits.sort_by(|a, b| a.share.total_cmp(&b.share));
     let connections = links.and_then(|links| connections(fabric, up / links as f64, down / links as f64));
@@ -214,7 +210,7 @@ fn limit(kind: LimitKind, what: &str, there: f64, needed: f64, why: &str) -> Lim
     let (rate, share) = (lon_qsl::bandwidth::rate(there), there / needed);
     // The percentage is rounded down, so that 100 % is enough.
     let what = format!("{what}, {rate}, is {:.0} % of the need{why}", (share * 100.0).floor());
-    Limit { kind, what, share: six_digits(share) }
+    Limit { kind, what, share }
 }
 
 /// Returns the limit that was measured, with its cause.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::network::by_direction::ByDirection;
-use crate::network::fabric::gbit_s;
+use crate::network::fabric::{gbit_s, six_digits};
 use crate::probe::needs::{Limit, Need, Rate};
 
 /// Needs of the required rates of samples, all of them at once.
@@ -73,7 +73,12 @@ impl From<&Need> for NeedDocument {
             links: need.links,
             connections: need.connections,
             is_carried: need.is_carried(),
-            limits: need.limits.clone(),
+            limits: need.limits.iter().map(rounded).collect(),
         }
     }
+}
+
+/// The limit as files have it; the verdict is of the exact share.
+fn rounded(limit: &Limit) -> Limit {
+    Limit { share: six_digits(limit.share), ..limit.clone() }
 }
