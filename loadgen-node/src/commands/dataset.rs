@@ -25,8 +25,8 @@ fn verify(args: &VerifyArgs) -> Outcome {
         return Err(anyhow!("{}: there is no such file or folder", path_text(path))).or_exit(Exit::Usage);
     }
     let round = args.rules.unwrap_or_else(Rules::newest).round.name;
-    let findings = benchmark.verify(path, round, &steps("verifying dataset"));
-    let document = DatasetVerified::new(&path_text(path), benchmark.name, round, &findings);
+    let verified = benchmark.verify(path, round, &steps("verifying dataset"));
+    let document = DatasetVerified::new(&path_text(path), benchmark.name, round, verified);
     print_in(args.form.check(), &document, || print_text(&document.text()), || document.table())?;
     Ok(if document.is_good() { Exit::Ok } else { Exit::Invalid })
 }

@@ -80,7 +80,7 @@ fn replay_official(folder: &Path, integers: Option<IntegerRule>, form: Format) -
         loadgen::official::compare_by(&logs, integers).with_context(|| path_text(folder)).or_exit(Exit::Usage)?;
     let document = OfficialReplay::from(compared);
     print_in(form, &document, || print_text(&document.text()), || document.table())?;
-    Ok(match (document.same, document.official.as_deref(), document.ours.as_deref()) {
+    Ok(match (document.same, document.compared.official.as_deref(), document.compared.ours.as_deref()) {
         (false, ..) => Exit::Bug,
         (true, Some("VALID"), Some("VALID")) | (true, None, _) => Exit::Ok,
         (true, Some(_), _) => Exit::Invalid,

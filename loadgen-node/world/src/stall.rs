@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use nix::sys::time::TimeValLike as _;
 use nix::time::ClockId;
+use serde::{Deserialize, Serialize};
 
 use crate::counts::Counts;
 use loadgen::world::TimeNs;
@@ -22,13 +23,14 @@ const LOOK_FOR_SUSPENSION: Duration = Duration::from_millis(100);
 pub const LOADGEN: &str = "loadgen";
 
 /// A stretch in which one end of a run stood still.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stall {
-    /// Which end it was: [`LOADGEN`], or the name of a SUT node.
+    /// `loadgen`, or the name of the SUT node; of a node it can have been the way to it, too.
     pub end: String,
-    /// When it began, ns from the start of the run's clock.
+    /// When it began, ns from the start of the run.
     pub start_ns: u64,
-    /// Duration of the stall, ns.
+    /// Length of the stall, ns.
     pub duration_ns: u64,
 }
 

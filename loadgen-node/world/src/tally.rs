@@ -166,19 +166,8 @@ pub struct Answered {
 impl Answered {
     /// An answer whose latency is not known yet.
     pub fn new(node: NodeIndex, stages: &Stages, round_trip_ns: Option<u64>) -> Answered {
-        let Stages {
-            decode_ns,
-            preprocess_ns,
-            queue_ns,
-            batch_ns,
-            inference_ns,
-            postprocess_ns,
-            encode_ns,
-            inflate_ns,
-        } = *stages;
-        let inside_ns =
-            [decode_ns, preprocess_ns, queue_ns, batch_ns, inference_ns, postprocess_ns, encode_ns, inflate_ns];
-        let outside_ns = round_trip_ns.map_or(0, |whole| whole.saturating_sub(total(&inside_ns)));
+        let inside_ns = stages.durations_ns();
+        let outside_ns = round_trip_ns.map_or(0, |whole| whole.saturating_sub(stages.sum_ns()));
         let [decode, preprocess, queue, batch, inference, postprocess, encode, inflate] = inside_ns;
         let stages_ns = [outside_ns, decode, preprocess, queue, batch, inference, postprocess, encode, inflate];
         Answered { node, round_trip_ns, stages_ns, latency_ns: None }

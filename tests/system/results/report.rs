@@ -111,7 +111,7 @@ fn assert_answers(page: &str, result: &ResultSummary) {
         // `p99 of latency 1.2ms, at most 1.0s: kept`
         let parts: Vec<&str> = text.split([' ', ',', ':']).filter(|word| !word.is_empty()).collect();
         let [percentile, "of", of, value, "at", "most", most, outcome] = parts[..] else { panic!("{text}") };
-        let [expected_percentile, expected_of] = [&format!("p{}", limit.percentile), &limit.of];
+        let [expected_percentile, expected_of] = [format!("p{}", limit.percentile), limit.of.to_string()];
         assert_eq!((percentile, of), (expected_percentile.as_str(), expected_of.as_str()));
         shows(value, limit.value_ns.unwrap() as f64);
         shows(most, limit.limit_ns as f64);

@@ -77,19 +77,20 @@ pub struct TraceSeen {
 }
 
 /// Official logs, held against what this engine makes of the same settings and latencies.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
-    /// Version of the official LoadGen, as the logs give it.
+    /// Version of the official LoadGen, as its log has it.
     pub loadgen_version: String,
     /// The scenario of the run.
     pub scenario: String,
     /// The mode of the run.
     pub mode: String,
-    /// The official verdict, `VALID` or `INVALID`; none of a run without a performance phase.
+    /// The official verdict, `VALID` or `INVALID`; null of a run without a performance phase.
     pub official: Option<String>,
-    /// The verdict of this engine; none where it is unchecked.
+    /// The verdict of this engine by the official rules; null where it is unchecked.
     pub ours: Option<String>,
-    /// Extent and precision of the trace. Absent without a trace.
+    /// Findings from the trace; null without a trace.
     pub trace: Option<TraceSeen>,
     /// Every quantity, in the order of the logs.
     pub quantities: Vec<Quantity>,

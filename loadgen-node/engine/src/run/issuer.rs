@@ -218,7 +218,7 @@ impl Issuer {
         }
         if let Trigger::Ticks { interval_ns, .. } = self.trigger {
             let Ticks { next_ns, free_ns } = self.ticks;
-            self.ticks.next_ns = first_tick_ns(next_ns, free_ns, interval_ns) + interval_ns;
+            self.ticks.next_ns = first_tick_ns(next_ns, free_ns, interval_ns).saturating_add(interval_ns);
         }
         if let Some(limits) = self.limits {
             self.stop = self.test(limits, at.since(self.start), outstanding);

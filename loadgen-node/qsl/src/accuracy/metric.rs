@@ -1,5 +1,7 @@
 //! The ways to score answers.
 
+use strum::{EnumString, IntoStaticStr, VariantNames};
+
 use super::bleu::Style;
 use super::gsm8k;
 use super::long_context;
@@ -8,8 +10,9 @@ use super::rouge::{self, Rouge};
 use super::squad;
 use super::truth::{Truth, Truths};
 
-/// A way to score answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A way to score answers. Messages list the names in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr, VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum Metric {
     /// The share of samples whose class is the label.
     ///
@@ -31,8 +34,10 @@ pub enum Metric {
     /// The mean of the F-measure of ROUGE-2.
     Rouge2,
     /// The mean of the F-measure of ROUGE-L.
+    #[strum(serialize = "rougeL")]
     RougeL,
     /// The mean of the F-measure of ROUGE-Lsum, in which each line of a text is a sentence.
+    #[strum(serialize = "rougeLsum")]
     RougeLsum,
     /// The BLEU of all samples together, as the package `sacrebleu` computes it (see [`bleu`](super::bleu)).
     Bleu,
@@ -94,62 +99,9 @@ enum Needs {
 }
 
 impl Metric {
-    /// All metrics, in the order in which messages list them.
-    pub const ALL: [Metric; 24] = [
-        Metric::Top1,
-        Metric::Top5,
-        Metric::F1,
-        Metric::ExactMatch,
-        Metric::Rouge1,
-        Metric::Rouge2,
-        Metric::RougeL,
-        Metric::RougeLsum,
-        Metric::Bleu,
-        Metric::BleuWords,
-        Metric::Gsm8k,
-        Metric::LongExactMatch,
-        Metric::Mbxp,
-        Metric::Wer,
-        Metric::Dice,
-        Metric::Auc,
-        Metric::Map,
-        Metric::Map50,
-        Metric::Map75,
-        Metric::MapSmall,
-        Metric::MapMedium,
-        Metric::MapLarge,
-        Metric::GenLen,
-        Metric::TokensPerSample,
-    ];
-
     /// Returns its name in results and in benchmarks' files.
     pub fn name(self) -> &'static str {
-        match self {
-            Metric::Top1 => "top1",
-            Metric::Top5 => "top5",
-            Metric::F1 => "f1",
-            Metric::ExactMatch => "exact_match",
-            Metric::Rouge1 => "rouge1",
-            Metric::Rouge2 => "rouge2",
-            Metric::RougeL => "rougeL",
-            Metric::RougeLsum => "rougeLsum",
-            Metric::Bleu => "bleu",
-            Metric::BleuWords => "bleu_words",
-            Metric::Gsm8k => "gsm8k",
-            Metric::LongExactMatch => "long_exact_match",
-            Metric::Mbxp => "mbxp",
-            Metric::Wer => "wer",
-            Metric::Dice => "dice",
-            Metric::Auc => "auc",
-            Metric::Map => "map",
-            Metric::Map50 => "map50",
-            Metric::Map75 => "map75",
-            Metric::MapSmall => "map_small",
-            Metric::MapMedium => "map_medium",
-            Metric::MapLarge => "map_large",
-            Metric::GenLen => "gen_len",
-            Metric::TokensPerSample => "tokens_per_sample",
-        }
+        self.into()
     }
 
     /// Returns the right answers that it needs, and where they lie beside the samples.

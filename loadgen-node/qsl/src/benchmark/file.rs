@@ -3,6 +3,7 @@
 use lon_image::{Preprocess, SpecError};
 use lon_proto::text::is_hidden;
 use serde::{Deserialize, Deserializer};
+use strum::VariantNames as _;
 
 use super::definition::{Benchmark, QslSize};
 use super::generation::{self, Generation};
@@ -308,11 +309,8 @@ impl Accuracy {
         at_most: Option<f64>,
         parts: &[Text],
     ) -> Result<Target, String> {
-        let metric = Metric::ALL.into_iter().find(|metric| metric.name() == name);
-        let metric = metric.ok_or_else(|| {
-            let names = Metric::ALL.map(Metric::name).join(", ");
-            format!("'{name}' is not a metric (known: {names})")
-        })?;
+        let metric: Metric =
+            name.parse().map_err(|_| format!("'{name}' is not a metric (known: {})", Metric::VARIANTS.join(", ")))?;
         let are_finite = [at_least, at_most].into_iter().flatten().all(f64::is_finite);
         // Any model would reach a fraction.
         if let Some(least) = at_least.filter(|least| metric.unit() == "%" && *least > 0.0 && *least < 1.0) {

@@ -7,6 +7,7 @@ use std::fmt;
 use lon_proto::codec::Codec;
 use lon_proto::direction::Direction;
 use serde::Deserialize;
+use strum::IntoStaticStr;
 
 use super::rounds::Rounds;
 
@@ -36,8 +37,9 @@ pub struct Compression {
 }
 
 /// The classes of codecs that the rules tell apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum CodecClass {
     /// No codec: bytes are sent as they are.
     None,
@@ -97,11 +99,7 @@ impl CodecClass {
 
     /// Returns the name of the class in the benchmarks' files.
     pub fn name(self) -> &'static str {
-        match self {
-            CodecClass::None => "none",
-            CodecClass::Lossless => "lossless",
-            CodecClass::Original => "original",
-        }
+        self.into()
     }
 }
 

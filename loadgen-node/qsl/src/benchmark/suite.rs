@@ -1,6 +1,7 @@
 //! Suites: the scenarios that a benchmark has for datacenters and at the edge, by round.
 
 use serde::Deserialize;
+use strum::IntoStaticStr;
 
 use super::rounds::Rounds;
 
@@ -18,7 +19,7 @@ pub enum Suite {
 }
 
 /// The name of a scenario. Only the engine knows its meaning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, IntoStaticStr)]
 pub enum ScenarioName {
     /// One query of one sample after the other.
     SingleStream,
@@ -62,12 +63,7 @@ pub(super) struct Entry {
 impl ScenarioName {
     /// Returns LoadGen's name of the scenario.
     pub fn name(self) -> &'static str {
-        match self {
-            ScenarioName::SingleStream => "SingleStream",
-            ScenarioName::MultiStream => "MultiStream",
-            ScenarioName::Server => "Server",
-            ScenarioName::Offline => "Offline",
-        }
+        self.into()
     }
 }
 

@@ -1,10 +1,12 @@
 //! The files of a dataset, held against what a benchmark promises of its own: how many samples, of which types and
 //! shapes, with which right answers, and each file as its sum says.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use lon_proto::sample::Tensor;
+use serde::{Deserialize, Serialize};
 
 use super::definition::Benchmark;
 use super::published::Published;
@@ -15,32 +17,36 @@ use crate::files::folder::split;
 use crate::files::sums::{self, SUMS_FILE, SumError, Sums};
 
 /// The result of a check of a dataset.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verified {
-    /// The number of samples; none when the dataset cannot be opened.
+    /// Number of samples in the dataset; null when the dataset cannot be opened.
     pub samples: Option<usize>,
-    /// The types and shapes of the first sample, with a remark where others differ.
+    /// Types and shapes of the first sample, with the words `and other sizes` where samples differ; null when it cannot
+    /// be read.
     pub first_sample: Option<String>,
-    /// The number of files that were compared with a sum, one by one.
+    /// Number of files that were compared with a sum, one by one. Small files are compared when the dataset is opened.
     pub files: usize,
-    /// The faults of the dataset. Of many faults of one kind it has the first ones, and one fault that counts the
-    /// others.
+    /// Faults of the dataset. Of many faults of one kind the first 100, and one that counts the others.
     pub faults: Vec<Fault>,
-    /// The parts of the dataset that could not be checked: a clause each, with the reason.
+    /// Parts that could not be checked: a clause each, with the reason.
     pub unchecked: Vec<String>,
 }
 
 /// A fault of a dataset.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fault {
-    /// The part of the dataset that has the fault.
+    /// Part of the dataset that has the fault.
     pub about: About,
-    /// A clause that names the thing and what is wrong with it.
+    /// Description of the fault: a clause that names the thing, and what is wrong with it.
     pub what: String,
 }
 
 /// The parts of a dataset that can be at fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 pub enum About {
     /// The form of the dataset: it cannot be opened, or its first sample is none of the benchmark's.
     Form,
@@ -54,16 +60,9 @@ pub enum About {
     Answer,
 }
 
-impl About {
-    /// Returns its name in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            About::Form => "form",
-            About::Count => "count",
-            About::File => "file",
-            About::Sample => "sample",
-            About::Answer => "answer",
-        }
+impl fmt::Display for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
 }
 
@@ -231,8 +230,8 @@ mod tests {
         Benchmark::find(benchmark).unwrap().verify(path, "v6.0", &|_, _| {})
     }
 
-    fn faults(report: &Verified) -> Vec<(&'static str, &str)> {
-        report.faults.iter().map(|fault| (fault.about.name(), fault.what.as_str())).collect()
+    fn faults(report: &Verified) -> Vec<(About, &str)> {
+        report.faults.iter().map(|fault| (fault.about, fault.what.as_str())).collect()
     }
 
     #[test]
@@ -250,7 +249,7 @@ mod tests {
         fs::write(folder.path().join("images.npy"), images).unwrap();
         let report = verify("digits", folder.path());
         assert_eq!(report.unchecked, ["files: digits.onnx is in SHA256SUMS and not in the folder"]);
-        let [("form", altered)] = faults(&report)[..] else { panic!("{report:?}") };
+        let [(About::Form, altered)] = faults(&report)[..] else { panic!("{report:?}") };
         assert!(altered.contains("images.npy") && altered.contains("is truncated or altered"), "{altered}");
     }
 
@@ -263,8 +262,8 @@ mod tests {
         fs::write(&file, good.repeat(2) + "{\"input_ids\": [1], \"part\": \"OpenOrca\"}\n").unwrap();
         let report = verify("mixtral-8x7b", &file);
         let all = faults(&report);
-        assert_eq!(all[0], ("count", "3 samples, the whole dataset has 15000 (round v6.0)"));
-        assert!(all[1].0 == "answer" && all[1].1.contains("sample 2 ") && all[1].1.contains("rouge1"), "{all:?}");
+        assert_eq!(all[0], (About::Count, "3 samples, the whole dataset has 15000 (round v6.0)"));
+        assert!(all[1].0 == About::Answer && all[1].1.contains("sample 2 ") && all[1].1.contains("rouge1"), "{all:?}");
         assert_eq!((all.len(), report.files, report.samples), (2, 0, Some(3)));
         assert_eq!(report.unchecked, ["sums: there is no SHA256SUMS beside the samples"]);
     }
@@ -291,10 +290,10 @@ mod tests {
         fs::write(folder.path().join(SUMS_FILE), format!("{sums}{}  2.npy\n", "0".repeat(64))).unwrap();
         let report = verify("rgat", folder.path());
         let all = faults(&report);
-        assert_eq!(all[0], ("count", "3 samples, the whole dataset has 788379 (round v6.0)"));
-        assert!(all[1].0 == "file" && all[1].1.contains("2.npy is truncated or altered"), "{all:?}");
-        assert_eq!(all[2], ("sample", "sample 1 (1.npy): i64[2] is not paper i64|i32[N] (without N)"));
-        assert_eq!(all[3], ("answer", "the label of sample 2 is 2983, the classes are 0 to 2982"));
+        assert_eq!(all[0], (About::Count, "3 samples, the whole dataset has 788379 (round v6.0)"));
+        assert!(all[1].0 == About::File && all[1].1.contains("2.npy is truncated or altered"), "{all:?}");
+        assert_eq!(all[2], (About::Sample, "sample 1 (1.npy): i64[2] is not paper i64|i32[N] (without N)"));
+        assert_eq!(all[3], (About::Answer, "the label of sample 2 is 2983, the classes are 0 to 2982"));
         assert_eq!((all.len(), report.files), (4, 3));
     }
 
@@ -305,7 +304,7 @@ mod tests {
         fs::write(&file, "{\"input_ids\": [1]}\n").unwrap();
         let missing = |benchmark: &str, path: &Path| {
             let report = verify(benchmark, path);
-            let answers = faults(&report).into_iter().filter(|(about, _)| *about == "answer");
+            let answers = faults(&report).into_iter().filter(|(about, _)| *about == About::Answer);
             answers.map(|(_, what)| what.replace(&path.display().to_string(), "IT")).collect::<Vec<_>>()
         };
         let start = "IT has no right answers (\"answers\" in each line), which the accuracy target rouge1 >= ";
@@ -333,7 +332,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("dev-v1.1.json"), "{}").unwrap();
         let report = verify("bert", folder.path());
-        let [("file", fault), ("form", _)] = faults(&report)[..] else { panic!("{report:?}") };
+        let [(About::File, fault), (About::Form, _)] = faults(&report)[..] else { panic!("{report:?}") };
         let published = "as published it has 95aa6a52d5d6a735563366753ca50492a658031da74f301ac5238b03966972c9";
         assert!(fault.contains("dev-v1.1.json has the SHA-256 ") && fault.contains(published), "{fault}");
     }
@@ -342,7 +341,7 @@ mod tests {
     fn what_cannot_be_opened_is_one_fault() {
         let folder = tempfile::tempdir().unwrap();
         let report = verify("resnet50", folder.path());
-        let [("form", fault)] = faults(&report)[..] else { panic!("{report:?}") };
+        let [(About::Form, fault)] = faults(&report)[..] else { panic!("{report:?}") };
         assert!(
             fault.contains("this is no dataset of resnet50") || fault.contains("the folder is no dataset"),
             "{fault}"

@@ -17,7 +17,7 @@ use crate::division::Division;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::network::cause::Cause;
 use crate::signals::StopRequests;
-use crate::verdict::limits::{LatencyLimit, Limited};
+use crate::verdict::limits::LatencyLimit;
 use loadgen::judge::Summary;
 use loadgen::judge::early_stopping::{Bound, CONFIDENCE};
 use loadgen::plan::Effective;
@@ -285,23 +285,13 @@ fn tolerated(effective: &Effective, queries: u64) -> u64 {
     if grants_one { bound.max_tolerated(TRY_QUERIES) * queries / TRY_QUERIES } else { 0 }
 }
 
-/// The short name of a quantity that has a limit.
-fn measure(of: Limited) -> &'static str {
-    match of {
-        Limited::Latency => "latency",
-        Limited::FirstToken => "TTFT",
-        Limited::PerToken => "TPOT",
-    }
-}
-
 /// The latencies of a trial at this rate beside their limits, in words.
 fn latencies_text(finished: &Finished, rate: f64) -> String {
     let limits = finished.outcome.summary.iter();
     let limits = limits.flat_map(|summary| LatencyLimit::all(summary, finished.setup.plan.effective()));
     let text_of = |limit: LatencyLimit| {
-        let name = measure(limit.of);
         let value = limit.value_ns.map_or("no answer".to_owned(), |ns| length_ns(ns.max(0).unsigned_abs()));
-        format!("{name} p{} {value} (limit {})", limit.percentile, length_ns(limit.limit_ns))
+        format!("{} p{} {value} (limit {})", limit.of, limit.percentile, length_ns(limit.limit_ns))
     };
     format!("a short trial of {rate}/s had {}", limits.map(text_of).collect::<Vec<_>>().join(", "))
 }
@@ -329,7 +319,7 @@ fn over(limit: &LatencyLimit) -> Option<String> {
         return None;
     }
     let value = value_ns.map_or_else(|| "of samples without an answer".to_owned(), length_ns);
-    Some(format!("p{} of {} {value}, a trial wants {}", limit.percentile, measure(limit.of), length_ns(most_ns)))
+    Some(format!("p{} of {} {value}, a trial wants {}", limit.percentile, limit.of, length_ns(most_ns)))
 }
 
 /// Checks that there is a rate at all. There is none where the quickest answer took longer than the limit of the
@@ -384,6 +374,7 @@ fn three_digits(number: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::verdict::limits::Limited;
 
     #[test]
     fn a_trial_names_the_limit_that_it_missed() {
@@ -392,6 +383,7 @@ mod tests {
             percentile: 99.0,
             value_ns: Some(ms * 1_000_000),
             limit_ns: 100_000_000,
+            kept: ms <= 100,
         };
         assert_eq!(over(&limit(80)), None, "80 % of it");
         assert_eq!(over(&limit(95)).unwrap(), "p99 of latency 95.0ms, a trial wants 80.0ms");

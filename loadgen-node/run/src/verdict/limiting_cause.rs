@@ -50,7 +50,7 @@ impl HeldBack<'_> {
             return None;
         }
         let is_late = effective.shape.has_schedule() && outcome.lag().p99_ns > lag_limit.ns();
-        let is_missed = || LatencyLimit::all(summary, effective).iter().any(|limit| !limit.is_kept());
+        let is_missed = || LatencyLimit::all(summary, effective).iter().any(|limit| !limit.kept);
         let cause = match effective.scenario.traffic().expected() {
             _ if is_late => evidence.of_lateness(),
             _ if refused > 0 => evidence.of_overload(),

@@ -12,7 +12,7 @@ pub(crate) mod baseline;
 pub(crate) mod hints;
 pub(crate) mod lag_limit;
 pub(crate) mod limiting_cause;
-pub(crate) mod limits;
+pub mod limits;
 pub(crate) mod reasons;
 pub(crate) mod saturation;
 pub(crate) mod stalls;

@@ -13,7 +13,6 @@ const SCHEMA: u32 = 1;
 /// The whole document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
 pub struct DatasetVerified {
     /// Version of this form: 1.
     #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
@@ -24,80 +23,47 @@ pub struct DatasetVerified {
     pub benchmark: String,
     /// The round whose number of samples was promised.
     pub round: String,
-    /// Number of samples in the dataset; null when the dataset cannot be opened.
-    pub samples: Option<usize>,
-    /// Types and shapes of the first sample, with the words `and other sizes` where samples differ; null when it cannot
-    /// be read.
-    pub first_sample: Option<String>,
-    /// Number of files that were compared with a sum, one by one. Small files are compared when the dataset is opened.
-    pub files: usize,
-    /// Faults of the dataset. Of many faults of one kind the first 100, and one that counts the others.
-    pub faults: Vec<DatasetFault>,
-    /// Parts that could not be checked.
-    pub unchecked: Vec<String>,
-}
-
-/// A fault of the dataset.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct DatasetFault {
-    /// Subject of the fault: `form`, `count`, `file`, `sample` or `answer`.
-    pub about: String,
-    /// Description of the fault.
-    pub what: String,
-}
-
-impl From<&Fault> for DatasetFault {
-    fn from(fault: &Fault) -> DatasetFault {
-        DatasetFault { about: fault.about.name().to_owned(), what: fault.what.clone() }
-    }
+    /// Result of the check.
+    #[serde(flatten)]
+    pub verified: Verified,
 }
 
 impl DatasetVerified {
     /// The document of what was found at `path`.
-    pub fn new(path: &str, benchmark: &str, round: &str, verification: &Verified) -> DatasetVerified {
-        DatasetVerified {
-            schema: SCHEMA,
-            path: path.to_owned(),
-            benchmark: benchmark.to_owned(),
-            round: round.to_owned(),
-            samples: verification.samples,
-            first_sample: verification.first_sample.clone(),
-            files: verification.files,
-            faults: verification.faults.iter().map(DatasetFault::from).collect(),
-            unchecked: verification.unchecked.clone(),
-        }
+    pub fn new(path: &str, benchmark: &str, round: &str, verified: Verified) -> DatasetVerified {
+        let [path, benchmark, round] = [path, benchmark, round].map(str::to_owned);
+        DatasetVerified { schema: SCHEMA, path, benchmark, round, verified }
     }
 
     /// Returns true when there is no fault.
     pub fn is_good(&self) -> bool {
-        self.faults.is_empty()
+        self.verified.faults.is_empty()
     }
 
     /// A row for each fault, and for what could not be looked at.
     pub fn table(&self) -> Table {
         let mut table = Table::new(["finding", "about", "what"]);
-        self.faults.iter().for_each(|DatasetFault { about, what }| table.row(["wrong", about, what]));
-        self.unchecked.iter().for_each(|what| table.row(["unchecked", "", what]));
+        self.verified.faults.iter().for_each(|Fault { about, what }| table.row(["wrong", &about.to_string(), what]));
+        self.verified.unchecked.iter().for_each(|what| table.row(["unchecked", "", what]));
         table
     }
 
     /// The text for the screen: a line for each fault.
     pub fn text(&self) -> String {
-        let DatasetVerified { path, benchmark, samples, first_sample, files, .. } = self;
+        let DatasetVerified { path, benchmark, verified, .. } = self;
+        let Verified { samples, first_sample, files, faults, unchecked } = verified;
         let samples = samples.map_or_else(|| "cannot be opened".to_owned(), |samples| format!("{samples} samples"));
         let first = first_sample.as_ref().map(|first| format!(" of {first}")).unwrap_or_default();
         let small = if *files == 0 { " (small files are compared at the opening)" } else { "" };
         let mut text = format!("{path} for {benchmark}: {samples}{first}, checksums compared: {files}{small}\n");
         // Writing to a String cannot fail.
-        for DatasetFault { about, what } in &self.faults {
+        for Fault { about, what } in faults {
             let _ = writeln!(text, "WRONG      {about:<7} {what}");
         }
-        for what in &self.unchecked {
+        for what in unchecked {
             let _ = writeln!(text, "unchecked  {what}");
         }
-        text + &match self.faults.len() {
+        text + &match faults.len() {
             0 => "No fault found.\n".to_owned(),
             1 => "1 thing is wrong.\n".to_owned(),
             count => format!("{count} things are wrong.\n"),
@@ -121,7 +87,7 @@ mod tests {
             faults: Vec::new(),
             unchecked: vec!["sums: none".to_owned()],
         };
-        let of = |verification: &Verified| DatasetVerified::new("D", "mine", "v6.0", verification);
+        let of = |verified: &Verified| DatasetVerified::new("D", "mine", "v6.0", verified.clone());
         let text = "D for mine: 3 samples of u8[4], checksums compared: 2\nunchecked  sums: none\n\
                     No fault found.\n";
         assert_eq!((of(&good).text().as_str(), of(&good).is_good()), (text, true));

@@ -6,8 +6,8 @@
 //!
 //! - `result_summary`, `network_report`, `system_desc`, `find_peak`: files of the run folder; `result_read`: reads the
 //!   first of them, unless it contradicts itself;
-//! - `arrivals`, `baseline`, `limiting_cause`, `bursts`, `counts`, `intervals`, `lag`, `limits`, `division`,
-//!   `provenance`, `metric`, `network_summary`, `saturation`, `stall`, `token_figures`, `validity`, `within`: parts of
+//! - `arrivals`, `baseline`, `limiting_cause`, `bursts`, `counts`, `intervals`, `lag`, `division`,
+//!   `provenance`, `metric`, `network_summary`, `saturation`, `token_figures`, `validity`, `within`: parts of
 //!   `result_summary`; `sut_setup`: part of it and of `system_desc`;
 //! - `qdl_result`: beside the logs of another engine that led a run;
 //! - `probe`, `conf`, `conformance`, `fleet`, `accuracy`, `comparison`, `run_list`, `schema_list`: what the commands of
@@ -57,7 +57,6 @@ pub mod intervals;
 mod key_help;
 pub mod lag;
 pub mod limiting_cause;
-pub mod limits;
 pub mod metric;
 pub mod mix_result;
 pub mod mix_search;
@@ -78,7 +77,6 @@ pub mod saturation;
 pub mod schema_list;
 pub mod schemas;
 pub mod scores;
-pub mod stall;
 pub mod submission_check;
 pub mod submission_plan;
 pub mod submission_step;

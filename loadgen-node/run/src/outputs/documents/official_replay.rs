@@ -34,26 +34,15 @@ pub struct OfficialReplay {
     pub same: bool,
     /// Name of the first quantity that differs; null when none does.
     pub first_difference: Option<String>,
-    /// Version of the official LoadGen, as its log has it.
-    pub loadgen_version: String,
-    /// The scenario of the run.
-    pub scenario: String,
-    /// The mode of the run.
-    pub mode: String,
-    /// The official verdict, `VALID` or `INVALID`; null of a run without a performance phase.
-    pub official: Option<String>,
-    /// The verdict of this engine by the official rules; null where it is unchecked.
-    pub ours: Option<String>,
-    /// Findings from the trace; null without a trace.
-    pub trace: Option<TraceSeen>,
     /// Number of quantities that are the same.
     pub same_count: usize,
     /// Number of quantities that differ.
     pub differs_count: usize,
     /// Number of quantities that are unchecked.
     pub unchecked_count: usize,
-    /// Every quantity, in the order of the logs.
-    pub quantities: Vec<Quantity>,
+    /// The run, and every quantity of it.
+    #[serde(flatten)]
+    pub compared: Comparison,
 }
 
 impl From<Comparison> for OfficialReplay {
@@ -66,13 +55,7 @@ impl From<Comparison> for OfficialReplay {
             same_count: compared.count(Agreement::Same),
             differs_count: compared.count(Agreement::Differs),
             unchecked_count: compared.count(Agreement::Unchecked),
-            loadgen_version: compared.loadgen_version,
-            scenario: compared.scenario,
-            mode: compared.mode,
-            official: compared.official,
-            ours: compared.ours,
-            trace: compared.trace,
-            quantities: compared.quantities,
+            compared,
         }
     }
 }
@@ -81,7 +64,7 @@ impl OfficialReplay {
     /// A row for each quantity.
     pub fn table(&self) -> Table {
         let mut table = Table::new(["part", "quantity", LOGGED, JUDGED, "agreement", "note"]);
-        for Quantity { part, name, official, ours, agreement, note } in &self.quantities {
+        for Quantity { part, name, official, ours, agreement, note } in &self.compared.quantities {
             let part = match part {
                 Part::Settings => "settings",
                 Part::Traffic => "traffic",
@@ -97,7 +80,7 @@ impl OfficialReplay {
 
     /// The text for the screen: results one by one; of the other parts, what is not the same.
     pub fn text(&self) -> String {
-        let OfficialReplay { loadgen_version, scenario, mode, .. } = self;
+        let Comparison { loadgen_version, scenario, mode, quantities, .. } = &self.compared;
         let [loadgen_version, scenario, mode] = [loadgen_version, scenario, mode].map(|text| cut(text, TEXT));
         let mut text = format!("LoadGen {loadgen_version}, {scenario}, {mode}\n{}\n\n", self.trace_line());
         if loadgen_version.starts_with(OWN) {
@@ -111,7 +94,7 @@ impl OfficialReplay {
             (Part::Results, ""),
             (Part::Summary, "lines of the summary"),
         ] {
-            let of_part = || self.quantities.iter().filter(move |quantity| quantity.part == part);
+            let of_part = || quantities.iter().filter(move |quantity| quantity.part == part);
             let same = of_part().filter(|quantity| quantity.agreement == Agreement::Same).count();
             if same > 0 && !title.is_empty() {
                 line(&mut text, [title, "", ""], &format!("{same} of {} same", of_part().count()));
@@ -128,7 +111,7 @@ impl OfficialReplay {
     /// The note of a quantity. Notes on missing latencies are short: `remedy` explains them.
     fn short_note<'a>(&self, quantity: &'a Quantity) -> Option<&'a str> {
         match quantity.note.as_deref() {
-            Some(TAKEN) if self.trace.is_none() => Some(NO_TRACE),
+            Some(TAKEN) if self.compared.trace.is_none() => Some(NO_TRACE),
             Some(UNKNOWN) => Some("not in the logs"),
             note => note,
         }
@@ -137,7 +120,7 @@ impl OfficialReplay {
     /// The remedy for quantities that are unchecked because there is no trace; empty where there are none.
     fn remedy(&self) -> String {
         let lacks = |quantity: &Quantity| self.short_note(quantity) == Some(NO_TRACE);
-        match self.quantities.iter().any(lacks) {
+        match self.compared.quantities.iter().any(lacks) {
             true => format!(
                 "{NO_TRACE}: the latencies that the quantity follows from are not in the logs. `run --trace-log` \
                  (official LoadGen: LogSettings.enable_trace) writes them.\n"
@@ -147,7 +130,7 @@ impl OfficialReplay {
     }
 
     fn trace_line(&self) -> String {
-        match self.trace {
+        match self.compared.trace {
             None => "no trace (mlperf_log_trace.json): the logs do not have the latencies".to_owned(),
             Some(TraceSeen { samples, resolution_ns, start_uncertain_ns: 0 }) => {
                 format!("trace of {samples} samples, times to {resolution_ns} ns")
@@ -161,8 +144,9 @@ impl OfficialReplay {
 
     fn last_line(&self) -> String {
         let OfficialReplay { same_count, differs_count, unchecked_count, .. } = self;
-        let same = match (&self.official, &self.ours) {
-            (Some(official), Some(_)) if self.trace.is_none() => format!(
+        let Comparison { official, ours, trace, quantities, .. } = &self.compared;
+        let same = match (official, ours) {
+            (Some(official), Some(_)) if trace.is_none() => format!(
                 "No difference found. The verdict {official} follows from the logged percentiles and counts, which \
                  could not be checked without mlperf_log_trace.json"
             ),
@@ -170,12 +154,12 @@ impl OfficialReplay {
             (Some(_), None) => "No difference found, and the verdict is unchecked".to_owned(),
             (None, _) => "Same: without a verdict".to_owned(),
         };
-        let first = self.quantities.iter().find(|quantity| quantity.agreement == Agreement::Differs);
+        let first = self.compared.first_difference();
         match first {
             None => format!("{same}; {same_count} quantities the same, {unchecked_count} unchecked"),
             Some(quantity) => format!(
                 "Differs: {differs_count} of {} quantities, first {}: {LOGGED} {}, {JUDGED} {}",
-                self.quantities.len(),
+                quantities.len(),
                 quantity.name,
                 cut(quantity.official.as_deref().unwrap_or("none"), TOLD),
                 cut(quantity.ours.as_deref().unwrap_or("none"), TOLD),

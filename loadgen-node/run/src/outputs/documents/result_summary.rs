@@ -20,13 +20,11 @@ use super::find_peak::FindPeakDocument;
 use super::intervals::IntervalsDocument;
 use super::lag::LagDocument;
 use super::limiting_cause::BoundDocument;
-use super::limits::LimitDocument;
 pub use super::metric::{MetricDocument, PerformanceMetric};
 use super::network_summary::NetworkSummary;
 use super::parts::LatencySpread;
 use super::provenance::MadeDocument;
 use super::saturation::SaturationDocument;
-use super::stall::StallDocument;
 use super::sut_setup::SutNode;
 pub use super::token_figures::TokensDocument;
 pub use super::validity::Validity;
@@ -34,6 +32,7 @@ use super::within::WithinDocument;
 use crate::division::{self, AccuracyRun, Findings, identity};
 use crate::outputs::run_folder::folder::FileEntry;
 use crate::test_run::finished::{Finished, Setup};
+use crate::verdict::limits::LatencyLimit;
 use loadgen::conf::rules::Rules;
 use loadgen::judge::{Reason, Summary, UsersSummary, Verdict};
 use loadgen::plan::Effective;
@@ -42,6 +41,7 @@ use loadgen::run::{End, SearchRecord};
 use loadgen::settings::{IntegerRule, Profile, TestSettings};
 use loadgen::v05::settings::Settings;
 use loadgen::vectors::Rejudged;
+use lon_world::stall::Stall;
 
 /// Name in the run folder.
 pub const FILE: &str = "result_summary.json";
@@ -126,7 +126,7 @@ pub struct ResultSummary {
     pub latency_ns: Option<LatencySpread>,
     /// Latencies beside the limits that the official rules judge them by; empty where the scenario has none.
     #[serde(default)]
-    pub latency_limits: Vec<LimitDocument>,
+    pub latency_limits: Vec<LatencyLimit>,
     /// Arrival process of the performance phase; null where no query has a due time, and in results of earlier
     /// versions.
     #[serde(default)]
@@ -151,7 +151,7 @@ pub struct ResultSummary {
     pub schedule_lag_course: LagCourse,
     /// When either end stood still for half a second or more while samples were timed, in order.
     #[serde(default)]
-    pub stalls: Vec<StallDocument>,
+    pub stalls: Vec<Stall>,
     /// Load of the LoadGen node against its limits; null of a run that was killed.
     pub saturation: Option<SaturationDocument>,
     /// Cause that limited the run; null of a run that was killed, and in results of earlier versions.
@@ -235,7 +235,7 @@ impl From<&Finished> for ResultSummary {
             accuracy,
             accuracy_note: finished.not_scored(),
             latency_ns: summary.map(|summary| LatencySpread::from(summary.judged_latency())),
-            latency_limits: summary.map_or(Vec::new(), |summary| LimitDocument::all(summary, plan)),
+            latency_limits: summary.map_or(Vec::new(), |summary| LatencyLimit::all(summary, plan)),
             intervals: finished.v05.as_ref().and_then(IntervalsDocument::of),
             hints: finished.hints(),
             schedule_lag_ns: Some(LagDocument::from(outcome.lag())),
@@ -243,7 +243,7 @@ impl From<&Finished> for ResultSummary {
             users: summary.and_then(|summary| summary.users),
             behind_others_ns: outcome.behind().map(LagDocument::from),
             schedule_lag_course: outcome.lag_course(),
-            stalls: judgement.stalls.iter().map(StallDocument::from).collect(),
+            stalls: judgement.stalls.clone(),
             saturation: Some(SaturationDocument::new(&judgement.saturation, outcome, nodes.tally.refused())),
             bound: Some(BoundDocument::new(judgement.bound.as_ref(), &finished.network.evidence)),
             baseline: finished.tax().map(|(baseline, tax)| BaselineDocument::new(baseline, &tax)),
@@ -360,7 +360,7 @@ impl ResultSummary {
             within: self.within.map(|within| counted(within).unwrap_or(within)),
             find_peak: search.map(FindPeakDocument::from),
             latency_ns: summary.map(|summary| LatencySpread::from(summary.judged_latency())),
-            latency_limits: judged.map_or(Vec::new(), |judged| LimitDocument::all(&judged.summary, &judged.effective)),
+            latency_limits: judged.map_or(Vec::new(), |judged| LatencyLimit::all(&judged.summary, &judged.effective)),
             bursts: summary.and_then(|summary| summary.bursts.as_ref()).map(BurstsDocument::from),
             users: summary.and_then(|summary| summary.users),
             counts: stored.map_or(self.counts, |stored| CountsDocument::of(&stored.timeline.counts)),

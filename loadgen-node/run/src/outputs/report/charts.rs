@@ -8,7 +8,7 @@ use lon_shell::figures::duration_ns;
 use super::chart::{Axis, Chart, Curve};
 use super::series::{Series, Step, TokenTimes, is_known, known_shares};
 use super::source::Source;
-use crate::outputs::documents::limits::LimitDocument;
+use crate::verdict::limits::{LatencyLimit, Limited};
 
 /// A limit or a rate of the network is drawn where it is at most so many times the largest value: else the curve would
 /// be a flat line.
@@ -69,9 +69,9 @@ fn percentile() -> Axis {
 }
 
 /// The limits that the official rules judge these quantities by.
-fn limits(source: &Source, of: &[&str]) -> Vec<(String, f64)> {
-    let judged = source.result.latency_limits.iter().filter(|limit| of.contains(&limit.of.as_str()));
-    let name = |limit: &LimitDocument| match of.len() {
+fn limits(source: &Source, of: &[Limited]) -> Vec<(String, f64)> {
+    let judged = source.result.latency_limits.iter().filter(|limit| of.contains(&limit.of));
+    let name = |limit: &LatencyLimit| match of.len() {
         1 => format!("limit of p{}", limit.percentile),
         _ => format!("limit of {} p{}", limit.of, limit.percentile),
     };
@@ -85,14 +85,14 @@ fn distribution(series: &Series, source: &Source) -> Chart {
     );
     let name = if source.result.counts.unanswered() > 0 { "latency of what was answered" } else { "latency" };
     let curves = [(name, &series.latencies)];
-    of_percentiles("distribution", "Latency distribution", about, &curves, limits(source, &["latency"]))
+    of_percentiles("distribution", "Latency distribution", about, &curves, limits(source, &[Limited::Latency]))
 }
 
 /// Of token runs: how long the first token took, and each further one.
 fn tokens(times: &TokenTimes, source: &Source) -> Chart {
     let about = format!("Of {} samples: time to first token (ttft) and per output token (tpot).", times.first.len());
     let curves = [("ttft", &times.first), ("tpot", &times.each)];
-    of_percentiles("tokens", "Token latencies", about, &curves, limits(source, &["ttft", "tpot"]))
+    of_percentiles("tokens", "Token latencies", about, &curves, limits(source, &[Limited::Ttft, Limited::Tpot]))
 }
 
 /// Distributions over the percentiles that the largest of them has; each as far as it has them.
@@ -162,7 +162,7 @@ fn latency_over_time(series: &Series, source: &Source) -> Chart {
             curve("p99", at(0.99)),
             curve("max", over_time(series, |step| (!step.latencies.is_empty()).then(|| step.latencies.max() as f64))),
         ],
-        limits: limits(source, &["latency"]),
+        limits: limits(source, &[Limited::Latency]),
         marks: Vec::new(),
     }
 }

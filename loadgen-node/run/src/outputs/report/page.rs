@@ -105,7 +105,7 @@ fn verdict(source: &Source) -> &'static str {
     match source.by_another {
         Some(QdlState::Usable) => "logs usable",
         Some(QdlState::Unusable) => "logs UNUSABLE",
-        None => word(source.result.result),
+        None => source.result.result.word(),
     }
 }
 
@@ -113,18 +113,11 @@ fn is_good(source: &Source) -> bool {
     source.by_another.map_or(source.result.result == Validity::Valid, |state| state == QdlState::Usable)
 }
 
-fn word(validity: Validity) -> &'static str {
-    match validity {
-        Validity::Valid => "VALID",
-        Validity::Invalid => "INVALID",
-    }
-}
-
 /// Is it valid, how fast, why not faster, what did the network carry.
 fn answer(source: &Source) -> Markup {
     let result = &source.result;
     let class = if is_good(source) { "good" } else { "bad" };
-    let official = result.official_result.map(word);
+    let official = result.official_result.map(Validity::word);
     html! {
         h1 { (result.benchmark) " " (result.scenario) ": " span class=(class) { (verdict(source)) } }
         p class="about" {

@@ -13,7 +13,6 @@ use crate::division::Division;
 use crate::outputs::documents::arrivals::ArrivalsDocument;
 use crate::outputs::documents::bursts::BurstsDocument;
 use crate::outputs::documents::intervals::IntervalsDocument;
-use crate::outputs::documents::limits::LimitDocument;
 use crate::outputs::documents::parts::LatencySpread;
 use crate::outputs::documents::result_summary::{MetricDocument, ResultSummary, scheduled_rate};
 use crate::outputs::documents::within::WithinDocument;
@@ -80,9 +79,9 @@ pub fn of_document(result: &ResultSummary, folder: &Path) -> String {
         line("Latency", latency(spread));
     }
     for limit in &result.latency_limits {
-        let LimitDocument { of, percentile, value_ns, limit_ns, kept: is_kept } = limit;
+        let LatencyLimit { of, percentile, value_ns, limit_ns, kept } = limit;
         let value = latencies::latency_text(*value_ns);
-        line("Limit", format!("{of} p{percentile} {value}, {}", latencies::limit_text(*limit_ns, *is_kept)));
+        line("Limit", format!("{of} p{percentile} {value}, {}", latencies::limit_text(*limit_ns, *kept)));
     }
     if let Some(within) = &result.within {
         line("Within", within.text());
@@ -198,7 +197,7 @@ pub fn text<'a>(
         lines.push(("Latency", latency(&summary.judged_latency().into())));
         if let Some(limit) = limits.iter().find(|limit| limit.of == Limited::Latency) {
             let (percentile, value) = (limit.percentile, latencies::latency_text(limit.value_ns));
-            let text = latencies::limit_text(limit.limit_ns, limit.is_kept());
+            let text = latencies::limit_text(limit.limit_ns, limit.kept);
             lines.push(("Limit", format!("p{percentile} {value}, {text}{until}")));
         }
         let intervals = finished.v05.as_ref().and_then(IntervalsDocument::of);

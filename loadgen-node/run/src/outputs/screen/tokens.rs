@@ -12,8 +12,8 @@ pub(crate) fn lines(summary: &Summary, limits: &[LatencyLimit]) -> Vec<(&'static
     let line = |stats, of: Limited, definition| {
         against(stats, summary.target_percentile, limits.iter().find(|limit| limit.of == of), definition)
     };
-    let ttft = line(&tokens.first_token, Limited::FirstToken, "from when a query was due until its first token came");
-    let tpot = line(&tokens.per_token, Limited::PerToken, "(latency - TTFT) / (tokens - 1) of each answer");
+    let ttft = line(&tokens.first_token, Limited::Ttft, "from when a query was due until its first token came");
+    let tpot = line(&tokens.per_token, Limited::Tpot, "(latency - TTFT) / (tokens - 1) of each answer");
     let rate = rate(summary).map(|rate| format!("{rate:.2} tokens/s"));
     let rate = rate.map(|rate| ("Tokens", rate));
     [ttft.map(|text| ("TTFT", text)), tpot.map(|text| ("TPOT", text)), rate].into_iter().flatten().collect()
@@ -25,7 +25,7 @@ fn against(stats: &LatencyStats, fraction: f64, limit: Option<&LatencyLimit>, de
     if stats.count == 0 {
         return None;
     }
-    let limit = limit.map_or(String::new(), |limit| format!(", {}", limit_text(limit.limit_ns, limit.is_kept())));
+    let limit = limit.map_or(String::new(), |limit| format!(", {}", limit_text(limit.limit_ns, limit.kept)));
     let value = latency_text(stats.measured_target_ns(fraction));
     Some(format!("p{} {value}{limit} ({definition}; {})", percent(fraction), spread_text(&stats.into())))
 }
@@ -52,10 +52,11 @@ mod tests {
     #[test]
     fn limit_and_value_stand_side_by_side() {
         let limit = |value_ns| LatencyLimit {
-            of: Limited::FirstToken,
+            of: Limited::Ttft,
             percentile: 99.0,
             value_ns: Some(value_ns),
             limit_ns: 1_500,
+            kept: value_ns <= 1_500,
         };
         let text = |ns| against(&stats(9, ns), 0.99, Some(&limit(ns)), "so").unwrap();
         let spread = "p50 1.0ns, p90 2.0ns, p99 5.0µs, p99.9 6.0ns, max 7.0ms";
