@@ -37,17 +37,17 @@ impl Signals {
     /// From here on a signal ends the program with exit code 5, which the log says.
     pub fn catch(leaves: Leaves) -> io::Result<Signals> {
         let (at_once, stop) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicBool::new(false)));
-        // Receives a byte with each signal.
-        let (told, tell) = UnixStream::pair()?;
+        // A byte comes with each signal.
+        let (signals, sender) = UnixStream::pair()?;
         for signal in [SIGINT, SIGTERM] {
             flag::register(signal, Arc::clone(&stop))?;
-            pipe::register(signal, tell.try_clone()?)?;
+            pipe::register(signal, sender.try_clone()?)?;
         }
         // A file that may not grow any more is an error of its write, and no end of the program.
         flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
         let ends = Arc::clone(&at_once);
         let thread =
-            std::thread::Builder::new().name("signals".to_owned()).spawn(move || end_when_told(told, &ends, leaves));
+            std::thread::Builder::new().name("signals".to_owned()).spawn(move || end_at_signal(signals, &ends, leaves));
         thread.map_err(|error| io::Error::new(error.kind(), format!("cannot start a thread: {error}")))?;
         Ok(Signals { at_once, stop })
     }
@@ -55,13 +55,13 @@ impl Signals {
 
 /// Ends the program at the first signal that comes while it is to end at once. This thread ends with the program at the
 /// latest.
-fn end_when_told(mut told: UnixStream, at_once: &AtomicBool, leaves: Leaves) {
+fn end_at_signal(mut signals: UnixStream, at_once: &AtomicBool, leaves: Leaves) {
     let next = match leaves {
         Leaves::Folder => "one more signal ends it at once, and leaves the folder to loadgen-node recover",
         Leaves::Nothing => "one more signal ends it at once",
     };
     let mut has_stopped = false;
-    while told.read_exact(&mut [0]).is_ok() {
+    while signals.read_exact(&mut [0]).is_ok() {
         if at_once.load(SeqCst) {
             match has_stopped {
                 false => tracing::warn!("interrupted: nothing had been measured"),
@@ -73,18 +73,18 @@ fn end_when_told(mut told: UnixStream, at_once: &AtomicBool, leaves: Leaves) {
         let grace_s = RunOptions::default().drain_grace_ns / 1_000_000_000;
         tracing::warn!(grace_s, next, "interrupted: waits for answers to what is under way");
         std::thread::sleep(INSISTS_AFTER);
-        if drain(&mut told).is_err() {
+        if drain(&mut signals).is_err() {
             return;
         }
         at_once.store(true, SeqCst);
     }
 }
 
-/// Takes what has been told.
-fn drain(told: &mut UnixStream) -> io::Result<()> {
-    told.set_nonblocking(true)?;
-    while told.read(&mut [0; 64]).is_ok_and(|read| read > 0) {}
-    told.set_nonblocking(false)
+/// Takes the bytes of signals that came meanwhile.
+fn drain(signals: &mut UnixStream) -> io::Result<()> {
+    signals.set_nonblocking(true)?;
+    while signals.read(&mut [0; 64]).is_ok_and(|read| read > 0) {}
+    signals.set_nonblocking(false)
 }
 
 /// Source of requests to end a test early.
