@@ -12,6 +12,7 @@
 //! - [`kserve`]: the protocol of servers that are not SUT nodes (KServe V2).
 //!
 //! The shared words:
+//! - [`figures`]: sizes, rates and durations as people read and type them;
 //! - [`files`]: files that somebody else may have made, read within limits;
 //! - [`direction`]: towards the SUT or back from it;
 //! - [`node_name`]: the name of a SUT node;
@@ -23,6 +24,7 @@
 pub mod assembly;
 pub mod codec;
 pub mod direction;
+pub mod figures;
 pub mod files;
 pub mod kserve;
 pub mod limits;

@@ -68,7 +68,7 @@ pub use lon_proto::direction::Direction;
 pub use lon_proto::setup::{Build, Setting};
 pub use lon_proto::stages::Stages;
 pub use peer_kind::{KSERVE_NO_COUNTERS, Payload, PeerKind};
-pub use peer_probe::{PeerFound, PeerOrder};
+pub use peer_probe::{PeerOrder, PeerResult};
 pub use qdl::Qdl;
 pub use run::{Meter, Run};
 pub use tenants::TenantStart;

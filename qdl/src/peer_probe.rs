@@ -30,7 +30,7 @@ pub struct PeerOrder {
 
 /// Result of a node's measurement of its way to another node, until it failed.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct PeerFound {
+pub struct PeerResult {
     /// The name that the other node gave; empty when it was not reached.
     pub name: String,
     /// The median of the round trips of 64 bytes; none when there was none.
@@ -67,12 +67,12 @@ impl PeerOrder {
     }
 }
 
-impl PeerFound {
+impl PeerResult {
     /// Reads the answer of a node. It takes no more than was asked for, and no text that cannot be shown.
-    pub(crate) fn read(response: ProbePeerResponse, order: &PeerOrder) -> PeerFound {
+    pub(crate) fn read(response: ProbePeerResponse, order: &PeerOrder) -> PeerResult {
         let most = order.repeats.get();
         let rates = |rates: Vec<u64>| rates.into_iter().take(most).map(|rate| rate as f64 * 8.0).collect();
-        PeerFound {
+        PeerResult {
             name: response.name.parse::<NodeName>().map(|name| name.to_string()).unwrap_or_default(),
             rtt: response.rtt_ns.map(Duration::from_nanos),
             sent_bits_per_s: rates(response.sent_bytes_per_s),
@@ -113,7 +113,7 @@ mod tests {
             error: "\u{1b}[31m".to_owned(),
             ..ProbePeerResponse::default()
         };
-        let measurement = PeerFound::read(more, &order());
+        let measurement = PeerResult::read(more, &order());
         assert_eq!((measurement.name.as_str(), measurement.sent_bits_per_s.len()), ("", 3));
         assert!(!measurement.error.unwrap().contains('\u{1b}'));
     }

@@ -59,7 +59,7 @@ impl Qdl {
             return Err(ConnectError::WrongTransport { transport: config.peers.transport().name() });
         }
         // Names that the caller gave are checked before anything is sent.
-        check_names(config.peers.given_names(), config.peers.addresses())?;
+        check_names(config.peers.names(), config.peers.addresses())?;
         let control = Arc::new(Control::start(config.runtime.as_ref())?);
         let (ours, nonce) = (config.clone(), HostNonce(random_bytes("a nonce")?));
         let reached = control.wait(async move {

@@ -16,7 +16,7 @@ use crate::carry::{IoDriver, Opened, Transport, Wait};
 use crate::control::{Control, Peer, all_nodes};
 use crate::dispatch::{Dispatcher, Inflaters, Node};
 use crate::flushes::Flushes;
-use crate::peer_probe::{PeerFound, PeerOrder};
+use crate::peer_probe::{PeerOrder, PeerResult};
 use crate::types::{NodeFailure, NodeIndex, Sample};
 
 /// The longest wait before it is checked whether the caller wants to stop.
@@ -107,7 +107,7 @@ impl Run {
     ///
     /// # Errors
     /// The node does not do it, in words; or `stop` turned true.
-    pub fn probe_peer(&self, node: NodeIndex, order: &PeerOrder, stop: &Arc<AtomicBool>) -> Result<PeerFound, String> {
+    pub fn probe_peer(&self, node: NodeIndex, order: &PeerOrder, stop: &Arc<AtomicBool>) -> Result<PeerResult, String> {
         let (Some(peer), Some(pass)) = (self.peers.get(node.0).cloned(), self.passes.get(node.0).cloned()) else {
             return Err("there is no such node".to_owned());
         };

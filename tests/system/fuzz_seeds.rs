@@ -111,7 +111,7 @@ fn traces_of_arrivals_are_read_or_refused() {
         let spec = format!("{}{options}", file.display()).parse().unwrap();
         match arrivals::read(&spec, 1) {
             Ok(trace) => {
-                assert_eq!(trace.facts.format.name(), format, "{name}");
+                assert_eq!(trace.facts.format.to_string(), format, "{name}");
                 assert!(trace.due_ns.is_sorted() && trace.repeat_ns >= trace.due_ns.last().copied(), "{name}");
             }
             Err(error) => assert_eq!(format, "refused", "{name}: {error}"),

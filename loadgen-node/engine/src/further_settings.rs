@@ -4,6 +4,7 @@
 //! schemas and the reference read the same declarations. [`Further`] holds the values.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -44,7 +45,6 @@ pub enum Quantity {
 
 /// A value of a further setting.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum FurtherValue {
     /// A whole number: a count, or nanoseconds.
@@ -57,11 +57,33 @@ pub enum FurtherValue {
 
 /// The further settings of a test that were set, by field.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Further(BTreeMap<String, FurtherValue>);
 
 impl FurtherKey {
+    /// The value where none is set; `None` for a text.
+    pub fn default_value(&self) -> Option<FurtherValue> {
+        Some(match self.quantity {
+            Quantity::Count { .. } | Quantity::Time => FurtherValue::Whole(self.default as u64),
+            Quantity::PerSecond | Quantity::Percentile => FurtherValue::Real(self.default),
+            Quantity::Text(_) => return None,
+        })
+    }
+
+    /// The help, with the values that a person may set and the default.
+    pub fn about(&self) -> String {
+        let default = self.default;
+        let values = match self.quantity {
+            Quantity::Count { least, most: u64::MAX } => format!("{least} or more; default {default}"),
+            Quantity::Count { least, most } => format!("{least} to {most}; default {default}"),
+            Quantity::PerSecond => format!("above 0; default {default}"),
+            Quantity::Time => format!("a time, such as 20ms; default {:?}", Duration::from_nanos(default as u64)),
+            Quantity::Percentile => format!("percent, below 100; default {}", default * 100.0),
+            Quantity::Text(_) => return self.help.to_owned(),
+        };
+        format!("{} Values: {values}.", self.help)
+    }
+
     /// Checks a value against unit and range.
     ///
     /// # Errors

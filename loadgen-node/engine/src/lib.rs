@@ -24,6 +24,7 @@
 //! | [`judge`] | measured latencies -> a [`judge::Summary`]; one file for each scenario: verdict and metric |
 //! | [`traffic`] | requested settings -> what is asked; one file for each scenario |
 //! | `value` | a value as the official logs print it |
+//! | `time_units` | units of time that a person types |
 //! | `mode` | the mode of a test, the sizes of its sample library, and its seeds |
 //! | [`further_settings`] | settings beside the official ones, which a scenario declares |
 //! | [`world`] | time, issuing and arrivals: all that the engine sees of the world |
@@ -41,6 +42,7 @@ pub mod run;
 pub mod scenarios;
 pub mod settings;
 pub mod sim;
+mod time_units;
 pub mod trace;
 pub mod traffic;
 pub mod v05;

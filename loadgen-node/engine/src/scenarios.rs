@@ -13,12 +13,9 @@ use crate::judge;
 use crate::traffic;
 pub use crate::traffic::{Definition, Scenario, TestSettings};
 
-/// The number of registered scenarios.
-const COUNT: usize = 6;
-
 impl Scenario {
     /// The registered scenarios: the official ones in the order of their enumeration, then those of our own.
-    pub const ALL: [Scenario; COUNT] = [
+    pub const ALL: [Scenario; 6] = [
         Scenario::new(&Definition {
             name: "SingleStream",
             traffic: &traffic::SingleStream,
@@ -132,10 +129,10 @@ impl Visitor<'_> for Name {
 }
 
 /// The names of the registered scenarios, for messages.
-static NAMES: [&str; COUNT] = {
-    let mut names = [""; COUNT];
+static NAMES: [&str; Scenario::ALL.len()] = {
+    let mut names = [""; Scenario::ALL.len()];
     let mut i = 0;
-    while i < COUNT {
+    while i < names.len() {
         names[i] = Scenario::ALL[i].name();
         i += 1;
     }

@@ -6,6 +6,7 @@
 use std::fmt;
 
 pub use lon_proto::direction::Direction;
+use lon_proto::figures::{bit_rate, bit_rate_to};
 use lon_proto::sample::{DType, TensorSpec};
 use serde::Deserialize;
 
@@ -60,7 +61,7 @@ pub struct Probed {
 
 /// The verdict on a network. Later variants are worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
+pub enum BandwidthVerdict {
     /// The network has at least the required bandwidth.
     Enough,
     /// The bandwidth was not measured.
@@ -75,7 +76,7 @@ pub struct Judged {
     /// The direction that is judged.
     pub direction: Direction,
     /// The verdict on it.
-    pub verdict: Verdict,
+    pub verdict: BandwidthVerdict,
     /// The required bits per second.
     pub required_bits_per_s: f64,
     /// The measured bits per second.
@@ -231,11 +232,11 @@ pub fn judge(required: Required, probed: Probed) -> [Judged; 2] {
     let judge = |direction, required_bits_per_s: f64, probed_bits_per_s: Option<f64>| {
         let verdict = match probed_bits_per_s {
             // Where nothing is required, any network is enough.
-            _ if required_bits_per_s == 0.0 => Verdict::Enough,
-            None => Verdict::NotProbed,
-            Some(probed_bits_per_s) if probed_bits_per_s >= required_bits_per_s => Verdict::Enough,
+            _ if required_bits_per_s == 0.0 => BandwidthVerdict::Enough,
+            None => BandwidthVerdict::NotProbed,
+            Some(probed_bits_per_s) if probed_bits_per_s >= required_bits_per_s => BandwidthVerdict::Enough,
             // A NaN is not enough either.
-            Some(_) => Verdict::TooLittle,
+            Some(_) => BandwidthVerdict::TooLittle,
         };
         Judged { direction, verdict, required_bits_per_s, probed_bits_per_s }
     };
@@ -245,18 +246,18 @@ pub fn judge(required: Required, probed: Probed) -> [Judged; 2] {
     ]
 }
 
-impl Verdict {
+impl BandwidthVerdict {
     /// Returns the verdict in words.
     pub fn name(self) -> &'static str {
         match self {
-            Verdict::Enough => "enough",
-            Verdict::NotProbed => "not probed",
-            Verdict::TooLittle => "too little",
+            BandwidthVerdict::Enough => "enough",
+            BandwidthVerdict::NotProbed => "not probed",
+            BandwidthVerdict::TooLittle => "too little",
         }
     }
 
     /// Returns the verdict on both directions together, which is the worse one.
-    pub fn of(judged: &[Judged; 2]) -> Verdict {
+    pub fn of(judged: &[Judged; 2]) -> BandwidthVerdict {
         judged[0].verdict.max(judged[1].verdict)
     }
 }
@@ -264,15 +265,15 @@ impl Verdict {
 impl fmt::Display for Judged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let direction = self.direction.name();
-        let required = rate(self.required_bits_per_s);
+        let required = bit_rate(self.required_bits_per_s);
         match (self.verdict, self.probed_bits_per_s) {
-            (Verdict::Enough, _) if self.required_bits_per_s == 0.0 => {
+            (BandwidthVerdict::Enough, _) if self.required_bits_per_s == 0.0 => {
                 write!(f, "{direction}: enough (the requirement is negligible)")
             }
-            (Verdict::Enough, Some(probed)) => {
-                write!(f, "{direction}: enough, {required} of {} is required", rate(probed))
+            (BandwidthVerdict::Enough, Some(probed)) => {
+                write!(f, "{direction}: enough, {required} of {} is required", bit_rate(probed))
             }
-            (Verdict::TooLittle, Some(probed)) => {
+            (BandwidthVerdict::TooLittle, Some(probed)) => {
                 let [required, probed] = apart(self.required_bits_per_s, probed);
                 write!(f, "{direction}: too little, {required} is required and the fabric gave {probed}")
             }
@@ -283,31 +284,8 @@ impl fmt::Display for Judged {
 
 /// Shows two rates that differ with as many digits as it takes to see it, seven at most.
 pub fn apart(one: f64, other: f64) -> [String; 2] {
-    let rate_texts = |more: usize| [one, other].map(|rate| with_digits(rate, more));
+    let rate_texts = |more: usize| [one, other].map(|rate| bit_rate_to(rate, more));
     (0..4).map(rate_texts).find(|[one, other]| one != other).unwrap_or_else(|| rate_texts(4))
-}
-
-/// Shows bits per second in decimal units, with three digits: `9.41 Gbit/s`.
-pub fn rate(bits_per_s: f64) -> String {
-    with_digits(bits_per_s, 0)
-}
-
-/// The same with more digits than three.
-fn with_digits(bits_per_s: f64, more: usize) -> String {
-    let (scaled, unit) = match bits_per_s {
-        rate if rate >= 1e9 => (rate / 1e9, "Gbit/s"),
-        rate if rate >= 1e6 => (rate / 1e6, "Mbit/s"),
-        rate => (rate / 1e3, "kbit/s"),
-    };
-    let digits = if scaled >= 100.0 {
-        0
-    } else if scaled >= 10.0 {
-        1
-    } else {
-        2
-    };
-    let digits = digits + more;
-    format!("{scaled:.digits$} {unit}")
 }
 
 #[cfg(test)]
@@ -465,33 +443,28 @@ mod tests {
         let required = Required { ingress_bits_per_s: 1.2e9, egress_bits_per_s: 0.0 };
         let judged = |ingress_bits_per_s| judge(required, Probed { ingress_bits_per_s, egress_bits_per_s: None });
         for (probed, verdict, text) in [
-            (Some(9.41e9), Verdict::Enough, "ingress: enough, 1.20 Gbit/s of 9.41 Gbit/s is required"),
-            (Some(1.2e9), Verdict::Enough, "ingress: enough, 1.20 Gbit/s of 1.20 Gbit/s is required"),
+            (Some(9.41e9), BandwidthVerdict::Enough, "ingress: enough, 1.20 Gbit/s of 9.41 Gbit/s is required"),
+            (Some(1.2e9), BandwidthVerdict::Enough, "ingress: enough, 1.20 Gbit/s of 1.20 Gbit/s is required"),
             (
                 Some(94e6),
-                Verdict::TooLittle,
+                BandwidthVerdict::TooLittle,
                 "ingress: too little, 1.20 Gbit/s is required and the fabric gave 94.0 Mbit/s",
             ),
             (
                 Some(f64::NAN),
-                Verdict::TooLittle,
-                "ingress: too little, 1.20 Gbit/s is required and the fabric gave NaN kbit/s",
+                BandwidthVerdict::TooLittle,
+                "ingress: too little, 1.20 Gbit/s is required and the fabric gave NaN bit/s",
             ),
-            (None, Verdict::NotProbed, "ingress: not probed, 1.20 Gbit/s is required (--probe measures what there is)"),
+            (
+                None,
+                BandwidthVerdict::NotProbed,
+                "ingress: not probed, 1.20 Gbit/s is required (--probe measures what there is)",
+            ),
         ] {
             let judged = judged(probed);
             assert_eq!((judged[0].verdict, judged[0].to_string().as_str()), (verdict, text));
-            assert_eq!((judged[1].verdict, Verdict::of(&judged)), (Verdict::Enough, verdict));
+            assert_eq!((judged[1].verdict, BandwidthVerdict::of(&judged)), (BandwidthVerdict::Enough, verdict));
             assert_eq!(judged[1].to_string(), "egress: enough (the requirement is negligible)");
-        }
-    }
-
-    #[test]
-    fn rates_for_people() {
-        for (bits_per_s, text) in
-            [(0.0, "0.00 kbit/s"), (64_000.0, "64.0 kbit/s"), (1e8, "100 Mbit/s"), (25.6e9, "25.6 Gbit/s")]
-        {
-            assert_eq!(rate(bits_per_s), text);
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::division::Division;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::nodes::target_spec::TargetSpec;
 use crate::test_run::{Call, Codecs, DataSpec, Label, Labels, Limits, SettingsSpec, TestSpec};
-use crate::values::{self, Compression};
+use crate::values::{self, CodecChoice};
 
 /// The keys of the object. A key that is not there has the value of its variable, else that of [`TestSpec::new`].
 #[derive(Debug, Default, Deserialize, Serialize)]
@@ -144,7 +144,7 @@ impl<'de> Deserialize<'de> for Switch {
 }
 
 /// The samples to load, when no nodes are involved.
-pub struct DataAsked {
+pub struct DataRequest {
     /// The benchmark that is loaded.
     pub benchmark: &'static Benchmark,
     /// Which samples of it are loaded.
@@ -167,12 +167,12 @@ pub fn test_of(text: &str) -> Outcome<(TestSpec, Option<PathBuf>)> {
 ///
 /// # Errors
 /// As [`test_of`].
-pub fn data_of(text: &str) -> Outcome<DataAsked> {
+pub fn data_of(text: &str) -> Outcome<DataRequest> {
     let keys: Vec<String> = keys().into_iter().filter(|key| OF_SAMPLES.contains(&key.as_str())).collect();
     let options = options(text, &keys).or_exit(Exit::Usage)?;
     let samples = options.samples_codec().or_exit(Exit::Usage)?;
     let (benchmark, data) = (options.benchmark()?, options.data().or_exit(Exit::Usage)?);
-    Ok(DataAsked { benchmark, data, codecs: Codecs { samples, answers: Codec::None } })
+    Ok(DataRequest { benchmark, data, codecs: Codecs { samples, answers: Codec::None } })
 }
 
 impl Text {
@@ -269,10 +269,10 @@ impl Options {
     }
 
     fn samples_codec(&self) -> anyhow::Result<Codec> {
-        match self.compression.read("compression", str::parse::<Compression>)? {
+        match self.compression.read("compression", str::parse::<CodecChoice>)? {
             None => Ok(Codec::None),
-            Some(Compression::Codec(codec)) => Ok(codec),
-            Some(Compression::Auto) => bail!("'compression': auto is advice and no run; loadgen-node run gives it"),
+            Some(CodecChoice::Codec(codec)) => Ok(codec),
+            Some(CodecChoice::Auto) => bail!("'compression': auto is advice and no run; loadgen-node run gives it"),
         }
     }
 

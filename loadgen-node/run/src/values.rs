@@ -7,6 +7,7 @@ use std::time::Duration;
 use loadgen::conf::rules::Rules;
 use loadgen::settings::{Assignment, AssignmentError, IntegerRule, Mode, Scenario, UnknownName, named};
 use loadgen::v05;
+use lon_proto::figures::bytes_of;
 use lon_proto::text::is_hidden;
 use lon_qsl::{Codec, CodecError};
 use lon_shell::duration::parse_duration;
@@ -104,20 +105,7 @@ pub fn share(text: &str) -> Result<f64, String> {
 /// The text is no such size.
 pub fn answer_bytes(text: &str) -> Result<u64, String> {
     const MOST: u64 = 1 << 30;
-    const UNITS: [(&str, u64); 7] = [
-        ("KiB", 1 << 10),
-        ("MiB", 1 << 20),
-        ("GiB", 1 << 30),
-        ("kB", 1_000),
-        ("MB", 1_000_000),
-        ("GB", 1_000_000_000),
-        ("B", 1),
-    ];
-    let bytes_of = |&(unit, bytes): &(&str, u64)| {
-        let number: u64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
-        number.checked_mul(bytes).filter(|bytes| (1..=MOST).contains(bytes))
-    };
-    let bytes = UNITS.iter().find_map(bytes_of);
+    let bytes = bytes_of(text).filter(|bytes| (1..=MOST).contains(bytes));
     bytes.ok_or_else(|| "write a number and a unit, for example 500kB, 64MiB; 1GiB at most".to_owned())
 }
 
@@ -157,26 +145,26 @@ pub fn few(text: &str) -> Result<NonZeroUsize, String> {
 
 /// The value of `--compression`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compression {
+pub enum CodecChoice {
     /// Samples are encoded with this codec.
     Codec(Codec),
     /// No run, but advice on which codec to choose.
     Auto,
 }
 
-impl Default for Compression {
-    fn default() -> Compression {
-        Compression::Codec(Codec::None)
+impl Default for CodecChoice {
+    fn default() -> CodecChoice {
+        CodecChoice::Codec(Codec::None)
     }
 }
 
-impl FromStr for Compression {
+impl FromStr for CodecChoice {
     type Err = CodecError;
 
-    fn from_str(text: &str) -> Result<Compression, CodecError> {
+    fn from_str(text: &str) -> Result<CodecChoice, CodecError> {
         match text {
-            "auto" => Ok(Compression::Auto),
-            _ => text.parse().map(Compression::Codec),
+            "auto" => Ok(CodecChoice::Auto),
+            _ => text.parse().map(CodecChoice::Codec),
         }
     }
 }

@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use lon_machine::memory;
+
 /// The condition of a machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Condition {
@@ -28,19 +30,12 @@ pub(super) fn here() -> Condition {
 impl Condition {
     fn under(proc: &Path, cpu: &Path) -> Condition {
         Condition {
-            free_memory_bytes: free_memory_bytes(&proc.join("meminfo")),
+            free_memory_bytes: memory::available_under(proc),
             governors: governors(cpu),
             turbo: turbo(cpu),
             stolen: stolen(&proc.join("stat")),
         }
     }
-}
-
-fn free_memory_bytes(meminfo: &Path) -> Option<u64> {
-    let text = fs::read_to_string(meminfo).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
-    Some(kib * 1024)
 }
 
 fn governors(cpu: &Path) -> Vec<String> {

@@ -4,8 +4,8 @@
 //! made on this machine alone, and are named as not known of others.
 
 use lon_net::lookup::stays_on_host;
+use lon_proto::figures::bytes;
 use lon_proto::text::few;
-use lon_shell::figures::bytes;
 use qdl::{Host, NodeAddress, NodeDescription, Peers};
 
 use super::checked::Campaign;
@@ -66,7 +66,7 @@ fn finding(what: &str, state: DoctorState, text: String) -> DoctorFinding {
 
 /// The machine of the LoadGen node.
 fn here(condition: &Condition) -> DoctorMachine {
-    let findings = of_condition(condition, lon_machine::host::memory_bytes());
+    let findings = of_condition(condition, lon_machine::memory::total_bytes().unwrap_or(0));
     DoctorMachine { name: "LoadGen node".to_owned(), address: None, findings }
 }
 

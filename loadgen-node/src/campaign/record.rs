@@ -9,7 +9,7 @@ use lon_proto::files::{self, Limit};
 use super::jobs::Job;
 use lon_run::outputs::documents;
 use lon_run::outputs::documents::campaign::PlannedRun;
-use lon_run::outputs::documents::campaign_run::{CampaignRun, RunOutcome, SCHEMA};
+use lon_run::outputs::documents::campaign_run::{CampaignRun, CellOutcome, SCHEMA};
 use lon_run::outputs::documents::mix_result;
 use lon_run::outputs::documents::result_summary::{self, Validity};
 use lon_run::outputs::logs::audit_folder::sum_of;
@@ -70,11 +70,11 @@ pub(crate) fn of_command(job: &Job<'_>, ended: &Ended) -> CampaignRun {
     let (outcome, result, reason) = match result(&folder) {
         Ok(Some((result, reasons))) => {
             let reasons = Some(reasons.join("; ")).filter(|reasons| !reasons.is_empty());
-            (RunOutcome::Result, Some(result), reasons)
+            (CellOutcome::Result, Some(result), reasons)
         }
-        _ => (RunOutcome::Failed, None, Some(ended.reason.clone())),
+        _ => (CellOutcome::Failed, None, Some(ended.reason.clone())),
     };
-    let result_sha256 = sum.filter(|_| outcome == RunOutcome::Result);
+    let result_sha256 = sum.filter(|_| outcome == CellOutcome::Result);
     CampaignRun { outcome, result, reason, result_sha256, ..bare(&job.planned(0.0), ended) }
 }
 
@@ -99,7 +99,7 @@ fn result(folder: &Path) -> Result<Option<(Validity, Vec<String>)>> {
 /// Makes the record of a run that is not made.
 pub(crate) fn of_skipped(job: &Job<'_>, ended: &Ended) -> CampaignRun {
     let reason = Some(ended.reason.clone());
-    CampaignRun { outcome: RunOutcome::Skipped, reason, ..bare(&job.planned(0.0), ended) }
+    CampaignRun { outcome: CellOutcome::Skipped, reason, ..bare(&job.planned(0.0), ended) }
 }
 
 fn bare(planned: &PlannedRun, ended: &Ended) -> CampaignRun {
@@ -109,7 +109,7 @@ fn bare(planned: &PlannedRun, ended: &Ended) -> CampaignRun {
         kind: planned.kind,
         repeat: planned.repeat,
         folder: planned.folder.clone(),
-        outcome: RunOutcome::Failed,
+        outcome: CellOutcome::Failed,
         result: None,
         reason: None,
         exit_code: ended.exit_code,
@@ -154,7 +154,7 @@ mod tests {
         };
         let failed = of_command(&jobs[0], &ended);
         keep(&jobs[0], &failed).unwrap();
-        assert_eq!((failed.outcome, failed.exit_code, failed.wall_s), (RunOutcome::Failed, Some(4), 1.5));
+        assert_eq!((failed.outcome, failed.exit_code, failed.wall_s), (CellOutcome::Failed, Some(4), 1.5));
         let why = failed.misses_target().unwrap();
         assert_eq!(why, "the accuracy run ended without a result: a node is gone");
         assert_eq!(now(&jobs[0]), State::Ended(Box::new(failed)));
@@ -162,9 +162,9 @@ mod tests {
         std::fs::remove_dir_all(campaign.out.join("cell")).unwrap();
         keep(&jobs[1], &skipped).unwrap();
         assert_eq!(now(&jobs[1]), State::Ended(Box::new(skipped.clone())), "its folder is made");
-        assert_eq!((skipped.outcome, skipped.repeat, skipped.misses_target()), (RunOutcome::Skipped, Some(1), None));
+        assert_eq!((skipped.outcome, skipped.repeat, skipped.misses_target()), (CellOutcome::Skipped, Some(1), None));
         // A record of a result that is another one by now does not count.
-        let other = CampaignRun { outcome: RunOutcome::Result, result_sha256: Some("0".to_owned()), ..skipped };
+        let other = CampaignRun { outcome: CellOutcome::Result, result_sha256: Some("0".to_owned()), ..skipped };
         keep(&jobs[1], &other).unwrap();
         assert_eq!(now(&jobs[1]), State::Missing);
     }

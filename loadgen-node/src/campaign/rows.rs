@@ -8,7 +8,7 @@ use anyhow::{Result, anyhow};
 use super::record::{self, State};
 use crate::comparison::{METRICS, Metric};
 use lon_run::outputs::documents::campaign::{CampaignPlan, PlannedCell, RunKind};
-use lon_run::outputs::documents::campaign_run::{CampaignRun, RunOutcome};
+use lon_run::outputs::documents::campaign_run::{CampaignRun, CellOutcome};
 use lon_run::outputs::documents::campaign_table::{CampaignTable, SCHEMA, TableColumn, TableRow, TableScore};
 use lon_run::outputs::documents::repeats::RepeatSpread;
 use lon_run::outputs::documents::result_summary::Validity;
@@ -78,7 +78,7 @@ fn rows(out: &Path, plan: &CampaignPlan, cell: &PlannedCell, metrics: &[&Metric]
             ended.push(*run);
         }
     }
-    let has_result = |run: &&CampaignRun| run.outcome == RunOutcome::Result;
+    let has_result = |run: &&CampaignRun| run.outcome == CellOutcome::Result;
     let runs: Vec<&CampaignRun> = ended.iter().filter(|run| run.kind == RunKind::Performance).collect();
     let accuracy = ended.iter().filter(has_result).find(|run| run.kind == RunKind::Accuracy);
     let whole = TableRow {
@@ -131,7 +131,7 @@ fn reasons<'a>(all: impl Iterator<Item = &'a String>) -> Vec<String> {
 /// # Errors
 /// The result of a mix cannot be read, or is another one by now.
 fn row_runs(out: &Path, run: &CampaignRun) -> Result<Vec<RowRun>> {
-    let has_result = run.outcome == RunOutcome::Result;
+    let has_result = run.outcome == CellOutcome::Result;
     let mix = if has_result { own_result::read_mix(&out.join(&run.folder))? } else { None };
     Ok(match mix {
         None => vec![RowRun::of_test(run)],
@@ -153,7 +153,7 @@ fn row_runs(out: &Path, run: &CampaignRun) -> Result<Vec<RowRun>> {
 struct RowRun {
     /// `None`: the run is of one test, or a mix without a result.
     tenant: Option<String>,
-    outcome: RunOutcome,
+    outcome: CellOutcome,
     result: Option<Validity>,
     /// Reasons against it.
     reasons: Vec<String>,
@@ -175,7 +175,7 @@ impl RowRun {
 
 /// The row with what its runs have measured.
 fn row(out: &Path, row: TableRow, runs: &[&RowRun], metrics: &[&Metric]) -> Result<TableRow> {
-    let with_result = runs.iter().filter(|run| run.outcome == RunOutcome::Result);
+    let with_result = runs.iter().filter(|run| run.outcome == CellOutcome::Result);
     let folders: Vec<String> = with_result.map(|run| run.folder.clone()).collect();
     let sources = folders.iter().map(|folder| Source::read(&out.join(folder))).collect::<Result<Vec<_>>>()?;
     let spread = |metric: &&Metric| {
@@ -193,12 +193,12 @@ fn row(out: &Path, row: TableRow, runs: &[&RowRun], metrics: &[&Metric]) -> Resu
 fn verdict(runs: &[&RowRun], planned: usize) -> String {
     let count = |of: &dyn Fn(&&&RowRun) -> bool| runs.iter().filter(|run| of(run)).count();
     let valid = count(&|run| run.result == Some(Validity::Valid));
-    let has = |outcome: RunOutcome| count(&|run| run.outcome == outcome);
+    let has = |outcome: CellOutcome| count(&|run| run.outcome == outcome);
     match (valid, runs.len()) {
         (_, 0) => "not run".to_owned(),
         (valid, _) if valid == planned => "VALID".to_owned(),
-        (0, _) if has(RunOutcome::Result) > 0 => "INVALID".to_owned(),
-        (0, _) if has(RunOutcome::Failed) > 0 => "failed".to_owned(),
+        (0, _) if has(CellOutcome::Result) > 0 => "INVALID".to_owned(),
+        (0, _) if has(CellOutcome::Failed) > 0 => "failed".to_owned(),
         (0, _) => "skipped".to_owned(),
         (valid, _) => format!("{valid} of {planned} VALID"),
     }
@@ -239,7 +239,7 @@ mod tests {
             Ended { started_utc: String::new(), wall: Default::default(), exit_code: None, reason: "x".to_owned() };
         let failed = of_command(&jobs[0], &ended);
         let skipped = of_skipped(&jobs[0], &ended);
-        let with = |result| CampaignRun { outcome: RunOutcome::Result, result: Some(result), ..failed.clone() };
+        let with = |result| CampaignRun { outcome: CellOutcome::Result, result: Some(result), ..failed.clone() };
         let (valid, invalid) = (with(Validity::Valid), with(Validity::Invalid));
         for (runs, word) in [
             (vec![], "not run"),

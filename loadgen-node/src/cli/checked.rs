@@ -5,16 +5,14 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
 use clap::{Arg, Args};
-use lon_qsl::Codec;
 use lon_qsl::benchmark::Benchmark;
 
 use super::format::Format;
 use super::run::RunArgs;
-use super::shared::{CodecArgs, Compression};
 use loadgen::conf::rules::Rules;
 use loadgen::settings::Scenario;
 use lon_run::exit::{Exit, OrExit as _, Outcome};
-use lon_run::test_run::{Call, Codecs, DataSpec, Labels, Limits, TestSpec};
+use lon_run::test_run::{Call, DataSpec, Labels, Limits, TestSpec};
 use lon_world::pace::PacingSpec;
 
 /// The work that a call of `run` asks for.
@@ -47,20 +45,14 @@ impl RunArgs {
             return Err(anyhow!(reason)).or_exit(Exit::Usage);
         };
         let benchmark = Benchmark::named(benchmark).or_exit(Exit::Usage)?;
-        match self.codecs.compression {
-            Compression::Codec(samples) => {
-                let spec = Box::new(self.spec(benchmark, scenario, samples)?);
-                Ok(RunRequest::Test { spec, out: self.out.clone() })
-            }
-            Compression::Auto => {
-                let rules = self.test.files.rules.unwrap_or_else(Rules::newest);
-                Ok(RunRequest::Advice(AdviceSpec { benchmark, data: self.test.data(), rules }))
-            }
+        if self.codecs.is_advice() {
+            let rules = self.test.files.rules.unwrap_or_else(Rules::newest);
+            return Ok(RunRequest::Advice(AdviceSpec { benchmark, data: self.test.data(), rules }));
         }
+        Ok(RunRequest::Test { spec: Box::new(self.spec(benchmark, scenario)?), out: self.out.clone() })
     }
 
-    fn spec(&self, benchmark: &'static Benchmark, scenario: Scenario, samples: Codec) -> Outcome<TestSpec> {
-        let CodecArgs { response_compression: answers, .. } = self.codecs;
+    fn spec(&self, benchmark: &'static Benchmark, scenario: Scenario) -> Outcome<TestSpec> {
         let labels = Labels::new(self.label.clone()).context("--label").or_exit(Exit::Usage)?;
         let (io_threads, spin, busy_poll) = (self.io_threads.map(usize::from), self.spin, self.busy_poll);
         Ok(TestSpec {
@@ -69,7 +61,7 @@ impl RunArgs {
             target: self.dial.target(&self.kserve)?,
             data: DataSpec { verify: self.verify_dataset, ..self.test.data() },
             settings: self.test.settings(),
-            codecs: Codecs { samples, answers },
+            codecs: self.codecs.codecs(),
             division: self.division,
             accuracy_run: None,
             connections: self.connections,

@@ -1,7 +1,7 @@
 //! The command line: flags as typed, and what they mean.
 //!
-//! - `run`, `shared`, `nodes`, `metrics`, `probe`, `fleet`, `audit`, `dataset`, `submission`, `campaign`, `benchmark`,
-//!   `other_commands`: the flags of each command;
+//! - `run`, `shared`, `codecs`, `nodes`, `metrics`, `probe`, `fleet`, `audit`, `dataset`, `submission`, `campaign`,
+//!   `benchmark`, `other_commands`: the flags of each command;
 //!   `format`: in which form a table is printed; `parse`: values of flags; `help`: texts after the flags; `headings`:
 //!   under which help lists the flags; `flag_tip`: what is said of flags that are none;
 //! - `checked`: from the flags of `run` to what is asked for.
@@ -33,15 +33,16 @@ pub(crate) use self::other_commands::{
     ReplayArgs, ReportArgs, SchemaArgs, ShowArgs, TraceArgs,
 };
 pub(crate) use self::parse::with_dashes;
-pub(crate) use self::probe::{ProbeArgs, ProbeRequest, ProbeTransportArg};
+pub(crate) use self::probe::{ProbeArgs, ProbeRequest};
 pub(crate) use self::run::{DemoArgs, RunArgs, run_flags};
-pub(crate) use self::shared::{Compression, TestArgs};
+pub(crate) use self::shared::TestArgs;
 pub(crate) use self::submission::{InitArgs, SubmissionArgs, SubmissionCommand};
 
 mod audit;
 mod benchmark;
 mod campaign;
 mod checked;
+mod codecs;
 mod dataset;
 mod flag_tip;
 mod fleet;
@@ -134,7 +135,7 @@ pub(crate) enum Command {
     #[command(after_long_help = help::CAMPAIGN)]
     Campaign(CampaignArgs),
     /// Show the settings of a test with their origins; needs no SUT.
-    #[command(after_long_help = help::CONF)]
+    #[command(after_long_help = help::conf())]
     Conf(ConfArgs),
     /// Begin a benchmark of your own, for the model that a node has.
     #[command(after_help = help::BENCHMARK)]

@@ -38,7 +38,7 @@ pub(crate) struct DialArgs {
 #[derive(Args, Debug, Clone)]
 pub(crate) struct ConnectionArgs {
     /// The transport of queries.
-    #[arg(long, value_parser = one_of(transports()), default_value = "grpc", env = "LON_TRANSPORT",
+    #[arg(long, value_parser = one_of(transports()), default_value = USUAL_TRANSPORT.name(), env = "LON_TRANSPORT",
           help_heading = NETWORK)]
     pub(crate) transport: Transport,
     #[command(flatten)]
@@ -136,7 +136,7 @@ impl ConnectionArgs {
         let files = files.into_iter().filter_map(|(flag, path)| Some((flag, absolute(path.as_ref()?))));
         let mut typed: Vec<(&'static str, Value)> =
             files.map(|(flag, path)| (flag, path.display().to_string().into())).collect();
-        if self.transport != Transport::GRPC {
+        if self.transport != USUAL_TRANSPORT {
             typed.push(("transport", self.transport.name().into()));
         }
         let switches = [("insecure", *insecure), ("allow-open-key-files", *allow_open_key_files)];

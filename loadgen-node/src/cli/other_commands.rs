@@ -7,11 +7,12 @@ use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, ValueEnum};
 use lon_shell::choice::{Choice, one_of};
 
+use super::codecs::CodecArgs;
 use super::format::{Format, FormatArgs};
 use super::nodes::DialArgs;
-use super::parse::{duration, integers, scenario};
+use super::parse::{duration, integers, scenario, scenarios};
 use super::run::DIVISIONS;
-use super::shared::{CodecArgs, TestArgs};
+use super::shared::TestArgs;
 use crate::comparison::{Condition, MOST};
 use loadgen::settings::{Assignment, IntegerRule, Scenario};
 use lon_run::division::Division;
@@ -35,7 +36,7 @@ pub(crate) struct ConfArgs {
     pub(crate) benchmark: Option<String>,
     /// LoadGen's scenario.
     #[arg(long, value_parser = scenario, env = "LON_SCENARIO", required_unless_present = "config_vector",
-          help = "SingleStream, MultiStream, Server, Offline, Burst or Closed")]
+          help = scenarios())]
     pub(crate) scenario: Option<Scenario>,
     #[command(flatten)]
     pub(crate) test: TestArgs,
@@ -71,7 +72,7 @@ pub(crate) struct TraceArgs {
     pub(crate) benchmark: Option<String>,
     /// LoadGen's scenario.
     #[arg(long, value_parser = scenario, env = "LON_SCENARIO", required_unless_present_any = ["settings", "vector"],
-          help = "SingleStream, MultiStream, Server, Offline, Burst or Closed")]
+          help = scenarios())]
     pub(crate) scenario: Option<Scenario>,
     #[command(flatten)]
     pub(crate) test: TestArgs,

@@ -4,10 +4,17 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use loadgen::conf::rules::Rules;
-use loadgen::settings::UnknownName;
+use loadgen::settings::{Scenario, UnknownName};
 pub(super) use lon_run::values::{
     answer_bytes, assignment, duration, few, integers, mode, note, rounds, scenario, share, some_duration,
 };
+
+/// The names of all scenarios, for help.
+pub(super) fn scenarios() -> String {
+    let names = Scenario::ALL.map(Scenario::name);
+    let (last, others) = names.split_last().unwrap_or((&"", &[]));
+    format!("{} or {last}", others.join(", "))
+}
 
 pub(super) fn rules(text: &str) -> Result<&'static Rules, UnknownName> {
     Rules::named(text)

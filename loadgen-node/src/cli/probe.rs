@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::bail;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use lon_proto::limits::{MAX_PEER_PROBE_BYTES, MAX_PEER_PROBE_TIME};
 use lon_proto::sample::DType;
 use lon_qsl::Codec;
@@ -15,7 +16,7 @@ use qdl::Transport;
 
 use super::format::FormatArgs;
 use super::headings::{NETWORK, NODES, OUTPUT, SAMPLES, WHAT};
-use super::nodes::{ConnectionArgs, DialArgs, KserveArgs, SecurityArgs};
+use super::nodes::{ConnectionArgs, DialArgs, KserveArgs, SecurityArgs, USUAL_TRANSPORT};
 use super::parse::{duration, few, link_rate, percent, request_bytes, rules, some_duration, watch_interval};
 use loadgen::conf::rules::Rules;
 use lon_run::exit::{Exit, OrExit as _, Outcome};
@@ -35,9 +36,10 @@ pub(crate) struct ProbeArgs {
     /// on each line. dns:NAME:PORT is every address of a name.
     #[arg(long, alias = "sut-server", value_name = "NODES", env = "LON_SUT", help_heading = NODES)]
     pub(crate) sut: Option<String>,
-    /// The transport of the probe; all: over grpc, tcp and quic, one after the other.
-    #[arg(long, value_enum, default_value_t = ProbeTransportArg::Grpc, env = "LON_TRANSPORT", help_heading = NETWORK)]
-    pub(crate) transport: ProbeTransportArg,
+    /// The transport of the probe; all: over each of them, one after the other.
+    #[arg(long, value_parser = transports(), default_value = USUAL_TRANSPORT.name(), env = "LON_TRANSPORT",
+          help_heading = NETWORK)]
+    pub(crate) transport: ProbeTransport,
     #[command(flatten)]
     pub(crate) security: SecurityArgs,
     /// The longest time to wait for nodes that are not there yet, or are busy.
@@ -223,15 +225,22 @@ fn required_rate(text: &str) -> Result<Rate, String> {
 }
 
 /// The transport of a probe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ProbeTransportArg {
-    Grpc,
-    Quic,
-    Tcp,
-    /// Servers of this protocol cannot be probed.
-    #[value(hide = true)]
-    Kserve,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ProbeTransport {
+    One(Transport),
+    /// Every transport whose nodes can be probed.
     All,
+}
+
+/// The values of `--transport`. A transport whose nodes cannot be probed is hidden: it has an error of its own.
+fn transports() -> impl TypedValueParser<Value = ProbeTransport> {
+    let each = Transport::ALL.map(|transport| PossibleValue::new(transport.name()).hide(!can_be_probed(transport)));
+    let values = PossibleValuesParser::new(each.into_iter().chain([PossibleValue::new("all")]));
+    values.map(|name| Transport::named(&name).map_or(ProbeTransport::All, ProbeTransport::One))
+}
+
+fn can_be_probed(transport: Transport) -> bool {
+    transport.peer_kind().no_probe.is_none()
 }
 
 /// The checked flags of a call of `probe`.
@@ -294,15 +303,12 @@ fn columns(typed: &[Codec]) -> Vec<Codec> {
     (0..typed.len()).filter(|at| is_new(*at)).map(|at| typed[at]).collect()
 }
 
-impl ProbeTransportArg {
+impl ProbeTransport {
     /// The transports that it stands for.
     pub(crate) fn each(self) -> Vec<Transport> {
         match self {
-            ProbeTransportArg::Grpc => vec![Transport::GRPC],
-            ProbeTransportArg::Quic => vec![Transport::QUIC],
-            ProbeTransportArg::Tcp => vec![Transport::TCP],
-            ProbeTransportArg::Kserve => vec![Transport::KSERVE],
-            ProbeTransportArg::All => vec![Transport::GRPC, Transport::TCP, Transport::QUIC],
+            ProbeTransport::One(transport) => vec![transport],
+            ProbeTransport::All => Transport::ALL.into_iter().filter(|transport| can_be_probed(*transport)).collect(),
         }
     }
 }

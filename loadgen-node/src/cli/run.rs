@@ -8,12 +8,13 @@ use clap::Args;
 use lon_net::slice::Priority;
 use lon_shell::choice::{Choice, PRIORITIES, one_of};
 
+use super::codecs::CodecArgs;
 use super::format::Format;
 use super::headings::{EXPERT, NETWORK, OUTPUT, WHAT};
 use super::metrics::MetricsArgs;
 use super::nodes::{DialArgs, KserveArgs};
-use super::parse::{answer_bytes, duration, few, note, scenario, some_duration};
-use super::shared::{CodecArgs, FindPeakArgs, TestArgs};
+use super::parse::{answer_bytes, duration, few, note, scenario, scenarios, some_duration};
+use super::shared::{FindPeakArgs, TestArgs};
 use crate::display::ui::Ui;
 use loadgen::settings::Scenario;
 use lon_run::division::Division;
@@ -42,7 +43,7 @@ pub(crate) struct RunArgs {
     pub(crate) dial: DialArgs,
     /// LoadGen's scenario.
     #[arg(long, value_name = "NAME", value_parser = scenario, env = "LON_SCENARIO", help_heading = WHAT,
-          help = "SingleStream, MultiStream, Server, Offline, Burst or Closed", required_unless_present = "mix")]
+          help = scenarios(), required_unless_present = "mix")]
     pub(crate) scenario: Option<Scenario>,
     /// digits, synthetic, resnet50, bert, ... or NAME.toml.
     ///

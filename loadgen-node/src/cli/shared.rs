@@ -4,11 +4,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
+use lon_qsl::Preprocess;
 use lon_qsl::dataset::Aggregate;
-use lon_qsl::{Codec, Preprocess};
-pub(crate) use lon_run::values::Compression;
 
-use super::headings::{NETWORK, WHAT};
+use super::headings::WHAT;
 use super::parse::{assignment, integers, mode, rounds, share};
 use loadgen::conf::rules::Rules;
 use loadgen::run::Goal;
@@ -186,22 +185,6 @@ pub(crate) struct ConfFiles {
     /// Lines of config files that are ignored or read as something else than they look like are errors.
     #[arg(long, env = "LON_STRICT_CONF", help_heading = WHAT, hide_short_help = true)]
     pub(crate) strict_conf: bool,
-}
-
-/// The codecs of samples and answers.
-#[derive(Args, Debug, Clone, Default)]
-pub(crate) struct CodecArgs {
-    /// Codec (zstd:3) or auto (advice).
-    ///
-    /// Applied before any clock starts: none, zstd[:LEVEL], lz4, shuffle-zstd[:LEVEL] or
-    /// delta-zstd[:LEVEL]; or original: the dataset's own files (JPEGs), decoded by the SUT node. auto runs nothing: it
-    /// measures them all on the dataset and prints below which bandwidth each of them wins.
-    #[arg(long, value_name = "CODEC", default_value = "none", env = "LON_COMPRESSION", help_heading = NETWORK)]
-    pub(crate) compression: Compression,
-    /// Codec of the answers, applied by the SUT node and undone here, both timed.
-    #[arg(long, value_name = "CODEC", default_value = "none", env = "LON_RESPONSE_COMPRESSION",
-          help_heading = NETWORK, hide_short_help = true)]
-    pub(crate) response_compression: Codec,
 }
 
 impl TestArgs {

@@ -7,7 +7,7 @@ use lon_qsl::dataset::Dataset;
 
 use super::io::{input_text, path_text, print, print_in, print_json};
 use super::run::accuracy_run;
-use crate::cli::{Compression, ConfArgs, TestArgs};
+use crate::cli::{ConfArgs, TestArgs};
 use loadgen::conf::rules::Rules;
 use loadgen::plan::predict::{self, SampleSize};
 use loadgen::settings::{Mode, Qsl, Scenario, TestSettings, named};
@@ -17,7 +17,7 @@ use lon_run::exit::{Exit, OrExit as _, Outcome};
 use lon_run::outputs::documents::conf::{ConfDocument, View};
 use lon_run::outputs::screen::conf_text;
 use lon_run::test_run::settings::{self, Beforehand, Subject};
-use lon_run::test_run::{Codecs, DataSpec, samples};
+use lon_run::test_run::{DataSpec, samples};
 
 /// Counts and size of a benchmark's samples, as far as they are known.
 struct Samples {
@@ -132,14 +132,11 @@ fn of_round<'a>(name: &str, models: &'a [String]) -> Outcome<&'a str> {
 fn findings(args: &ConfArgs, name: &str, scenario: Scenario, view: &View) -> Outcome<Findings> {
     let benchmark = Benchmark::named(name).context("--division network").or_exit(Exit::Usage)?;
     let settings = view.layers.sourced.settings();
-    let codec = match args.codecs.compression {
-        Compression::Codec(codec) => codec,
-        Compression::Auto => Codec::None,
-    };
+    let codecs = args.codecs.codecs();
     let data = match view.has_samples {
         false => None,
         true => {
-            let dataset = samples::open(benchmark, &args.test.data(), codec)?;
+            let dataset = samples::open(benchmark, &args.test.data(), codecs.samples)?;
             let data = Data::of(benchmark, &dataset, settings.performance_sample_count_override);
             // Nothing is read here.
             Some(Data { is_compared: false, ..data })
@@ -148,7 +145,7 @@ fn findings(args: &ConfArgs, name: &str, scenario: Scenario, view: &View) -> Out
     let test = Beforehand {
         benchmark,
         scenario,
-        codecs: Codecs { samples: codec, answers: args.codecs.response_compression },
+        codecs,
         preprocess: args.test.preprocess.as_ref(),
         no_counters: None,
         accuracy_run: args.accuracy_run.as_deref().map(accuracy_run).transpose()?,

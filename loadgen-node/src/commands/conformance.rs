@@ -11,7 +11,8 @@ use lon_run::outputs::documents::conformance::ConformanceDocument;
 /// Checks one node, prints what was found, and ends as a run does: INVALID when a rule is broken.
 pub(crate) fn conformance(args: &ConformanceArgs) -> Outcome {
     if args.dial.kind().payload != Payload::Sample {
-        return Err(anyhow!("the wire contract is for SUT nodes: --transport grpc, tcp or quic")).or_exit(Exit::Usage);
+        let why = anyhow!("the wire contract is for SUT nodes, and this --transport reaches others: leave it out");
+        return Err(why).or_exit(Exit::Usage);
     }
     let target = args.dial.target(&KserveArgs::default())?;
     let [address] = target.peers.addresses() else {

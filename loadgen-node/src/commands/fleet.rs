@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use anyhow::{Context as _, anyhow};
+use lon_proto::figures::length_ns;
 use lon_proto::text::few;
-use lon_shell::figures::length_ns;
 
 use super::io::{print, print_in, print_text};
 use crate::cli::{FleetArgs, FleetCommand, FleetNodes, FleetOn, Format, USUAL_TRANSPORT};

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, anyhow};
+use lon_proto::figures::duration_ns;
 use lon_proto::text::on_one_line;
-use lon_shell::figures::duration_ns;
 
 use super::io::{path_text, print_in, print_text};
 use super::list_related::Related;

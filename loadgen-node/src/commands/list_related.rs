@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use lon_proto::figures::duration_ns;
 use lon_run::outputs::documents::result_summary::{MetricDocument, Validity};
 use lon_run::outputs::documents::run_list::ListedRun;
 use lon_run::outputs::tables::table::Table;
-use lon_shell::figures::duration_ns;
 
 /// The best result of a SUT with a benchmark in a scenario, of its VALID performance runs.
 #[derive(Clone, Debug, PartialEq)]

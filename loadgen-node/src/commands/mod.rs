@@ -4,10 +4,10 @@
 //! `second_chance` a part of `audit`, `list_related` an option of `list`.
 
 pub(crate) mod accuracy;
-pub(crate) mod advise;
 pub(crate) mod audit;
 pub(crate) mod benchmark;
 pub(crate) mod campaign;
+pub(crate) mod codec_advice;
 pub(crate) mod compare;
 pub(crate) mod conf;
 pub(crate) mod conformance;

@@ -1,4 +1,5 @@
-//! The command `run`: one test, from flags to run folder; several of them (`repeat`); or advice on codecs (`advise`).
+//! The command `run`: one test, from flags to run folder; several of them (`repeat`); or advice on codecs
+//! (`codec_advice`).
 
 use std::path::Path;
 
@@ -7,7 +8,7 @@ use lon_qsl::benchmark::official_scores;
 
 use super::io::{print_json_pretty, print_text, read};
 use super::test_series::{INCOMPLETE, LiveOutput, TestSeries};
-use super::{advise, mix, repeat};
+use super::{codec_advice, mix, repeat};
 use crate::cli::{Format, RunArgs, RunRequest, tenant_arguments};
 use crate::mix::CheckedMix;
 use loadgen::settings::Mode;
@@ -27,7 +28,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         return run_mix(args, file);
     }
     match args.check()? {
-        RunRequest::Advice(spec) => advise::advise(&spec, args.form()),
+        RunRequest::Advice(spec) => codec_advice::advise(&spec, args.form()),
         RunRequest::Test { mut spec, out } => {
             let form = args.form();
             let result_form = if args.repeat.is_some() { ResultForm::Text } else { result_form(form)? };

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use lon_shell::figures::number;
+use lon_proto::figures::number;
 
 use loadgen::plan::Plan;
 use loadgen::recorder::SampleEnd;

@@ -1,12 +1,12 @@
 //! The quantities that are compared.
 
-use lon_shell::figures::{bytes, duration_ns};
+use lon_proto::figures::{bit_rate, bytes, duration_ns};
 
 use super::interval::Drawn;
 use lon_run::outputs::documents::comparison::Better;
 use lon_run::outputs::documents::parts::LatencySpread;
 use lon_run::outputs::documents::result_summary::MetricDocument;
-use lon_run::outputs::report::{Series, Source, bits_text};
+use lon_run::outputs::report::{Series, Source};
 
 /// Unit of a quantity's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Unit {
             Unit::Ns => duration_ns(value as i64),
             Unit::PerSecond => format!("{value:.2}/s"),
             Unit::Bytes => bytes(value.round() as u64),
-            Unit::BitsPerSecond => bits_text(value),
+            Unit::BitsPerSecond => bit_rate(value),
             Unit::Cores => format!("{value:.2} cores"),
             Unit::Plain => format!("{value:.3}"),
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lon_shell::figures::length_ns;
+use lon_proto::figures::{digits, length_ns};
 
 /// A duration in ns in the unit that fits: `2.3ms`.
 pub(super) fn time(ns: u64) -> String {
@@ -12,7 +12,7 @@ pub(super) fn time(ns: u64) -> String {
 /// A rate with three digits: `9.3`, `250`, `12.3k`, `3.70M`.
 pub(super) fn rate(per_s: f64) -> String {
     let (value, unit) = scaled(per_s, &["", "k", "M", "G"]);
-    let whole_alone = unit.is_empty() && value >= 100.0;
+    let whole_alone = unit.is_empty() && (value == 0.0 || value >= 100.0);
     format!("{value:.*}{unit}", if whole_alone { 0 } else { digits(value) })
 }
 
@@ -42,16 +42,6 @@ fn scaled<'a>(value: f64, units: &[&'a str]) -> (f64, &'a str) {
         unit = next;
     }
     (value, unit)
-}
-
-/// Digits behind the point, of three in all.
-fn digits(value: f64) -> usize {
-    match value {
-        value if value >= 99.95 => 0,
-        value if value >= 9.995 => 1,
-        value if value > 0.0 => 2,
-        _ => 0,
-    }
 }
 
 #[cfg(test)]

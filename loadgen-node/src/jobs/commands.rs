@@ -68,7 +68,7 @@ impl Commands {
     /// # Errors
     /// The operating system does not let this program wait.
     pub(crate) fn wait(&self, child: &mut Child) -> io::Result<ExitStatus> {
-        let mut is_told = false;
+        let mut is_passed_on = false;
         loop {
             if let Some(status) = child.try_wait()? {
                 return Ok(status);
@@ -78,8 +78,8 @@ impl Commands {
                 () if self.interrupted.load(SeqCst) => Some(Signal::SIGINT),
                 () => None,
             };
-            if let Some(signal) = signal.filter(|_| !is_told) {
-                is_told = true;
+            if let Some(signal) = signal.filter(|_| !is_passed_on) {
+                is_passed_on = true;
                 // Where a terminal has sent it to both, the command takes the two as one, since they come within a
                 // second. It may have ended just now.
                 let _ = kill(Pid::from_raw(child.id() as i32), signal);

@@ -5,12 +5,12 @@ use std::path::Path;
 use maud::{Markup, html};
 
 use crate::comparison::{over_each_other, table};
+use lon_proto::figures::{bytes, length_ns, number};
 use lon_run::outputs::documents::mix_result::{MixResult, TenantResult};
 use lon_run::outputs::documents::mix_search::MixSearched;
 use lon_run::outputs::documents::result_summary::Validity;
 use lon_run::outputs::report::{FILE, Series, Source, framed};
 use lon_run::outputs::tables::table::Table;
-use lon_shell::figures::{bytes, length_ns, number};
 
 /// Caption of the charts.
 const ABOUT: &str = "Each tenant from its own start on.";

@@ -55,7 +55,7 @@ pub(crate) fn state(step: &Step<'_>) -> State {
 fn counts(step: &Step<'_>, folder: &Path) -> Result<()> {
     let text = files::text(&folder.join(FILE), Limit::DOCUMENT).context(FILE)?;
     let record: StepRecord = serde_json::from_str(&text).context(FILE)?;
-    let now = made_of(step)?;
+    let now = record_of(step)?;
     ensure!(record.command == now.command, "its command was another one");
     ensure!(record.inputs == now.inputs, "its settings were other ones");
     ensure!(record.parents == now.parents, "a run that it builds on was made again");
@@ -67,7 +67,7 @@ fn counts(step: &Step<'_>, folder: &Path) -> Result<()> {
 }
 
 /// Returns the record that a run has to have now.
-fn made_of(step: &Step<'_>) -> Result<StepRecord> {
+fn record_of(step: &Step<'_>) -> Result<StepRecord> {
     let sum = |step: &Step<'_>| {
         let path = step.folder().join(step.result_file());
         sum_of(&path).with_context(|| format!("cannot read {}", path.display()))
@@ -97,7 +97,7 @@ pub(crate) fn keep(step: &Step<'_>) -> Result<()> {
         fs::write(folder.join(input.name), input.text).with_context(|| format!("cannot write {}", input.name))?;
     }
     let mut text = Vec::new();
-    documents::write(&mut text, &made_of(step)?)?;
+    documents::write(&mut text, &record_of(step)?)?;
     fs::write(folder.join(FILE), text).with_context(|| format!("cannot write {FILE}"))
 }
 

@@ -12,6 +12,7 @@ use ring::hmac;
 use serde::{Deserialize, Serialize};
 
 use crate::accelerator::{self, Accelerator};
+use crate::memory;
 use crate::nic::{self, Interface};
 use crate::processor::{self, Processors};
 use crate::storage::{self, Storage};
@@ -115,7 +116,7 @@ fn facts() -> Host {
         kernel: part(|u| u.release()),
         cpu: field("/proc/cpuinfo", "model name").unwrap_or_default(),
         cores: std::thread::available_parallelism().map_or(0, |n| n.get() as u32),
-        memory_bytes: memory_bytes(),
+        memory_bytes: memory::total_bytes().unwrap_or(0),
         nics: nic::all(),
         accelerators: accelerator::all(),
         numa_nodes: numa_nodes(),
@@ -190,12 +191,6 @@ fn numa_nodes() -> u32 {
     let entries = fs::read_dir("/sys/devices/system/node").into_iter().flatten().flatten();
     let is_node = |name: &str| name.strip_prefix("node").is_some_and(|number| number.parse::<u32>().is_ok());
     entries.filter(|entry| is_node(&entry.file_name().to_string_lossy())).count() as u32
-}
-
-/// Memory of this host, bytes; 0 where it cannot be known.
-pub fn memory_bytes() -> u64 {
-    let kib = field("/proc/meminfo", "MemTotal").and_then(|text| text.strip_suffix(" kB")?.trim().parse::<u64>().ok());
-    kib.unwrap_or(0) * 1024
 }
 
 #[cfg(test)]

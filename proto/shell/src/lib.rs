@@ -6,7 +6,6 @@
 //! - [`documents`]: JSON documents that one program writes and the other reads;
 //! - [`duration`]: durations as people type them;
 //! - [`failure`]: an error with its exit code, and the one line that is printed of it;
-//! - [`figures`]: bytes and durations as people read them;
 //! - [`log`]: the log on standard error;
 //! - [`metrics`]: the counters of a program, for Prometheus and the like;
 //! - [`packaging`]: completions and manual pages;
@@ -24,7 +23,6 @@ pub mod dli;
 pub mod documents;
 pub mod duration;
 pub mod failure;
-pub mod figures;
 pub mod log;
 pub mod metrics;
 #[cfg(feature = "command-line")]

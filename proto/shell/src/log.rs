@@ -17,7 +17,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::Registry;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::figures::{bytes, length_ns};
+use lon_proto::figures::{bytes, length_ns};
 
 /// The format of the log; the values of `--log-format`.
 ///

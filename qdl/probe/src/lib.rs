@@ -15,6 +15,6 @@ mod mailbox;
 mod peer;
 mod trips;
 
-pub use load::{Direction, Flood, FloodSpec, Load, ProbeError};
+pub use load::{Flood, FloodDirection, FloodSpec, Load, ProbeError};
 pub use peer::measure_peer;
 pub use trips::{Percentiles, Rtt};

@@ -51,7 +51,7 @@ pub enum ProbeError {
 
 /// The direction of a flood; up is towards the SUT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub enum FloodDirection {
     /// Towards the SUT.
     Up,
     /// Back from the SUT.
@@ -60,13 +60,13 @@ pub enum Direction {
     Both,
 }
 
-impl Direction {
+impl FloodDirection {
     /// The direction in words.
     pub fn way(self) -> &'static str {
         match self {
-            Direction::Up => "up",
-            Direction::Down => "down",
-            Direction::Both => "both ways",
+            FloodDirection::Up => "up",
+            FloodDirection::Down => "down",
+            FloodDirection::Both => "both ways",
         }
     }
 }
@@ -77,7 +77,7 @@ pub struct FloodSpec<'a> {
     /// The nodes, each with its round trip.
     pub nodes: &'a [(NodeIndex, Duration)],
     /// The direction that is filled.
-    pub direction: Direction,
+    pub direction: FloodDirection,
     /// Connections to each node.
     pub connections: usize,
     /// Duration of the flood.
@@ -233,7 +233,7 @@ impl Load {
                     continue;
                 }
                 flow.came(reply.at, ticket.bytes);
-                moved_bytes += ticket.bytes * if direction == Direction::Both { 2 } else { 1 };
+                moved_bytes += ticket.bytes * if direction == FloodDirection::Both { 2 } else { 1 };
                 // The drain at the end is slower than the flood and no part of it.
                 if !is_over {
                     meter.came(reply.at, ticket.bytes);
@@ -255,16 +255,16 @@ impl Load {
         &mut self,
         flow: &mut Flow,
         number: usize,
-        direction: Direction,
+        direction: FloodDirection,
         now: Instant,
         tickets: &mut HashMap<SampleId, Ticket>,
     ) {
         let chunk = flow.window.chunk();
         if flow.payloads.as_ref().is_none_or(|(made_for, _)| *made_for != chunk) {
             let payloads = match direction {
-                Direction::Up => self.payloads(chunk, 8),
-                Direction::Down => self.payloads(ASKING_BYTES, chunk),
-                Direction::Both => self.payloads(chunk, chunk),
+                FloodDirection::Up => self.payloads(chunk, 8),
+                FloodDirection::Down => self.payloads(ASKING_BYTES, chunk),
+                FloodDirection::Both => self.payloads(chunk, chunk),
             };
             flow.payloads = Some((chunk, payloads));
         }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use qdl::{Config, NodeIndex, PeerFound, PeerOrder, Qdl};
+use qdl::{Config, NodeIndex, PeerOrder, PeerResult, Qdl};
 
-use crate::load::{Direction, FloodSpec, Load};
+use crate::load::{FloodDirection, FloodSpec, Load};
 
 /// The size of requests whose round trips are measured, in bytes.
 const TRIP_BYTES: usize = 64;
@@ -16,8 +16,8 @@ const TRIPS_SHARE: f64 = 0.25;
 
 /// Claims the only node of `config` for as long as it takes, and measures what `order` asks for. What was found is
 /// there also when it ends early. Blocks; ends early when `stop` turns true.
-pub fn measure_peer(config: Config, order: &PeerOrder, stop: &Arc<AtomicBool>) -> PeerFound {
-    let mut measurement = PeerFound::default();
+pub fn measure_peer(config: Config, order: &PeerOrder, stop: &Arc<AtomicBool>) -> PeerResult {
+    let mut measurement = PeerResult::default();
     if let Err(why) = measure(config, order, stop, &mut measurement) {
         measurement.error = Some(why);
     }
@@ -28,7 +28,7 @@ fn measure(
     config: Config,
     order: &PeerOrder,
     stop: &Arc<AtomicBool>,
-    measurement: &mut PeerFound,
+    measurement: &mut PeerResult,
 ) -> Result<(), String> {
     let qdl = Qdl::connect(config).map_err(|error| error.to_string())?;
     measurement.name = qdl.nodes().first().map(|node| node.name.clone()).unwrap_or_default();
@@ -38,16 +38,17 @@ fn measure(
     outcome
 }
 
-fn both_ways(load: &mut Load, order: &PeerOrder, measurement: &mut PeerFound) -> Result<(), String> {
+fn both_ways(load: &mut Load, order: &PeerOrder, measurement: &mut PeerResult) -> Result<(), String> {
     let node = NodeIndex(0);
     let trips =
         load.round_trips(node, TRIP_BYTES, order.time.mul_f64(TRIPS_SHARE)).map_err(|error| error.to_string())?;
     let rtt = Duration::from_nanos(trips.percentiles.p50_ns);
     measurement.rtt = Some(rtt);
     for _ in 0..order.repeats.get() {
-        for (direction, into) in
-            [(Direction::Up, &mut measurement.sent_bits_per_s), (Direction::Down, &mut measurement.received_bits_per_s)]
-        {
+        for (direction, into) in [
+            (FloodDirection::Up, &mut measurement.sent_bits_per_s),
+            (FloodDirection::Down, &mut measurement.received_bits_per_s),
+        ] {
             let spec = FloodSpec {
                 nodes: &[(node, rtt)],
                 direction,

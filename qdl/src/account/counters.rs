@@ -23,7 +23,7 @@ pub(crate) struct LaneCounters {
     duplicate: AtomicU64,
     late: AtomicU64,
     foreign: AtomicU64,
-    given_up: AtomicU64,
+    give_ups: AtomicU64,
 }
 
 /// Amounts that a burst of messages adds to the counters. They are summed first, so that the counters are touched once
@@ -150,7 +150,7 @@ impl LaneCounters {
 
     /// One more sample was given up.
     pub(crate) fn gave_up(&self) {
-        add(&self.given_up, 1);
+        add(&self.give_ups, 1);
     }
 
     /// Samples sent in full so far.
@@ -179,7 +179,7 @@ impl LaneCounters {
             duplicate: get(&self.duplicate),
             late,
             foreign: get(&self.foreign),
-            unanswered: get(&self.given_up).saturating_sub(late),
+            unanswered: get(&self.give_ups).saturating_sub(late),
             not_inflated: 0,
         }
     }

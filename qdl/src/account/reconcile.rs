@@ -174,9 +174,9 @@ fn heartbeats(counts: &NodeCounts, sut: &SutCounts) -> impl Iterator<Item = Pair
 /// Socket bytes that differ by more than may be under way, or that are fewer than the messages in them. Where this end
 /// counts none, the transport has no sockets to count.
 fn sockets(report: &NodeReport, sut: &SutCounts) -> impl Iterator<Item = Pair> {
-    let NodeReport { traffic, counts_resends, .. } = report;
+    let NodeReport { traffic, .. } = report;
     let skipped = (comparable(report) == Comparable::Ingress).then_some(Direction::Egress);
-    let (is_quic, ours) = (*counts_resends, traffic.retransmits);
+    let (counts_resends, ours) = (report.counts_resends, traffic.retransmits);
     let rows = [
         (Direction::Ingress, traffic.socket_bytes_out, sut.socket_bytes_in, sut.message_bytes_in, ours),
         (Direction::Egress, traffic.socket_bytes_in, sut.socket_bytes_out, sut.message_bytes_out, sut.retransmits),
@@ -184,14 +184,14 @@ fn sockets(report: &NodeReport, sut: &SutCounts) -> impl Iterator<Item = Pair> {
     let rows = rows.into_iter().filter(move |(direction, ..)| Some(*direction) != skipped);
     rows.filter_map(move |(direction, ours, theirs, messages, resent)| {
         let theirs = theirs?;
-        let resent = if is_quic { resent.unwrap_or(0) } else { 0 };
-        let is_too_far = ours.abs_diff(theirs) > socket_slack(ours, is_quic, resent);
+        let resent = if counts_resends { resent.unwrap_or(0) } else { 0 };
+        let is_too_far = ours.abs_diff(theirs) > socket_slack(ours, counts_resends, resent);
         (is_too_far || (ours > 0 && theirs < messages)).then_some((Layer::Socket, direction, ours, theirs))
     })
 }
 
-fn socket_slack(bytes: u64, is_quic: bool, resent: u64) -> u64 {
-    let slack = SOCKET_SLACK_BYTES + if is_quic { bytes / SOCKET_SHARE } else { 0 };
+fn socket_slack(bytes: u64, counts_resends: bool, resent: u64) -> u64 {
+    let slack = SOCKET_SLACK_BYTES + if counts_resends { bytes / SOCKET_SHARE } else { 0 };
     slack.saturating_add(resent.saturating_mul(DATAGRAM_BYTES))
 }
 

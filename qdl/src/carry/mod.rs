@@ -49,5 +49,5 @@ impl Transport {
     pub const KSERVE: Transport = Transport::new(&kserve::Kserve);
 
     /// The transports that are built in.
-    pub const ALL: [Transport; 4] = [Transport::GRPC, Transport::QUIC, Transport::TCP, Transport::KSERVE];
+    pub const ALL: [Transport; 4] = [Transport::GRPC, Transport::TCP, Transport::QUIC, Transport::KSERVE];
 }

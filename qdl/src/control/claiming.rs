@@ -29,12 +29,12 @@ pub(crate) struct ClaimTarget {
 /// The node that is busy when the time is up, or that cannot be claimed for another reason. No claim is left then.
 pub(crate) async fn claim_all(targets: &[ClaimTarget], deadline: Instant) -> Result<Vec<Vec<Claimed>>, ConnectError> {
     let mut first = (0..targets.len()).min_by_key(|&index| &targets[index].name).ok_or(ConnectError::NoNodes)?;
-    let mut said_so = false;
+    let mut was_logged = false;
     loop {
         match try_all(targets, first).await {
             Ok(claimed) => return Ok(claimed),
             Err(Failed { index: busy, error: error @ ConnectError::Busy { .. }, .. }) if clock::now() < deadline => {
-                if !std::mem::replace(&mut said_so, true) {
+                if !std::mem::replace(&mut was_logged, true) {
                     tracing::info!(%error, "waiting for a busy node");
                 }
                 first = busy;

@@ -1,5 +1,5 @@
 //! The control side of a server of KServe's protocol: is it there, what is it, does it have the model. Its calls with
-//! samples are in `carry/kserve.rs`.
+//! samples are in `carry/kserve`.
 
 use std::error::Error as _;
 use std::future::Future;

@@ -14,7 +14,7 @@ use crate::account::report::SutCounts;
 use crate::carry::Promise;
 use crate::dispatch::Bounds;
 use crate::error::ConnectError;
-use crate::peer_probe::{PeerFound, PeerOrder};
+use crate::peer_probe::{PeerOrder, PeerResult};
 
 /// The control side of one node. A new kind of node is an implementation of this and a kind of
 /// [`Peers`](super::Peers).
@@ -46,7 +46,7 @@ pub(crate) trait Peer: fmt::Debug + Send + Sync {
     }
 
     /// Has the node probe another one, under a claim to probe; what it found, or why it does not.
-    async fn probe_peer(&self, _pass: &RunPass, _order: &PeerOrder) -> Result<PeerFound, String> {
+    async fn probe_peer(&self, _pass: &RunPass, _order: &PeerOrder) -> Result<PeerResult, String> {
         Err("nodes of its kind have no such call".to_owned())
     }
 

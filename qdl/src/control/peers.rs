@@ -68,7 +68,7 @@ impl Peers {
     }
 
     /// The names that the caller gave; empty for nodes that name themselves.
-    pub(crate) fn given_names(&self) -> &[String] {
+    pub(crate) fn names(&self) -> &[String] {
         match &self.kind {
             Kind::SutNodes => &[],
             Kind::Kserve { names, .. } => names,

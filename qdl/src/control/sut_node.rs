@@ -29,7 +29,7 @@ use crate::account::report::SutCounts;
 use crate::account::traffic::Sockets;
 use crate::dispatch::Bounds;
 use crate::error::{ConnectError, explain_status};
-use crate::peer_probe::{PeerFound, PeerOrder};
+use crate::peer_probe::{PeerOrder, PeerResult};
 
 /// The control connection to one SUT node.
 #[derive(Debug)]
@@ -160,11 +160,11 @@ impl Peer for SutNode {
     }
 
     /// With a patience of its own: the node answers when it has measured.
-    async fn probe_peer(&self, pass: &RunPass, order: &PeerOrder) -> Result<PeerFound, String> {
+    async fn probe_peer(&self, pass: &RunPass, order: &PeerOrder) -> Result<PeerResult, String> {
         let mut client = self.client.clone();
         let call = client.probe_peer(pass.probe_peer(order.request()));
         match tokio::time::timeout(order.patience(), call).await {
-            Ok(Ok(response)) => Ok(PeerFound::read(response.into_inner(), order)),
+            Ok(Ok(response)) => Ok(PeerResult::read(response.into_inner(), order)),
             Ok(Err(status)) if status.code() == Code::Unimplemented => {
                 Err("it does not know the call ProbePeer: update it".to_owned())
             }

@@ -3,7 +3,7 @@
 //!
 //! A node that answers nothing, or counts tokens that are not there, would be the fastest of all, and its books would
 //! agree with ours. So every answer is held against the node's description, which stands in the results. The answers of
-//! KServe servers have types and shapes of their own: see `carry/promise.rs`.
+//! KServe servers have types and shapes of their own: see `carry/declared_outputs.rs`.
 //!
 //! - *Size.* An answer is for one sample, so the batch is 1. Where all sizes are fixed it has exactly their bytes;
 //!   where some are free, those of the fixed outputs and whole elements of the others. It has no bytes only where every

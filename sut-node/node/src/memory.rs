@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use lon_proto::figures::bytes_of;
+
 /// The memory that samples may take in all, as they come, decoded, and while a model computes. The node itself, its
 /// model and the engine's own memory come on top.
 ///
@@ -23,18 +25,6 @@ pub struct Memory {
 #[error("'{0}' is not an amount of memory: give bytes with a unit, such as 512MiB or 8GiB; 64MiB at least")]
 pub struct MemoryError(String);
 
-/// The units of an amount, the longest names first.
-const UNITS: [(&str, u64); 8] = [
-    ("KiB", 1 << 10),
-    ("MiB", 1 << 20),
-    ("GiB", 1 << 30),
-    ("TiB", 1 << 40),
-    ("k", 1 << 10),
-    ("M", 1 << 20),
-    ("G", 1 << 30),
-    ("B", 1),
-];
-
 impl Memory {
     /// The least that a node can work with.
     pub const LEAST: Memory = Memory { bytes: 64 << 20 };
@@ -48,9 +38,8 @@ impl Memory {
     pub fn of_host() -> Memory {
         let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let limits = group_files(&groups).filter_map(|file| fs::read_to_string(file).ok()?.trim().parse().ok());
-        let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| machine_bytes(&text));
         // Without either, as on other systems, what a small machine has.
-        let bytes = limits.chain(machine).min().unwrap_or(4 << 30) / 2;
+        let bytes = limits.chain(lon_machine::memory::total_bytes()).min().unwrap_or(4 << 30) / 2;
         Memory::new(bytes).unwrap_or(Memory::LEAST)
     }
 
@@ -79,10 +68,7 @@ impl FromStr for Memory {
     type Err = MemoryError;
 
     fn from_str(text: &str) -> Result<Memory, MemoryError> {
-        let unit = UNITS.iter().find_map(|(unit, bytes)| Some((text.strip_suffix(unit)?, bytes)));
-        let (number, unit) = unit.unwrap_or((text, &1));
-        let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-        let bytes = number.parse().ok().filter(|_| digits).and_then(|number: u64| number.checked_mul(*unit));
+        let bytes = text.parse().ok().or_else(|| bytes_of(text));
         bytes.and_then(Memory::new).ok_or_else(|| MemoryError(text.to_owned()))
     }
 }
@@ -118,12 +104,6 @@ fn group_files(groups: &str) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// The memory of the machine, as `/proc/meminfo` says it.
-fn machine_bytes(text: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,7 +113,7 @@ mod tests {
         for (text, bytes) in [("64MiB", 64 << 20), ("8GiB", 8 << 30), ("2G", 2 << 30), ("67108864", 64 << 20)] {
             assert_eq!(text.parse(), Ok(Memory { bytes }), "{text}");
         }
-        for bad in ["", "63MiB", "8", "GiB", "-8GiB", "8 GiB", "1.5GiB", "99999999999TiB", "8XB"] {
+        for bad in ["", "63MiB", "8", "GiB", "-8GiB", "1.5GiB", "99999999999TiB", "8XB"] {
             let message = bad.parse::<Memory>().unwrap_err().to_string();
             assert!(message.starts_with(&format!("'{bad}' is not")), "{message}");
         }
@@ -156,6 +136,5 @@ mod tests {
             ]
         );
         assert!(files("rubbish\n").is_empty());
-        assert_eq!(machine_bytes("MemTotal:       24 kB\nMemFree: 1 kB\n"), Some(24 << 10));
     }
 }

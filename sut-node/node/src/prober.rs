@@ -13,7 +13,7 @@ use lon_proto::limits::{MAX_ERROR_BYTES, MAX_PEER_PROBE_BYTES, MAX_PEER_PROBE_CO
 use lon_proto::node_name::NodeName;
 use lon_proto::text::printable_within;
 use lon_proto::v1::{ProbePeerRequest, ProbePeerResponse};
-use qdl::{Config, PeerFound, PeerKind, PeerOrder, Peers, Transport};
+use qdl::{Config, PeerKind, PeerOrder, PeerResult, Peers, Transport};
 use tokio::sync::oneshot;
 use tonic::Status;
 
@@ -91,7 +91,7 @@ async fn measured(
     order: PeerOrder,
     busy: Busy,
     is_over: impl Fn() -> bool,
-) -> Result<PeerFound, Status> {
+) -> Result<PeerResult, Status> {
     let stop = StopOnDrop(Arc::default());
     let (stop_flag, (sender, mut receiver)) = (Arc::clone(&stop.0), oneshot::channel());
     let body = move || {
@@ -143,7 +143,7 @@ fn order(request: &ProbePeerRequest) -> Result<PeerOrder, String> {
     Ok(PeerOrder { address, transport, connections, time, max_bytes: request.max_bytes, repeats })
 }
 
-fn response(measurement: &PeerFound) -> ProbePeerResponse {
+fn response(measurement: &PeerResult) -> ProbePeerResponse {
     let bytes = |rates: &[f64]| rates.iter().map(|bits_per_s| (bits_per_s / 8.0) as u64).collect();
     ProbePeerResponse {
         name: measurement.name.clone(),
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn what_was_found_is_told_in_bytes() {
         let measurement =
-            PeerFound { sent_bits_per_s: vec![8e9], error: Some("lost".to_owned()), ..PeerFound::default() };
+            PeerResult { sent_bits_per_s: vec![8e9], error: Some("lost".to_owned()), ..PeerResult::default() };
         let answer = response(&measurement);
         assert_eq!((answer.sent_bytes_per_s, answer.received_bytes_per_s), (vec![1_000_000_000], vec![]));
         assert_eq!((answer.rtt_ns, answer.error.as_str()), (None, "lost"));

@@ -82,7 +82,7 @@ pub async fn serve(
     let busy_poll = busy_poll.then(|| claim.clone());
     let io = IoThread { streams, open_connections, services, tls, busy_poll, realtime, stop: stop.clone() };
     let mut others = IoThreads::start(io_threads.get() - 1, &io)?;
-    let told_to_stop = async move {
+    let stop_signal = async move {
         shutdown.await;
         stopper.tell();
         health.await;
@@ -93,7 +93,7 @@ pub async fn serve(
         biased;
         outcome = io.serve_first(listener, transports, &mut others) => (outcome, false),
         is_late = drained(stop, &claim, drain) => (Ok(()), is_late),
-        never = told_to_stop => never,
+        never = stop_signal => never,
     };
     drop(others);
     join_all(closing).await;

@@ -70,8 +70,6 @@ pub use self::error::OnnxError;
 
 /// This backend in the list of a program: `onnx:PATH`.
 pub const KIND: BackendKind = BackendKind {
-    scheme: "onnx",
-    form: "onnx:MODEL.onnx",
     flags: &[
         "--ep",
         "--postprocess",
@@ -83,7 +81,8 @@ pub const KIND: BackendKind = BackendKind {
         "--beams",
         "--try",
     ],
-    open: |path, options| Ok(Arc::new(Onnx::open(path.as_ref(), options)?)),
+    library_variable: Some("ORT_DYLIB_PATH"),
+    ..BackendKind::new("onnx", "onnx:MODEL.onnx", |path, options| Ok(Arc::new(Onnx::open(path.as_ref(), options)?)))
 };
 
 /// An ONNX model and the engine that runs it.

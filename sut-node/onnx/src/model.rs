@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 
-use lon_sut::backend::{BackendOptions, GivenDim};
+use lon_sut::backend::{BackendOptions, DimSize};
 use lon_sut::tensor::{Signature, TensorSpec};
 use tract_onnx::pb::{GraphProto, ModelProto, ValueInfoProto};
 use tract_onnx::prelude::Framework as _;
@@ -186,7 +186,7 @@ fn choose(graph: &GraphProto, names: &[String]) -> Result<Option<Vec<usize>>, St
 ///
 /// # Errors
 /// No tensor has it.
-fn give(setting: &GivenDim, inputs: &mut [Port], outputs: &mut [Port]) -> Result<(), String> {
+fn give(setting: &DimSize, inputs: &mut [Port], outputs: &mut [Port]) -> Result<(), String> {
     let mut is_there = false;
     for Port { spec, symbols } in inputs.iter_mut().chain(outputs.iter_mut()) {
         for (axis, (dim, symbol)) in spec.dims.iter_mut().zip(symbols.iter_mut()).enumerate() {

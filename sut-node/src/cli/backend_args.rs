@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use lon_sut::ModelName;
-use lon_sut::backend::{BatchDim, GivenDim, Provider};
+use lon_sut::backend::{BatchDim, DimSize, Provider};
 use lon_sut::pipeline::Preprocessing;
 use lon_sut::pipeline::post::Postprocess;
 
@@ -90,7 +90,7 @@ pub(super) struct PipelineArgs {
     /// it has no name. Samples must have them.
     #[arg(long, value_name = "NAME=SIZE,...", value_delimiter = ',', env = "LON_DIMS",
           help_heading = ANSWERS, hide_short_help = true)]
-    pub(super) dims: Vec<GivenDim>,
+    pub(super) dims: Vec<DimSize>,
     /// Steps that prepare images for the model, for example resize=256,crop=224,layout=nchw,dtype=f32 (a preset's name
     /// may stand first). Samples are then JPEGs (--compression original) or pixels u8[HEIGHT,WIDTH,3]. Or
     /// token-ids=SEPARATOR: samples are token ids alone (loadgen-node run --ids-alone), and mask, segments and

@@ -4,15 +4,13 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use lon_sut::ModelName;
+use lon_sut::backend::Backends;
 use lon_sut::pipeline::post::Postprocess;
 
 use super::args::{BenchArgs, ComputeArgs};
 use super::backend_args::{BackendArgs, OpenAiArgs, PipelineArgs, TokenArgs, TrustArgs};
 use super::for_model::value_for;
 use super::named_backend::NamedBackend;
-
-/// The variable that names the library of ONNX Runtime.
-const ORT_LIBRARY: &str = "ORT_DYLIB_PATH";
 
 /// One setup of workers, threads and batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,10 +25,11 @@ pub(super) struct Setup {
 const LISTEN: &str = "127.0.0.1:8000";
 
 /// The words before the line: the library that the measured model ran on.
-pub(super) fn library(args: &BackendArgs) -> String {
-    let is_onnx = args.backend.first().is_some_and(|named| named.text.starts_with("onnx:"));
-    let path = std::env::var(ORT_LIBRARY).ok().filter(|path| is_onnx && !path.is_empty());
-    path.map_or_else(String::new, |path| format!("{ORT_LIBRARY}={} ", quoted(&path)))
+pub(super) fn library(args: &BackendArgs, backends: &Backends) -> String {
+    let kind = args.backend.first().and_then(|named| backends.kind(&named.text));
+    let variable = kind.and_then(|kind| kind.library_variable);
+    let set = variable.and_then(|name| Some((name, std::env::var(name).ok().filter(|path| !path.is_empty())?)));
+    set.map_or_else(String::new, |(name, path)| format!("{name}={} ", quoted(&path)))
 }
 
 /// The line that serves with `setup`, and with the other flags of the measurement.

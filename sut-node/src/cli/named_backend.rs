@@ -22,11 +22,6 @@ impl NamedBackend {
     pub(super) fn name(&self) -> ModelName {
         self.name.clone().unwrap_or_else(ModelName::main)
     }
-
-    /// Returns true for a model of another server, which computes there.
-    pub(super) fn is_of_a_server(&self) -> bool {
-        self.text.starts_with("openai:")
-    }
 }
 
 /// Every text can be a backend's, with a name where one stands before the first `=`.

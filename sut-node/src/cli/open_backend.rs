@@ -30,11 +30,11 @@ pub(super) fn load_all(
 ) -> Result<Vec<Model>, Failure> {
     let names = args.names()?;
     compute.check(&names)?;
-    check_for_many(args)?;
+    check_for_many(args, backends)?;
     let count = NonZeroUsize::new(names.len()).unwrap_or(NonZeroUsize::MIN);
     let model = |named: &NamedBackend| {
         let name = named.name();
-        let mut config = match shared_workers.filter(|_| !named.is_of_a_server()) {
+        let mut config = match shared_workers.filter(|_| !computes_elsewhere(named, backends)) {
             Some(workers) => compute.with_workers(workers, &name, &args.pipeline),
             None => compute.model(&name, &args.pipeline),
         };
@@ -48,13 +48,18 @@ pub(super) fn load_all(
     args.backend.iter().map(model).collect()
 }
 
+/// Returns true for a model of another server.
+fn computes_elsewhere(named: &NamedBackend, backends: &Backends) -> bool {
+    backends.kind(&named.text).is_some_and(|kind| kind.computes_elsewhere)
+}
+
 /// Checks that no flag is given with several models that can only be right for one.
-fn check_for_many(args: &BackendArgs) -> Result<(), Failure> {
+fn check_for_many(args: &BackendArgs, backends: &Backends) -> Result<(), Failure> {
     if args.backend.len() < 2 {
         return Ok(());
     }
     let PipelineArgs { inputs, outputs, allow_empty, batch_dim, dims, .. } = &args.pipeline;
-    let servers = args.backend.iter().filter(|backend| backend.is_of_a_server()).count();
+    let servers = args.backend.iter().filter(|named| computes_elsewhere(named, backends)).count();
     let flags = [
         ("--inputs", !inputs.is_empty()),
         ("--outputs", !outputs.is_empty()),

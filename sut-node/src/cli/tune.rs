@@ -75,7 +75,7 @@ pub(super) fn run(args: &BenchArgs, node: &NodeName, backends: &Backends) -> Res
             tried(Setup { max_delay, ..best }, &mut trials)?;
         }
     }
-    write!(std::io::stdout(), "{}", advice(&trials, args, largest_batch)).or_exit(Exit::Bug)
+    write!(std::io::stdout(), "{}", advice(&trials, args, backends, largest_batch)).or_exit(Exit::Bug)
 }
 
 /// The number of rows that follow at most, and the time that they take.
@@ -219,7 +219,7 @@ fn edges(best: &Setup, largest_batch: NonZeroUsize, cores: usize) -> String {
 }
 
 /// The lines to copy, and the rule by which they were chosen.
-fn advice(trials: &[Trial], args: &BenchArgs, largest_batch: NonZeroUsize) -> String {
+fn advice(trials: &[Trial], args: &BenchArgs, backends: &Backends, largest_batch: NonZeroUsize) -> String {
     let Some(rate) = most_samples(trials) else {
         return "\nNo setup answered every sample: bench without --tune names the reason.\n".to_owned();
     };
@@ -227,7 +227,7 @@ fn advice(trials: &[Trial], args: &BenchArgs, largest_batch: NonZeroUsize) -> St
     let latency = shortest(trials).unwrap_or(rate);
     let others = trials.iter().map(|trial| trial.others).fold(0.0, f64::max);
     let note = if host_load::is_busy(others) { note(others) } else { String::new() };
-    let library = library(&args.backend);
+    let library = library(&args.backend, backends);
     let edges = edges(&rate.setup, largest_batch, host_load::cores());
     format!(
         "\nMost samples per second (Offline, Server), {:.1} samples/s:\n  {library}{}\n\

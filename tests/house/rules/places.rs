@@ -17,10 +17,15 @@ pub(crate) enum Pattern {
     PathOf(&'static [(&'static str, &'static str)]),
     /// A call of this macro.
     Macro(&'static str),
-    /// A text that is one of these names.
+    /// A text that is one of these names, or that such a name begins: `grpc:`, `--backend=onnx:`.
     TextOf(&'static [&'static str]),
     /// An event of the log whose message has values in it: those belong into fields.
     LogText,
+}
+
+/// Returns true when a text stands for this name.
+fn is_named(text: &str, name: &str) -> bool {
+    text.trim_end_matches(':').rsplit('=').next() == Some(name)
 }
 
 /// Where it is found outside the `allowed` files and folders, test code left out.
@@ -65,7 +70,7 @@ impl Reader<'_> {
     }
 
     fn text(&mut self, text: &str, line: usize) {
-        if matches!(self.pattern, Pattern::TextOf(names) if names.contains(&text)) {
+        if matches!(self.pattern, Pattern::TextOf(names) if names.iter().any(|name| is_named(text, name))) {
             self.findings.push((line, format!("\"{text}\"")));
         }
     }
@@ -227,7 +232,7 @@ fn what_stands_in_the_wrong_place_is_found() {
         ("a/src/cli/mod.rs", "fn f() { Scenario::Server; json!({}); kserve() }"),
         (
             "a/src/names.rs",
-            "const NAME: &str = \"Server\";\nfn f(s: &str) -> bool {\n matches!(s, \"Server\" | \"A Server\")\n}\n\
+            "const NAME: &str = \"--a=Server:\";\nfn f(s: &str) -> bool {\n matches!(s, \"Server\" | \"A Server\")\n}\n\
              #[cfg(test)]\nmod tests { fn t() { f(\"Server\") } }",
         ),
     ]);
@@ -236,7 +241,7 @@ fn what_stands_in_the_wrong_place_is_found() {
         places_of(Pattern::ChoiceOf("Scenario")),
         ["a/src/lib.rs:3: Scenario::Server", "a/src/lib.rs:7: Scenario::Offline"]
     );
-    let names = ["a/src/names.rs:1: \"Server\"", "a/src/names.rs:3: \"Server\""];
+    let names = ["a/src/names.rs:1: \"--a=Server:\"", "a/src/names.rs:3: \"Server\""];
     assert_eq!(places_of(Pattern::TextOf(&["Server"])), names);
     assert_eq!(places_of(Pattern::BranchOn("kserve")), ["a/src/lib.rs:6: kserve_on"]);
     assert_eq!(places_of(Pattern::PathOf(&[("fs", "read")])), ["a/src/files.rs:1: fs::read"]);

@@ -33,7 +33,7 @@ const LOADGEN: [(&str, i32, &[&str]); 42] = [
     ("RUN --tls-ca {in}/missing", 2, &["{in}/missing", "--tls-ca"]),
     ("RUN --tls-ca {in}/text", 2, &["{in}/text", "BEGIN CERTIFICATE"]),
     ("RUN --token-file {in}/missing", 2, &["{in}/missing", "--token-file"]),
-    ("RUN --transport udp", 2, &["udp", "grpc, quic, tcp, kserve"]),
+    ("RUN --transport udp", 2, &["udp", "grpc, tcp, quic, kserve"]),
     ("RUN --connections 0", 2, &["--connections", "from 1 to 256"]),
     // Benchmark, scenario, mode and other settings of the run.
     ("run --sut a:1 --benchmark digits --scenario Servr", 2, &["Servr", "did you mean Server", "MultiStream"]),

@@ -5,7 +5,7 @@ use super::error::LogError;
 use super::loaded_sets;
 use super::phase::TracedPhase;
 use super::phase_facts::{PhaseFacts, Sources};
-use super::quantity::{Agreement, Comparison, Part, Quantity, TraceSeen};
+use super::quantity::{Agreement, Comparison, Part, Quantity, TraceExtent};
 use super::release::Release;
 use super::statements::{Plans, Statements};
 use super::table::{self, Lines, Ours, lines_of};
@@ -267,7 +267,7 @@ impl Compared<'_> {
     /// Notes the size of the trace and the uncertainty of the phase's start. Checks that the trace agrees with itself.
     fn trace(&mut self, phase: &TracedPhase, trace: &TraceLog) {
         let span = phase.starts.last().zip(phase.starts.first()).map_or(0, |(last, first)| last - first);
-        self.comparison.trace = Some(TraceSeen {
+        self.comparison.trace = Some(TraceExtent {
             samples: phase.len() as u64,
             resolution_ns: 1,
             start_uncertain_ns: u64::try_from(span).unwrap_or(0),

@@ -42,7 +42,7 @@ mod tests;
 pub use compare::{Logs, SUMMARY_FILE, compare, compare_by};
 pub use detail_log::{DETAIL_FILE, DetailLog};
 pub use error::LogError;
-pub use quantity::{Agreement, Comparison, Part, Quantity, TraceSeen};
+pub use quantity::{Agreement, Comparison, Part, Quantity, TraceExtent};
 pub use release::is_read;
 pub use requested::{Requested, requested};
 pub use statements::MAX_LIBRARY;

@@ -67,7 +67,7 @@ impl Quantity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct TraceSeen {
+pub struct TraceExtent {
     /// Number of samples of the phase that the trace has.
     pub samples: u64,
     /// The smallest step of its times, ns: 1.
@@ -91,7 +91,7 @@ pub struct Comparison {
     /// The verdict of this engine by the official rules; null where it is unchecked.
     pub ours: Option<String>,
     /// Findings from the trace; null without a trace.
-    pub trace: Option<TraceSeen>,
+    pub trace: Option<TraceExtent>,
     /// Every quantity, in the order of the logs.
     pub quantities: Vec<Quantity>,
 }

@@ -6,30 +6,36 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::judge::{LatencyStats, PERCENTILES, Summary};
+use crate::time_units;
 
 /// The forms, for messages.
 const FORMS: &str = "pPERCENTILE<=TIME, with ttft- or tpot- before it for tokens: p99<=10ms, ttft-p99<=500ms; \
                      percentiles are 50, 90, 95, 97, 99 and 99.9";
 
-/// Units of time, in nanoseconds.
-const TIMES: [(&str, f64); 5] = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
-
-/// The quantity that a goal limits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Goaled {
-    /// The latency of queries, or of samples where a query has one.
+/// A latency that can have a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum LatencyKind {
+    /// Latency of a query, or of a sample where queries have one, from its due time until the answer was whole.
     Latency,
-    /// The time to the first token.
-    FirstToken,
-    /// The time per output token.
-    PerToken,
+    /// Time to the first token of a sample.
+    Ttft,
+    /// Time per output token after the first.
+    Tpot,
+}
+
+impl fmt::Display for LatencyKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 /// A percentile and its limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Goal {
-    /// The quantity that is limited.
-    pub of: Goaled,
+    /// The latency that is limited.
+    pub of: LatencyKind,
     /// The percentile, as a fraction: one of those that every report lists.
     pub percentile: f64,
     /// The limit, ns.
@@ -40,9 +46,9 @@ impl Goal {
     /// Returns true when a run met the goal: the percentile is that of an answer, and within the limit.
     pub fn is_met(&self, summary: &Summary) -> bool {
         let stats: Option<&LatencyStats> = match self.of {
-            Goaled::Latency => Some(summary.judged_latency()),
-            Goaled::FirstToken => summary.tokens.as_ref().map(|tokens| &tokens.first_token),
-            Goaled::PerToken => summary.tokens.as_ref().map(|tokens| &tokens.per_token),
+            LatencyKind::Latency => Some(summary.judged_latency()),
+            LatencyKind::Ttft => summary.tokens.as_ref().map(|tokens| &tokens.first_token),
+            LatencyKind::Tpot => summary.tokens.as_ref().map(|tokens| &tokens.per_token),
         };
         let position = PERCENTILES.iter().position(|fraction| *fraction == self.percentile);
         stats.zip(position).is_some_and(|(stats, position)| {
@@ -61,17 +67,15 @@ impl FromStr for Goal {
         let refusal = || format!("a goal has the form {FORMS}");
         let (name, limit) = text.split_once("<=").ok_or_else(refusal)?;
         let (of, percentile) = match name.trim().split_once('-') {
-            None => (Goaled::Latency, name.trim()),
-            Some(("ttft", percentile)) => (Goaled::FirstToken, percentile),
-            Some(("tpot", percentile)) => (Goaled::PerToken, percentile),
+            None => (LatencyKind::Latency, name.trim()),
+            Some(("ttft", percentile)) => (LatencyKind::Ttft, percentile),
+            Some(("tpot", percentile)) => (LatencyKind::Tpot, percentile),
             Some(_) => return Err(refusal()),
         };
         let percent: f64 = percentile.strip_prefix('p').and_then(|digits| digits.parse().ok()).ok_or_else(refusal)?;
         let near = |fraction: &f64| (fraction * 100.0 - percent).abs() < 1e-9;
         let percentile = PERCENTILES.into_iter().find(near).ok_or_else(refusal)?;
-        let limit = limit.trim();
-        let unit = TIMES.iter().find_map(|(name, ns)| Some((limit.strip_suffix(name)?, *ns)));
-        let limit_ns = unit.and_then(|(digits, ns)| Some(digits.trim_end().parse::<f64>().ok()? * ns));
+        let limit_ns = time_units::split(limit.trim()).and_then(|(digits, ns)| Some(digits.parse::<f64>().ok()? * ns));
         let limit_ns = limit_ns.filter(|ns| (1.0..=1e18).contains(ns)).ok_or_else(refusal)?.round() as u64;
         Ok(Goal { of, percentile, limit_ns })
     }
@@ -79,13 +83,10 @@ impl FromStr for Goal {
 
 impl fmt::Display for Goal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let of = match self.of {
-            Goaled::Latency => "",
-            Goaled::FirstToken => "ttft-",
-            Goaled::PerToken => "tpot-",
-        };
-        let percent = (self.percentile * 1e4).round() / 1e2;
-        write!(f, "{of}p{percent}<={}ns", self.limit_ns)
+        if self.of != LatencyKind::Latency {
+            write!(f, "{}-", self.of)?;
+        }
+        write!(f, "p{}<={}ns", (self.percentile * 1e4).round() / 1e2, self.limit_ns)
     }
 }
 

@@ -35,7 +35,7 @@ mod search;
 mod search_record;
 
 pub use events::{Event, EventLog, Severity};
-pub use goal::{Goal, Goaled};
+pub use goal::{Goal, LatencyKind};
 pub use issuer::Stop;
 pub(crate) use issuer::{Decision, Issuer};
 pub use observer::{AccuracyEntry, Observer, Progress};

@@ -27,10 +27,13 @@ fn add_official_reasons(verdict: &mut Verdict, effective: &Effective, summary: &
     if !checks.min_queries {
         let Effective { min_query_count, min_sample_count, .. } = *effective;
         let answered = summary.latency.count.saturating_sub(summary.latency.unanswered);
-        let offline = if effective.shape.is_pulled() { "Offline sends one query; its least samples are " } else { "" };
+        let one_query = match effective.shape.is_pulled() {
+            true => format!("{} sends one query; its least samples are ", effective.scenario.name()),
+            false => String::new(),
+        };
         let text = match summary.queries >= min_query_count {
             true => {
-                format!("too few samples: {answered} of {min_sample_count} were answered ({offline}min_query_count)")
+                format!("too few samples: {answered} of {min_sample_count} were answered ({one_query}min_query_count)")
             }
             false => format!(
                 "too few queries: {} were issued and {answered} samples answered, {min_query_count} queries and \

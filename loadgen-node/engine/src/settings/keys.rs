@@ -8,6 +8,8 @@ use Truth::{NotZero, One};
 use Unit::{Ms, PerSecond, Percent, Percentile, RunMs, Share};
 use strsim::levenshtein;
 
+#[cfg(feature = "schema")]
+use crate::further_settings::Further;
 use crate::further_settings::{FurtherKey, Quantity};
 use crate::scenarios::{Scenario, TestSettings};
 
@@ -153,8 +155,8 @@ pub struct SettingKey {
     pub unit: &'static str,
     /// True where config files of users may not set it.
     pub is_reserved: bool,
-    /// One sentence about a setting that the scenario declares beside the official ones.
-    pub help: Option<&'static str>,
+    /// The declaration of a setting beside the official ones.
+    pub declared: Option<&'static FurtherKey>,
 }
 
 /// Every key that a person may set, in each scenario in which it means another field.
@@ -165,8 +167,37 @@ pub fn setting_keys() -> impl Iterator<Item = SettingKey> {
         scenario: key.only,
         unit: key.unit.name(),
         is_reserved: key.reserved,
-        help: if let Slot::Further(key) = key.slot { Some(key.help) } else { None },
+        declared: if let Slot::Further(key) = key.slot { Some(key) } else { None },
     })
+}
+
+/// The settings of every scenario, as it declares them.
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Further {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Further".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let types = |key: &FurtherKey| match key.quantity {
+            Quantity::Count { .. } | Quantity::Time => "integer",
+            Quantity::PerSecond | Quantity::Percentile => "number",
+            Quantity::Text(_) => "string",
+        };
+        let property = |key: &FurtherKey| {
+            let default = key.default_value();
+            schemars::json_schema!({ "description": key.help, "type": types(key), "default": default })
+        };
+        let keys = setting_keys().filter_map(|setting| setting.declared);
+        let properties: serde_json::Map<_, _> =
+            keys.map(|key| (key.field.to_owned(), property(key).to_value())).collect();
+        schemars::json_schema!({
+            "description": "Settings beside the official ones that were set, by field.",
+            "type": "object",
+            "properties": properties,
+            "additionalProperties": false,
+        })
+    }
 }
 
 impl Unit {
@@ -390,11 +421,11 @@ mod tests {
     #[test]
     fn keys_are_listed_with_their_fields_and_units() {
         let listed: Vec<_> = setting_keys().filter(|key| key.key == "target_latency").collect();
-        let official = listed.iter().filter(|key| key.help.is_none());
+        let official = listed.iter().filter(|key| key.declared.is_none());
         let fields: Vec<_> = official.map(|key| (key.field, key.scenario.map(Scenario::name), key.unit)).collect();
         assert!(fields.contains(&("server_target_latency_ns", Some("Server"), "ms")), "{fields:?}");
         assert_eq!(fields.len(), 3, "{fields:?}");
-        let declared: Vec<_> = listed.iter().filter(|key| key.help.is_some()).map(|key| key.field).collect();
+        let declared: Vec<_> = listed.iter().filter(|key| key.declared.is_some()).map(|key| key.field).collect();
         assert_eq!(declared, ["burst_target_latency_ns", "closed_target_latency_ns"]);
         assert!(setting_keys().any(|key| key.key == "qsl_rng_seed" && key.is_reserved && key.scenario.is_none()));
     }

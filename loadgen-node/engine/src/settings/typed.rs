@@ -4,10 +4,7 @@
 //! files, nanoseconds and fractions for the names of fields, which end in theirs.
 
 use super::keys::{Key, Unit};
-
-/// Units of time, in nanoseconds. Longer names come before those that they end with.
-const TIMES: [(&str, f64); 8] =
-    [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("min", 60e9), ("s", 1e9), ("m", 60e9), ("h", 3_600e9)];
+use crate::time_units;
 
 /// The lowest percentile that is taken: what is below was meant as a fraction.
 const LOWEST_PERCENTILE: f64 = 50.0;
@@ -93,8 +90,7 @@ impl Typed {
     }
 
     fn time(self, text: &str) -> Result<f64, String> {
-        let unit = TIMES.iter().find_map(|(name, ns)| Some((text.strip_suffix(name)?.trim_end(), *ns)));
-        let time = match unit {
+        let time = match time_units::split(text) {
             Some((digits, ns)) => number(digits).map(|number| number * ns * self.ns),
             None => number(text).map(|number| number * self.factor),
         };

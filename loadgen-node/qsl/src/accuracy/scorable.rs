@@ -91,8 +91,8 @@ impl Target {
             let is_beyond = |class: i64| !u64::try_from(class).is_ok_and(|class| class < classes);
             samples.iter().enumerate().filter_map(label).find(|(_, class)| is_beyond(*class))
         };
-        let is_told = rows.kind() == Some(Kind::Floats) || rows.count() == Some(1) || self.classes.is_some();
-        if !is_told && rows.count().is_none_or(|count| beyond(count).is_none()) {
+        let is_known = rows.kind() == Some(Kind::Floats) || rows.count() == Some(1) || self.classes.is_some();
+        if !is_known && rows.count().is_none_or(|count| beyond(count).is_none()) {
             return Err(format!(
                 "answers of {rows} may be a score for each class, or the likeliest classes in order: give the number \
                  of classes in the benchmark's file (accuracy.classes)"

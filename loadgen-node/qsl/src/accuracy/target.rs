@@ -93,7 +93,7 @@ impl Target {
     }
 
     /// Returns the bounds with their unit: `97 %`, `at most 5 %`, `23.011 to 23.95`.
-    pub fn wanted(&self) -> String {
+    pub fn bounds(&self) -> String {
         let unit = self.metric.behind();
         match (self.at_least, self.at_most) {
             (Some(least), Some(most)) => format!("{least} to {most}{unit}"),

@@ -108,7 +108,7 @@ fn bounds_on_both_sides() {
     let within = |at_least, at_most| {
         let target = Target { at_least, at_most, ..Target::from(Metric::Wer) };
         let reaches = |value| target.is_reached_by(&Score { value, samples: 1, questions: None, others: Vec::new() });
-        ([4.0, 5.0, 5.00004, 6.0].map(reaches), target.wanted())
+        ([4.0, 5.0, 5.00004, 6.0].map(reaches), target.bounds())
     };
     assert_eq!(within(None, Some(5.0)), ([true, true, true, false], "at most 5 %".to_owned()));
     assert_eq!(within(Some(5.0), Some(6.0)), ([false, true, true, true], "5 to 6 %".to_owned()));

@@ -1,9 +1,10 @@
 //! The rows of a file as columns: checked for order, counted, and sorted where the user asks for it.
 
+use lon_machine::memory;
+
 use super::decimal;
 use super::row::Row;
 use super::unit;
-use crate::memory;
 
 /// Rows of a trace at most. Queries are numbered with 32 bits.
 const MAX_ROWS: u64 = 1 << 32;

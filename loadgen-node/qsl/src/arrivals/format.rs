@@ -1,10 +1,10 @@
 //! The formats of traces, and their names.
 
-use std::fmt;
-use std::str::FromStr;
+use strum::{Display, EnumString, VariantArray};
 
 /// A format of trace files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Display, EnumString, VariantArray)]
+#[strum(serialize_all = "lowercase", parse_err_fn = unknown, parse_err_ty = String)]
 pub enum TraceFormat {
     /// Azure's traces of 2023, 2024 and 2025: CSV with dates.
     Azure,
@@ -26,38 +26,19 @@ pub enum TraceFormat {
 
 impl TraceFormat {
     /// All formats that are read.
-    pub const ALL: [TraceFormat; 8] = [
-        TraceFormat::Azure,
-        TraceFormat::Burstgpt,
-        TraceFormat::Mooncake,
-        TraceFormat::Bailian,
-        TraceFormat::Jsonl,
-        TraceFormat::Vegeta,
-        TraceFormat::Gaps,
-        TraceFormat::Due,
-    ];
-
-    /// The name of the format, as users write it.
-    pub const fn name(self) -> &'static str {
-        self.facts().0
-    }
+    pub const ALL: &[TraceFormat] = TraceFormat::VARIANTS;
 
     /// A phrase that says by which signs the format is known.
     pub const fn signs(self) -> &'static str {
-        self.facts().1
-    }
-
-    /// Name and signs of the format.
-    const fn facts(self) -> (&'static str, &'static str) {
         match self {
-            TraceFormat::Azure => ("azure", "header TIMESTAMP,ContextTokens,GeneratedTokens"),
-            TraceFormat::Burstgpt => ("burstgpt", "header with Timestamp, Request tokens, Response tokens"),
-            TraceFormat::Mooncake => ("mooncake", "JSON lines with timestamp in ms and input_length or hash_ids"),
-            TraceFormat::Bailian => ("bailian", "JSON lines with timestamp in s and chat_id"),
-            TraceFormat::Jsonl => ("jsonl", "JSON lines with timestamp; needs unit="),
-            TraceFormat::Vegeta => ("vegeta", "no header, Unix time in ns first; of 'vegeta encode -to csv'"),
-            TraceFormat::Gaps => ("gaps", "one number a line, the gap before each query; needs unit="),
-            TraceFormat::Due => ("due", "header due_ns[,sample][,tokens_in][,tokens_out]"),
+            TraceFormat::Azure => "header TIMESTAMP,ContextTokens,GeneratedTokens",
+            TraceFormat::Burstgpt => "header with Timestamp, Request tokens, Response tokens",
+            TraceFormat::Mooncake => "JSON lines with timestamp in ms and input_length or hash_ids",
+            TraceFormat::Bailian => "JSON lines with timestamp in s and chat_id",
+            TraceFormat::Jsonl => "JSON lines with timestamp; needs unit=",
+            TraceFormat::Vegeta => "no header, Unix time in ns first; of 'vegeta encode -to csv'",
+            TraceFormat::Gaps => "one number a line, the gap before each query; needs unit=",
+            TraceFormat::Due => "header due_ns[,sample][,tokens_in][,tokens_out]",
         }
     }
 
@@ -72,18 +53,7 @@ impl TraceFormat {
     }
 }
 
-impl fmt::Display for TraceFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for TraceFormat {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<TraceFormat, String> {
-        let format = TraceFormat::ALL.into_iter().find(|format| format.name() == text);
-        format
-            .ok_or_else(|| format!("format '{text}' is none of {}", TraceFormat::ALL.map(TraceFormat::name).join(", ")))
-    }
+fn unknown(text: &str) -> String {
+    let names: Vec<String> = TraceFormat::ALL.iter().map(ToString::to_string).collect();
+    format!("format '{text}' is none of {}", names.join(", "))
 }

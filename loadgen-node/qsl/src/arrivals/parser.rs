@@ -69,7 +69,8 @@ fn recognise(first: &str) -> Result<TraceFormat, String> {
         return json::recognise(first);
     }
     table::recognise(first).or_else(|| number_lines::recognise(first)).ok_or_else(|| {
-        let formats = TraceFormat::ALL.map(|format| format!("{format} ({})", format.signs()));
+        let formats: Vec<String> =
+            TraceFormat::ALL.iter().map(|format| format!("{format} ({})", format.signs())).collect();
         format!("'{}' begins no trace of a known format: {}", decimal::start_of(first), formats.join("; "))
     })
 }

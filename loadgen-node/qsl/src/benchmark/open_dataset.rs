@@ -191,7 +191,7 @@ impl Benchmark {
             Some(Format::Npy | Format::Npz) => &files_in_folder,
             _ => file_names,
         };
-        let (metric, bound) = (target.metric.name(), target.wanted());
+        let (metric, bound) = (target.metric.name(), target.bounds());
         let least = if target.at_most.is_none() { ">= " } else { "" };
         Some(ScoreError::NoTruths {
             target: format!("{metric} {least}{bound}"),

@@ -92,13 +92,13 @@ impl TokenInput {
     /// Returns the tensor of this input for a text that [fits](TokenInput::fits). None when the input is left out: it
     /// is optional, and the text has no numbers for it.
     fn tensor(&self, text: &Tokens<'_>) -> Result<Option<Tensor>, SampleError> {
-        let is_said = match self.role {
+        let has_numbers = match self.role {
             Role::Mask => text.mask.is_some(),
             Role::Types => text.types.is_some(),
             Role::Limit => text.max_tokens.is_some(),
             Role::Ids | Role::Positions => false,
         };
-        if self.is_optional && !is_said {
+        if self.is_optional && !has_numbers {
             return Ok(None);
         }
         if self.is_limit() {

@@ -44,16 +44,16 @@ pub fn judge(inputs: &Inputs<'_>) -> Findings {
     let wrong = |holds: &dyn Fn(&Answer) -> bool| {
         format!("wrong: {} of {}", answers.iter().filter(|answer| !holds(answer)).count(), answers.len())
     };
-    let first_found = if has_first {
+    let first_fault = if has_first {
         wrong(&|answer| begins_as_reported(answer, label) == Some(true))
     } else {
         "skipped, as the script does in Offline".to_owned()
     };
-    let found_ends = wrong(&ends);
+    let end_faults = wrong(&ends);
     let script_ends =
-        if end.is_some() { "the script does not compare an id that is given".to_owned() } else { found_ends.clone() };
+        if end.is_some() { "the script does not compare an id that is given".to_owned() } else { end_faults.clone() };
     let checks = vec![
-        AuditCheck::official("first tokens", first_pass, "answers begin with them", first_found),
+        AuditCheck::official("first tokens", first_pass, "answers begin with them", first_fault),
         AuditCheck::official("ends", ends_pass, "answers end with one end token at most", script_ends),
         AuditCheck::official(
             "lengths",
@@ -61,7 +61,7 @@ pub fn judge(inputs: &Inputs<'_>) -> Findings {
             "answers have as many tokens as reported",
             wrong(&|answer| is_as_long_as_reported(answer, label)),
         ),
-        AuditCheck::ours("ends, by the given token", answers.iter().all(ends), "one end token at most", found_ends),
+        AuditCheck::ours("ends, by the given token", answers.iter().all(ends), "one end token at most", end_faults),
         AuditCheck::ours("answers", !answers.is_empty(), "at least one", format!("{}", answers.len())),
         type_row(label, model_label, signature.map(|dtype| dtype.to_string())),
         in_force(&test.detail, &settings()),

@@ -8,7 +8,7 @@ use lon_qsl::benchmark::{Bound, Official, OfficialScores, Quality};
 use qdl::{Host, NodeDescription};
 use serde_json::Value;
 
-use super::facts::{AccuracyRun, Data, Facts, NodesSeen};
+use super::facts::{AccuracyRun, Data, Facts, NodeFacts};
 use super::identity;
 use super::rule::Verdict;
 
@@ -21,10 +21,10 @@ pub(super) fn target(facts: &Facts<'_>) -> Verdict {
     let planned = facts.planned;
     let officials = planned.benchmark.official(planned.round);
     let Some(official) = officials.first() else {
-        return Verdict::not_seen(format!("round {} has no target for {}", planned.round, planned.benchmark.name));
+        return Verdict::unchecked(format!("round {} has no target for {}", planned.round, planned.benchmark.name));
     };
     match scored(facts) {
-        Err(why) => Verdict::not_seen(why),
+        Err(why) => Verdict::unchecked(why),
         Ok(scores) => within(official, &planned.benchmark.quality, &scores, planned.round),
     }
 }
@@ -54,7 +54,7 @@ fn within(official: &Official, quality: &[Quality], scores: &Scores<'_>, round: 
     let mut missing = bounds.iter().filter(|bound| scores.of(bound).is_none()).peekable();
     if missing.peek().is_some() {
         let metrics: Vec<&str> = missing.map(|bound| bound.metric.as_str()).collect();
-        return Verdict::not_seen(format!("round {round} asks for {}, which is not scored here", metrics.join(", ")));
+        return Verdict::unchecked(format!("round {round} asks for {}, which is not scored here", metrics.join(", ")));
     }
     let fault = |bound: &Bound| {
         let (score, metric) = (to_five_digits(scores.of(bound)?), &bound.metric);
@@ -71,7 +71,7 @@ fn within(official: &Official, quality: &[Quality], scores: &Scores<'_>, round: 
     match Verdict::of(bounds.iter().filter_map(fault)) {
         Verdict::Kept => {
             let doubts = bounds.iter().filter_map(|bound| doubt(bound, quality, to_five_digits(scores.of(bound)?)));
-            doubts.reduce(|one, other| format!("{one}; {other}")).map_or(Verdict::Kept, Verdict::not_seen)
+            doubts.reduce(|one, other| format!("{one}; {other}")).map_or(Verdict::Kept, Verdict::unchecked)
         }
         broken => broken,
     }
@@ -131,7 +131,7 @@ pub(super) fn same_setup(facts: &Facts<'_>) -> Verdict {
     let Some(run) = &planned.accuracy_run else {
         return match facts.run.and_then(|run| run.score) {
             Some(_) => Verdict::Kept,
-            None => Verdict::not_seen("no accuracy run of this setup is given (--accuracy-run FOLDER)"),
+            None => Verdict::unchecked("no accuracy run of this setup is given (--accuracy-run FOLDER)"),
         };
     };
     let mut faults = differences(facts, run);
@@ -146,7 +146,7 @@ pub(super) fn same_setup(facts: &Facts<'_>) -> Verdict {
     match facts.nodes {
         Some(_) => Verdict::of(faults),
         None if !faults.is_empty() => Verdict::of(faults),
-        None => Verdict::not_seen("whether the models are the same is known when the nodes have been asked"),
+        None => Verdict::unchecked("whether the models are the same is known when the nodes have been asked"),
     }
 }
 
@@ -176,7 +176,7 @@ fn differences(facts: &Facts<'_>, run: &AccuracyRun) -> Vec<String> {
     for name in SAME_SETTINGS {
         pairs.push((name, text(run.settings.get(name)), text(planned.settings.values.get(name))));
     }
-    if let Some(NodesSeen { nodes, .. }) = facts.nodes {
+    if let Some(NodeFacts { nodes, .. }) = facts.nodes {
         let engines = nodes.iter().map(|node| identity::engine(&node.engine).to_owned());
         let models = nodes.iter().map(|node| identity::model(&node.model, &node.model_sha256));
         pairs.push(("engine", listed(run.engines.iter().cloned()), listed(engines)));
@@ -248,14 +248,14 @@ mod tests {
         assert!(matches!(dice(0.853_04), Verdict::Broken(_)));
         assert_eq!([dice(0.854_67), dice(0.9)], [Verdict::Kept, Verdict::Kept]);
         let message = "DICE is 0.854: the official checker has 0.853083 for it, the rules' text 0.854667";
-        assert_eq!(dice(0.854), Verdict::not_seen(message));
+        assert_eq!(dice(0.854), Verdict::unchecked(message));
         let mixtral = |tokens| {
             let good = ["ROUGE1", "ROUGE2", "ROUGEL", "gsm8k_accuracy", "mbxp_accuracy"].map(|metric| (metric, 99.0));
             judged("mixtral-8x7b", &[&good[..], &[("TOKENS_PER_SAMPLE", tokens)]].concat())
         };
         assert_eq!([mixtral(140.0), mixtral(159.32)], [Verdict::Kept, Verdict::Kept]);
         let message = "TOKENS_PER_SAMPLE is 160: the official checker has 160.49 for it, the rules' text 159.324000";
-        assert_eq!(mixtral(160.0), Verdict::not_seen(message));
+        assert_eq!(mixtral(160.0), Verdict::unchecked(message));
         assert!(matches!(mixtral(160.5), Verdict::Broken(_)));
     }
 
@@ -268,6 +268,6 @@ mod tests {
         let judged = |score| within(official, &rgat.quality, &Scores::Own(vec![("acc", score)]), "v6.1");
         assert_eq!(judged(72.14), Verdict::Kept);
         let message = "acc is 72.13: the official checker has 0.721314 for it, the rules' text 72.131400";
-        assert_eq!(judged(72.13), Verdict::not_seen(message));
+        assert_eq!(judged(72.13), Verdict::unchecked(message));
     }
 }

@@ -9,7 +9,7 @@ use crate::network::bandwidth::Bandwidth;
 /// Appendix B: the network carries what the rate needs.
 pub(super) fn enough(facts: &Facts<'_>) -> Verdict {
     match facts.run {
-        None => Verdict::not_seen("known after the run"),
+        None => Verdict::unchecked("known after the run"),
         Some(run) => of(run.bandwidth),
     }
 }
@@ -29,12 +29,12 @@ pub(super) fn of(bandwidth: &Bandwidth) -> Verdict {
     let little: Vec<String> = little.collect();
     match () {
         () if !little.is_empty() => Verdict::of(little),
-        () if required.ingress.is_none() => Verdict::not_seen(bandwidth.verdict.clone()),
+        () if required.ingress.is_none() => Verdict::unchecked(bandwidth.verdict.clone()),
         () if figures
             .iter()
             .any(|(_, required, probed)| required.is_some_and(|bits| bits > 0.0) && probed.is_none()) =>
         {
-            Verdict::not_seen("the fabric was not measured (--probe)")
+            Verdict::unchecked("the fabric was not measured (--probe)")
         }
         () => Verdict::Kept,
     }

@@ -10,7 +10,7 @@ use super::rule::Verdict;
 pub(super) fn allowed(facts: &Facts<'_>) -> Verdict {
     let planned = facts.planned;
     let Some(rules) = planned.benchmark.network() else {
-        return Verdict::not_seen(format!("the rules have no codecs for {}", planned.benchmark.name));
+        return Verdict::unchecked(format!("the rules have no codecs for {}", planned.benchmark.name));
     };
     let codecs = [(planned.codec, Direction::Ingress), (planned.response_codec, Direction::Egress)];
     let breaches =
@@ -22,6 +22,6 @@ pub(super) fn allowed(facts: &Facts<'_>) -> Verdict {
 pub(super) fn approved(facts: &Facts<'_>) -> Verdict {
     match [facts.planned.codec, facts.planned.response_codec] {
         [Codec::None, Codec::None] => Verdict::KeptBecause("no codec, nothing to approve"),
-        _ => Verdict::not_seen("only the submitter can say so"),
+        _ => Verdict::unchecked("only the submitter can say so"),
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn complete(facts: &Facts<'_>) -> Verdict {
     let Some(data) = &planned.data else { return none() };
     let officials = planned.benchmark.official(planned.round);
     match officials.iter().find_map(|official| official.dataset_samples) {
-        None => Verdict::not_seen(format!("round {} has no count for {}", planned.round, planned.benchmark.name)),
+        None => Verdict::unchecked(format!("round {} has no count for {}", planned.round, planned.benchmark.name)),
         Some(count) if data.total == count => Verdict::Kept,
         Some(count) => Verdict::broken(format!(
             "the dataset has {} samples, the complete one {count} in round {}",
@@ -40,14 +40,14 @@ pub(super) fn complete(facts: &Facts<'_>) -> Verdict {
 pub(super) fn sums(facts: &Facts<'_>) -> Verdict {
     match &facts.planned.data {
         None => none(),
-        Some(data) if data.is_synthetic() => Verdict::not_seen("samples that are made up have no sums"),
+        Some(data) if data.is_synthetic() => Verdict::unchecked("samples that are made up have no sums"),
         Some(data) if data.sums_sha256.is_none() && data.name == facts.planned.benchmark.name => {
-            Verdict::not_seen(format!("{} is part of the program, which has no list of its sums", data.name))
+            Verdict::unchecked(format!("{} is part of the program, which has no list of its sums", data.name))
         }
         Some(data) if data.sums_sha256.is_none() => {
-            Verdict::not_seen("there is no list of all files' sums beside the dataset (SHA256SUMS)")
+            Verdict::unchecked("there is no list of all files' sums beside the dataset (SHA256SUMS)")
         }
-        Some(data) if !data.is_compared => Verdict::not_seen("a run compares the files with their sums"),
+        Some(data) if !data.is_compared => Verdict::unchecked("a run compares the files with their sums"),
         // A file that is not as its sum says ends the test before the run.
         Some(_) => Verdict::Kept,
     }
@@ -58,7 +58,7 @@ pub(super) fn performance_set(facts: &Facts<'_>) -> Verdict {
     let planned = facts.planned;
     let officials = planned.benchmark.official(planned.round);
     let Some(least) = officials.iter().find_map(|official| official.performance_samples) else {
-        return Verdict::not_seen(format!("round {} has no QSL size for {}", planned.round, planned.benchmark.name));
+        return Verdict::unchecked(format!("round {} has no QSL size for {}", planned.round, planned.benchmark.name));
     };
     match &planned.data {
         None => none(),
@@ -73,5 +73,5 @@ pub(super) fn performance_set(facts: &Facts<'_>) -> Verdict {
 }
 
 fn none() -> Verdict {
-    Verdict::not_seen("no dataset is given")
+    Verdict::unchecked("no dataset is given")
 }

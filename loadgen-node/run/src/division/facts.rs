@@ -22,9 +22,9 @@ pub struct Facts<'a> {
     /// The plan of the run.
     pub planned: &'a Planned,
     /// `None`: the nodes have not been asked yet.
-    pub nodes: Option<NodesSeen<'a>>,
+    pub nodes: Option<NodeFacts<'a>>,
     /// `None`: the run is not over.
-    pub run: Option<RunSeen<'a>>,
+    pub run: Option<RunFacts<'a>>,
 }
 
 /// The plan of a run.
@@ -133,7 +133,7 @@ pub struct AccuracyRun {
 
 /// The descriptions that the nodes give of themselves.
 #[derive(Clone, Copy)]
-pub struct NodesSeen<'a> {
+pub struct NodeFacts<'a> {
     /// The LoadGen node's machine.
     pub(crate) here: &'a Host,
     pub(crate) nodes: &'a [NodeDescription],
@@ -141,7 +141,7 @@ pub struct NodesSeen<'a> {
 
 /// The observations of a run.
 #[derive(Clone, Copy)]
-pub struct RunSeen<'a> {
+pub struct RunFacts<'a> {
     pub(crate) reports: &'a [NodeReport],
     /// The SUT's name before the run and after it; where it is in doubt it does not have what it must contain.
     pub(crate) names: [&'a str; 2],

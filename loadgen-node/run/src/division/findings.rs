@@ -19,7 +19,7 @@ pub(crate) struct Refusal(String);
 pub(crate) struct Tally {
     pub(crate) kept: usize,
     pub(crate) broken: usize,
-    pub(crate) not_seen: usize,
+    pub(crate) unchecked: usize,
 }
 
 impl Findings {
@@ -31,14 +31,14 @@ impl Findings {
     pub fn broken(&self) -> impl Iterator<Item = (&Finding, &str)> {
         self.0.iter().filter_map(|finding| match &finding.verdict {
             Verdict::Broken(why) => Some((finding, why.as_str())),
-            Verdict::Kept | Verdict::KeptBecause(_) | Verdict::NotSeen(_) => None,
+            Verdict::Kept | Verdict::KeptBecause(_) | Verdict::Unchecked(_) => None,
         })
     }
 
     pub(crate) fn tally(&self) -> Tally {
         let broken = self.broken().count();
-        let not_seen = self.0.iter().filter(|finding| matches!(finding.verdict, Verdict::NotSeen(_))).count();
-        Tally { kept: self.0.len() - broken - not_seen, broken, not_seen }
+        let unchecked = self.0.iter().filter(|finding| matches!(finding.verdict, Verdict::Unchecked(_))).count();
+        Tally { kept: self.0.len() - broken - unchecked, broken, unchecked }
     }
 
     /// Refuses a run that breaks rules. The error names all of them, each on a line of its own.
@@ -69,9 +69,9 @@ impl Findings {
 impl Tally {
     /// The counts for a screen. `ids` is a clause that names the broken rules, or empty.
     pub(crate) fn text(self, ids: &str) -> String {
-        let Tally { kept, broken, not_seen } = self;
-        let all = kept + broken + not_seen;
-        format!("{broken} of {all} rules broken{ids}, {kept} kept, {not_seen} not checked")
+        let Tally { kept, broken, unchecked } = self;
+        let all = kept + broken + unchecked;
+        format!("{broken} of {all} rules broken{ids}, {kept} kept, {unchecked} not checked")
     }
 }
 

@@ -1,6 +1,6 @@
 //! Parameters of generation: those that the rules prescribe, against those that nodes say they have.
 
-use super::facts::{Facts, NodesSeen};
+use super::facts::{Facts, NodeFacts};
 use super::rule::Verdict;
 use super::suite::published;
 
@@ -8,8 +8,8 @@ use super::suite::published;
 pub(super) fn parameters(facts: &Facts<'_>) -> Verdict {
     let planned = facts.planned;
     let Some(generation) = planned.benchmark.generation(planned.round) else { return published(facts) };
-    let Some(NodesSeen { nodes, .. }) = facts.nodes else {
-        return Verdict::not_seen("the nodes have not been asked");
+    let Some(NodeFacts { nodes, .. }) = facts.nodes else {
+        return Verdict::unchecked("the nodes have not been asked");
     };
     let of_performance = generation.max_tokens_performance.filter(|_| planned.mode.has_performance());
     let max_tokens = of_performance.unwrap_or(generation.max_tokens);
@@ -29,7 +29,7 @@ pub(super) fn parameters(facts: &Facts<'_>) -> Verdict {
         }
     }
     match silent.first() {
-        Some(why) if odd.is_empty() => Verdict::not_seen(why.clone()),
+        Some(why) if odd.is_empty() => Verdict::unchecked(why.clone()),
         _ => Verdict::of(odd),
     }
 }

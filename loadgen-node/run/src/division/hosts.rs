@@ -4,18 +4,18 @@ use lon_machine::nic::Interface;
 use lon_proto::text::few;
 use qdl::{Host, NodeDescription};
 
-use super::facts::{Facts, NodesSeen};
+use super::facts::{Facts, NodeFacts};
 use super::rule::Verdict;
 
-/// Backends that answer without a model, by the first word of their engine.
-const NO_MODELS: [&str; 3] = ["null", "synthetic", "echo"];
+/// Backends that answer without a model, by the first word of their engine, as nodes tell it.
+const NO_MODELS: [&str; 2] = ["null", "synthetic"];
 
 /// The fabrics that the rules permit between the systems, as interfaces name them.
 const FABRICS: [&str; 4] = ["Ethernet", "InfiniBand", "IEEE 802.11", "3GPP"];
 
 /// Section 6.2.2: two systems.
 pub(super) fn separate(facts: &Facts<'_>) -> Verdict {
-    let Some(NodesSeen { here, nodes }) = facts.nodes else { return not_asked() };
+    let Some(NodeFacts { here, nodes }) = facts.nodes else { return without_nodes() };
     let is_here = |node: &NodeDescription| match same(here, &node.host) {
         // It was dialled on this machine: the ids that it shows are another's.
         Some(false) if node.ends.is_some_and(|ends| ends.are_here()) => Some(true),
@@ -25,7 +25,7 @@ pub(super) fn separate(facts: &Facts<'_>) -> Verdict {
         nodes.iter().filter(|node| is_here(node) == Some(true)).map(|node| node.name.as_str()).collect();
     match &shared[..] {
         [] if nodes.iter().all(|node| is_here(node).is_some()) => Verdict::Kept,
-        [] => Verdict::not_seen("a machine says neither its machine id nor its boot id"),
+        [] => Verdict::unchecked("a machine says neither its machine id nor its boot id"),
         [name] => Verdict::broken(format!("one host: node {name} runs on the LoadGen node's machine")),
         names => Verdict::broken(format!("one host: nodes {} run on the LoadGen node's machine", few(names, ", "))),
     }
@@ -37,7 +37,7 @@ const ACCELERATOR_ECC: (&str, &str) = ("accelerator_ecc", "its accelerators");
 
 /// Section 4.1.1: ECC is on in the DRAM and HBM of datacenter systems.
 pub(super) fn ecc(facts: &Facts<'_>) -> Verdict {
-    let Some(NodesSeen { nodes, .. }) = facts.nodes else { return not_asked() };
+    let Some(NodeFacts { nodes, .. }) = facts.nodes else { return without_nodes() };
     let (mut off, mut silent) = (Vec::new(), Vec::new());
     for node in nodes {
         let with_accelerators = (!node.host.accelerators.is_empty()).then_some(ACCELERATOR_ECC);
@@ -51,20 +51,20 @@ pub(super) fn ecc(facts: &Facts<'_>) -> Verdict {
         }
     }
     match silent.first() {
-        Some(why) if off.is_empty() => Verdict::not_seen(why.clone()),
+        Some(why) if off.is_empty() => Verdict::unchecked(why.clone()),
         _ => Verdict::of(off),
     }
 }
 
 /// Section 6.2.2: a permitted fabric.
 pub(super) fn fabric(facts: &Facts<'_>) -> Verdict {
-    let Some(run) = facts.run else { return Verdict::not_seen("known after the run") };
+    let Some(run) = facts.run else { return Verdict::unchecked("known after the run") };
     let theirs = run.reports.iter().filter_map(|report| report.sut.as_ref().ok()?.nic.as_ref());
     let ours = run.nics.iter().map(|nic| &nic.interface);
     let silent = run.reports.iter().find(|report| report.sut.as_ref().is_ok_and(|sut| sut.nic.is_none()));
     match (kinds(ours.chain(theirs.map(|nic| &nic.interface))), silent) {
         (Verdict::Kept, Some(node)) => {
-            Verdict::not_seen(format!("node {} does not say which interface it used", node.name))
+            Verdict::unchecked(format!("node {} does not say which interface it used", node.name))
         }
         (verdict, _) => verdict,
     }
@@ -79,15 +79,15 @@ pub(super) fn kinds<'a>(interfaces: impl Iterator<Item = &'a Interface>) -> Verd
         return Verdict::broken(format!("interface {} is {}; permitted are {permitted}", nic.name, nic.link));
     }
     match all.iter().find(|nic| nic.link.is_empty()) {
-        _ if all.is_empty() => Verdict::not_seen("no interface is known that the run went through"),
-        Some(nic) => Verdict::not_seen(format!("interface {} does not say what kind of network it is on", nic.name)),
+        _ if all.is_empty() => Verdict::unchecked("no interface is known that the run went through"),
+        Some(nic) => Verdict::unchecked(format!("interface {} does not say what kind of network it is on", nic.name)),
         None => Verdict::Kept,
     }
 }
 
 /// Section 6.2.3: inference is executed at the SUT.
 pub(super) fn backend(facts: &Facts<'_>) -> Verdict {
-    let Some(NodesSeen { nodes, .. }) = facts.nodes else { return not_asked() };
+    let Some(NodeFacts { nodes, .. }) = facts.nodes else { return without_nodes() };
     let is_odd = |node: &&NodeDescription| {
         let engine = node.engine.split([' ', ':']).next().unwrap_or_default();
         NO_MODELS.contains(&engine)
@@ -114,6 +114,6 @@ fn same(ours: &Host, theirs: &Host) -> Option<bool> {
     Some(ours == theirs)
 }
 
-fn not_asked() -> Verdict {
-    Verdict::not_seen("the nodes have not been asked")
+fn without_nodes() -> Verdict {
+    Verdict::unchecked("the nodes have not been asked")
 }

@@ -44,7 +44,7 @@ mod tests;
 mod transfer;
 
 pub use self::facts::AccuracyRun;
-pub use self::facts::{Data, Facts, NodesSeen, Planned, RunSeen, Settings, fields};
+pub use self::facts::{Data, Facts, NodeFacts, Planned, RunFacts, Settings, fields};
 pub use self::findings::{Findings, place};
 pub(crate) use self::rule::Finding;
 pub use self::rules::judge;

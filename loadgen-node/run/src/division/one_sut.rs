@@ -35,7 +35,7 @@ impl Mixed {
 
 /// Section 6.2.3: the nodes together are the system under test.
 pub(super) fn one_system(facts: &Facts<'_>) -> Verdict {
-    let Some(node_facts) = facts.nodes else { return Verdict::not_seen("known when the nodes have been asked") };
+    let Some(node_facts) = facts.nodes else { return Verdict::unchecked("known when the nodes have been asked") };
     match check(node_facts.nodes) {
         Ok(()) => Verdict::Kept,
         Err(mixed) => Verdict::broken(format!("the nodes are not one SUT: {}", mixed.differences())),

@@ -40,7 +40,7 @@ pub enum Verdict {
     /// It is broken, and by what.
     Broken(String),
     /// It cannot be judged from here, or not yet, and why.
-    NotSeen(String),
+    Unchecked(String),
 }
 
 /// A rule, and what is found of it.
@@ -67,7 +67,7 @@ impl Verdict {
         match self {
             Verdict::Kept | Verdict::KeptBecause(_) => "kept",
             Verdict::Broken(_) => "broken",
-            Verdict::NotSeen(_) => "not checked",
+            Verdict::Unchecked(_) => "not checked",
         }
     }
 
@@ -76,7 +76,7 @@ impl Verdict {
         match self {
             Verdict::Kept => None,
             Verdict::KeptBecause(why) => Some(why),
-            Verdict::Broken(why) | Verdict::NotSeen(why) => Some(why),
+            Verdict::Broken(why) | Verdict::Unchecked(why) => Some(why),
         }
     }
 
@@ -90,7 +90,7 @@ impl Verdict {
         Verdict::Broken(why.into())
     }
 
-    pub(super) fn not_seen(why: impl Into<String>) -> Verdict {
-        Verdict::NotSeen(why.into())
+    pub(super) fn unchecked(why: impl Into<String>) -> Verdict {
+        Verdict::Unchecked(why.into())
     }
 }

@@ -18,7 +18,7 @@ pub fn judge(facts: &Facts<'_>) -> Findings {
     let verdict = |rule: &Rule| match has_division {
         true => (rule.judge)(facts),
         false if rule.id == SUITE => Verdict::broken(format!("round {round} has no Network division")),
-        false => Verdict::not_seen(format!("round {round} has no Network division")),
+        false => Verdict::unchecked(format!("round {round} has no Network division")),
     };
     Findings(RULES.iter().map(|rule| Finding { rule, verdict: verdict(rule) }).collect())
 }
@@ -37,7 +37,7 @@ const fn rule(
 
 /// Returns the verdict on a rule of which only the submitter can know.
 fn by_word(_: &Facts<'_>) -> Verdict {
-    Verdict::not_seen("only the submitter can say so")
+    Verdict::unchecked("only the submitter can say so")
 }
 
 use Judged::{After, Before, Word};

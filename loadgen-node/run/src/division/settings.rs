@@ -154,7 +154,7 @@ fn verdict_of(facts: &Facts<'_>, faults: Vec<String>) -> Verdict {
     let planned = facts.planned;
     match planned.settings.are_known {
         true => Verdict::of(faults),
-        false => Verdict::not_seen(format!(
+        false => Verdict::unchecked(format!(
             "round {} has no settings for {} to compare",
             planned.round, planned.benchmark.name
         )),

@@ -44,7 +44,7 @@ pub(super) fn benchmark(facts: &Facts<'_>) -> Verdict {
                 format!("the Datacenter suite of round {round} does not have {name} with scenario {scenario}");
             Verdict::broken(message)
         }
-        Membership::Unknown => Verdict::not_seen(format!("the suites of round {round} are not known")),
+        Membership::Unknown => Verdict::unchecked(format!("the suites of round {round} are not known")),
         Membership::Scenarios(_) => Verdict::Kept,
     }
 }
@@ -64,7 +64,7 @@ pub(super) fn published(facts: &Facts<'_>) -> Verdict {
         true => Verdict::Kept,
         false => {
             let message = "is no benchmark of MLPerf, which breaks rule suite and leaves nothing to compare";
-            Verdict::not_seen(format!("{} {message}", benchmark.name))
+            Verdict::unchecked(format!("{} {message}", benchmark.name))
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::facts::{Facts, NodesSeen};
+use super::facts::{Facts, NodeFacts};
 use super::rule::Verdict;
 
 /// Section 6.2.1: the QDL neither processes nor batches.
@@ -14,15 +14,15 @@ pub(super) fn untouched(facts: &Facts<'_>) -> Verdict {
 
 /// Section 6.2.1: the SUT's name.
 pub(super) fn name(facts: &Facts<'_>) -> Verdict {
-    let Some(run) = facts.run else { return Verdict::not_seen("known after the run") };
+    let Some(run) = facts.run else { return Verdict::unchecked("known after the run") };
     let odd = run.names.iter().filter(|name| !name.contains(NETWORK_SUT));
     Verdict::of(odd.map(|name| format!("the SUT's name is '{name}', without '{NETWORK_SUT}'")))
 }
 
 /// Section 6.2.3: the parts of the SUT are named, each by a name of its own.
 pub(super) fn unique_names(facts: &Facts<'_>) -> Verdict {
-    let Some(NodesSeen { nodes, .. }) = facts.nodes else {
-        return Verdict::not_seen("the nodes have not been asked");
+    let Some(NodeFacts { nodes, .. }) = facts.nodes else {
+        return Verdict::unchecked("the nodes have not been asked");
     };
     let mut names = BTreeSet::new();
     let odd = nodes.iter().filter(|node| node.name.is_empty() || !names.insert(node.name.as_str()));
@@ -41,15 +41,15 @@ pub(super) fn countable(facts: &Facts<'_>) -> Verdict {
 
 /// Section 6.2.3: everything has crossed the network.
 pub(super) fn counters(facts: &Facts<'_>) -> Verdict {
-    let Some(run) = facts.run else { return Verdict::not_seen("known after the run") };
+    let Some(run) = facts.run else { return Verdict::unchecked("known after the run") };
     if !run.differences.is_empty() {
         if !run.is_whole {
-            return Verdict::not_seen("the run was broken off while samples were under way, and the ends differ");
+            return Verdict::unchecked("the run was broken off while samples were under way, and the ends differ");
         }
         return Verdict::broken(format!("the ends have counted differently: {}", run.differences.join("; ")));
     }
     match run.reports.iter().find(|report| report.sut.is_err()) {
-        Some(report) => Verdict::not_seen(format!("node {} gave no counters", report.name)),
+        Some(report) => Verdict::unchecked(format!("node {} gave no counters", report.name)),
         None => Verdict::Kept,
     }
 }

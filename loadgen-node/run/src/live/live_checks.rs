@@ -3,7 +3,7 @@
 //! It is a forecast for whoever looks on. Nothing here says VALID: that is known when every sample was answered and
 //! everything was written.
 
-use lon_shell::figures::length_ns as time;
+use lon_proto::figures::length_ns as time;
 use qdl::NodeNow;
 
 use super::latencies::{Percentiles, Spread};

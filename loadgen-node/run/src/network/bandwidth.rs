@@ -1,7 +1,7 @@
 //! Bandwidth: what the benchmark's rules require for the measured throughput (MLPerf Inference rules, Appendix B), what
 //! was carried, what a probe found possible, and what the interfaces claim. Pure.
 
-use lon_qsl::bandwidth::{Formula, Judged, Probed, Verdict, judge};
+use lon_qsl::bandwidth::{BandwidthVerdict, Formula, Judged, Probed, judge};
 use qdl::NodeReport;
 
 use super::by_direction::ByDirection;
@@ -70,8 +70,8 @@ impl Bandwidth {
     }
 
     /// The verdict on both directions together; none where nothing is required, or nothing was answered.
-    pub(crate) fn worst(&self) -> Option<Verdict> {
-        self.judged.as_ref().map(Verdict::of)
+    pub(crate) fn worst(&self) -> Option<BandwidthVerdict> {
+        self.judged.as_ref().map(BandwidthVerdict::of)
     }
 }
 
@@ -135,7 +135,7 @@ mod tests {
         let probed = Probed { ingress_bits_per_s: Some(1e9), egress_bits_per_s: Some(1e6) };
         let judged = Some(judge(llama.required(100.0), probed));
         let bandwidth = Bandwidth { judged, ..Bandwidth::default() };
-        assert_eq!(bandwidth.worst(), Some(Verdict::TooLittle));
+        assert_eq!(bandwidth.worst(), Some(BandwidthVerdict::TooLittle));
         assert_eq!(Bandwidth::default().worst(), None);
     }
 }

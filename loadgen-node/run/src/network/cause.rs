@@ -18,7 +18,7 @@
 
 use std::time::{Duration, Instant};
 
-use lon_shell::figures::length_ns;
+use lon_proto::figures::length_ns;
 use qdl::{NodeReport, NodeRoom};
 
 use super::fabric::{Fabric, rate};
@@ -354,16 +354,16 @@ impl Evidence {
         Some(format!("it carries {rate_text}, which is {fits:.0} samples/s with 1 % to spare"))
     }
 
-    /// Returns the explanation of a cause. `wanted_per_s` is the rate that was asked for, where one was. `is_smaller`
+    /// Returns the explanation of a cause. `target_per_s` is the rate that was asked for, where one was. `is_smaller`
     /// is true when samples have a codec already.
-    pub(crate) fn explain(&self, cause: Cause, wanted_per_s: Option<f64>, is_smaller: bool) -> String {
+    pub(crate) fn explain(&self, cause: Cause, target_per_s: Option<f64>, is_smaller: bool) -> String {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         match cause {
             Cause::Link => {
                 // A link that carries more than was asked for was full for moments only.
-                let is_too_little = |fits: f64| wanted_per_s.is_none_or(|rate_per_s| fits <= rate_per_s * NEARLY);
+                let is_too_little = |fits: f64| target_per_s.is_none_or(|rate_per_s| fits <= rate_per_s * NEARLY);
                 let is_known = self.fits_per_s().is_none_or(is_too_little);
-                let needed = wanted_per_s.filter(|_| is_known).map(|rate_per_s| {
+                let needed = target_per_s.filter(|_| is_known).map(|rate_per_s| {
                     format!("{rate_per_s:.0}/s needs {}; ", rate(Some(rate_per_s * self.sample_bits)))
                 });
                 let on_wire = self

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use lon_machine::nic::Interface;
 use lon_net::link_errors::Troubles;
 use lon_net::path::Path;
-use lon_qsl::bandwidth::rate;
+use lon_proto::figures::bit_rate as rate;
 use qdl::EndCounters;
 
 use super::by_way::ByWay;

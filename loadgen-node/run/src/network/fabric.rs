@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use lon_proto::figures::bit_rate;
+
 pub use lon_probe::{Percentiles, Rtt};
 
 use super::by_way::ByWay;
@@ -312,7 +314,7 @@ pub(crate) fn six_digits(value: f64) -> f64 {
 
 /// A rate for people; a dash when it is not known.
 pub fn rate(bits_per_s: Option<f64>) -> String {
-    bits_per_s.map_or("-".to_owned(), lon_qsl::bandwidth::rate)
+    bits_per_s.map_or("-".to_owned(), bit_rate)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use lon_net::token::Token;
-use qdl::{KserveServer, Peers, Transport};
+use qdl::{KserveServer, Payload, Peers, Transport};
 
 use super::target::Target;
 use super::targets;
@@ -61,7 +61,7 @@ impl TargetSpec {
     }
 
     fn is_kserve(&self) -> bool {
-        self.transport == Transport::KSERVE
+        self.transport.peer_kind().payload == Payload::KserveRequest
     }
 
     /// Returns the token for nodes that want one.

@@ -9,11 +9,12 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use loadgen::conf::rules::RULES;
+use lon_proto::figures::digits;
 use lon_proto::sample::DType;
 use lon_qsl::Codec;
-use lon_qsl::advice::{self, Figures};
 use lon_qsl::bandwidth::{Direction, Formula};
 use lon_qsl::benchmark::{Benchmark, Membership, Suite};
+use lon_qsl::codec_advice::{self, Figures};
 
 /// Data that is like a benchmark's, for benchmarks that may be compressed. Others are like their file's example.
 const LIKE: [(&str, &str); 3] = [
@@ -154,7 +155,7 @@ pub fn figures(benchmark: &Benchmark, codecs: &[Codec], round: &str) -> Vec<Figu
     let allowed = |codec: &Codec| !codec.is_none() && may_have(benchmark, *codec, round);
     let codecs: Vec<Codec> = codecs.iter().copied().filter(allowed).collect();
     let (Some(like), false) = (like(benchmark), codecs.is_empty()) else { return Vec::new() };
-    let measured = benchmark.open(Some(like)).map(|dataset| advice::measure(&dataset, &codecs, SAMPLES));
+    let measured = benchmark.open(Some(like)).map(|dataset| codec_advice::measure(&dataset, &codecs, SAMPLES));
     match measured {
         Ok(Ok(measured)) => measured,
         Ok(Err(error)) | Err(error) => {
@@ -297,14 +298,7 @@ pub fn text(rows: &[Row], of: &str, decoders: u32, selection: &Selection) -> Str
 
 /// Three digits, or all that stand before the point.
 pub(crate) fn number(value: f64) -> String {
-    let digits = if value >= 100.0 {
-        0
-    } else if value >= 10.0 {
-        1
-    } else {
-        2
-    };
-    format!("{value:.digits$}")
+    format!("{value:.*}", digits(value))
 }
 
 #[cfg(test)]

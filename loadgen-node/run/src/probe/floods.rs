@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use lon_probe::{Direction, FloodSpec, Load, ProbeError};
+use lon_probe::{FloodDirection, FloodSpec, Load, ProbeError};
 use qdl::{EndCounters, NodeIndex};
 
 use super::plan::ProbePlan;
@@ -89,7 +89,7 @@ impl Floods<'_> {
         &mut self,
         into: &mut Measured,
         nodes: &[(NodeIndex, Duration)],
-        direction: Direction,
+        direction: FloodDirection,
         connections: usize,
         who: &str,
     ) -> Result<(), ProbeError> {

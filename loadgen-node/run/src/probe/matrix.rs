@@ -12,7 +12,7 @@ use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use qdl::{Driver, NodeDescription, NodeIndex, PeerFound, PeerOrder, Peers, Policy, Qdl, RunConfig};
+use qdl::{Driver, NodeDescription, NodeIndex, PeerOrder, PeerResult, Peers, Policy, Qdl, RunConfig};
 
 use super::ProbeError;
 use super::plan::ProbePlan;
@@ -117,13 +117,13 @@ impl Asking<'_> {
     }
 
     /// Returns the findings of all pairs of one round. A pair that could not be asked has an error.
-    fn one_round(&self, round: &[Pair]) -> Vec<(Pair, PeerFound)> {
-        let failed = |why: String| PeerFound { error: Some(why), ..PeerFound::default() };
+    fn one_round(&self, round: &[Pair]) -> Vec<(Pair, PeerResult)> {
+        let failed = |why: String| PeerResult { error: Some(why), ..PeerResult::default() };
         self.answers_of(round).into_iter().map(|(pair, answer)| (pair, answer.unwrap_or_else(failed))).collect()
     }
 
     /// All pairs of one round at the same time, each on a thread that waits for it.
-    fn answers_of(&self, round: &[Pair]) -> Vec<(Pair, Result<PeerFound, String>)> {
+    fn answers_of(&self, round: &[Pair]) -> Vec<(Pair, Result<PeerResult, String>)> {
         let gone = |_| Err("the thread that waited for it is gone".to_owned());
         std::thread::scope(|threads| {
             let ask = |pair: &Pair| {
@@ -132,7 +132,7 @@ impl Asking<'_> {
             };
             let waiting: Vec<_> = round.iter().map(ask).collect();
             let none = |error: io::Error| Err(format!("no thread to wait for it: {error}"));
-            let answer = |thread: io::Result<ScopedJoinHandle<'_, Result<PeerFound, String>>>| {
+            let answer = |thread: io::Result<ScopedJoinHandle<'_, Result<PeerResult, String>>>| {
                 thread.map_or_else(none, |thread| thread.join().unwrap_or_else(gone))
             };
             waiting.into_iter().map(|(pair, thread)| (pair, answer(thread))).collect()
@@ -140,7 +140,7 @@ impl Asking<'_> {
     }
 
     /// Claims a node, has it measure another one, and lets it go.
-    fn ask(&self, (from, to): Pair) -> Result<PeerFound, String> {
+    fn ask(&self, (from, to): Pair) -> Result<PeerResult, String> {
         let (transport, plan) = (self.target.peers.transport(), self.plan);
         let order = PeerOrder {
             address: self.nodes[to].address.clone(),
@@ -172,10 +172,10 @@ fn hosts(nodes: &[NodeDescription]) -> Vec<usize> {
 }
 
 /// Both directions of a pair, from what the first of the two has found.
-fn directions((from, to): Pair, answer: PeerFound, nodes: &[NodeDescription]) -> [Route; 2] {
+fn directions((from, to): Pair, answer: PeerResult, nodes: &[NodeDescription]) -> [Route; 2] {
     let other = &nodes[to];
     let is_local = nodes[from].address.host() == other.address.host();
-    let PeerFound { name, rtt, sent_bits_per_s, received_bits_per_s, mut error } = answer;
+    let PeerResult { name, rtt, sent_bits_per_s, received_bits_per_s, mut error } = answer;
     if error.is_none() && name != other.name {
         error = Some(format!("at {} it meets node {name}, not {}", other.address, other.name));
     }

@@ -28,7 +28,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 pub use lon_probe::ProbeError;
-use lon_probe::{Direction, Load};
+use lon_probe::{FloodDirection, Load};
 use qdl::{NodeIndex, NodeReport, Qdl, Setting};
 
 use self::floods::{Floods, Measured};
@@ -157,7 +157,7 @@ fn sizes_and_connections(
     for connections in plan.connections() {
         let mut measured = [Measured::default(), Measured::default()];
         let mut outcome = Ok(());
-        for (direction, into) in [Direction::Up, Direction::Down].into_iter().zip(&mut measured) {
+        for (direction, into) in [FloodDirection::Up, FloodDirection::Down].into_iter().zip(&mut measured) {
             outcome = outcome.and_then(|()| floods.measure(into, &[target], direction, connections, &node.name));
         }
         let [up, down] = measured.each_ref().map(Measured::mean);
@@ -169,7 +169,7 @@ fn sizes_and_connections(
     }
     let fills = node.fills_with.unwrap_or_else(|| plan.most_connections().get());
     let mut both = Measured::default();
-    let outcome = floods.measure(&mut both, &[target], Direction::Both, fills, &node.name);
+    let outcome = floods.measure(&mut both, &[target], FloodDirection::Both, fills, &node.name);
     node.goodput.both = both.mean().map(|each_way| each_way * 2.0);
     node.repeats.both = both.bits_per_s.iter().map(|each_way| each_way * 2.0).collect();
     node.missing.both = both.missing();
@@ -200,7 +200,9 @@ fn together(
 ) -> Result<(), ProbeError> {
     let mut outcome = Ok(());
     let mut measured = [Measured::default(), Measured::default(), Measured::default()];
-    for (direction, into) in [Direction::Up, Direction::Down, Direction::Both].into_iter().zip(&mut measured) {
+    for (direction, into) in
+        [FloodDirection::Up, FloodDirection::Down, FloodDirection::Both].into_iter().zip(&mut measured)
+    {
         outcome = outcome.and_then(|()| floods.measure(into, targets, direction, connections, "all nodes"));
     }
     let [up, down, both] = measured.each_ref().map(Measured::missing);

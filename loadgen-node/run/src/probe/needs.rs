@@ -6,10 +6,11 @@
 //! by the kernels, whose buffers and queues are what is left. An end whose threads waited for a core explains it before
 //! the way between the ends does.
 
+use lon_proto::figures::bit_rate;
 use lon_qsl::Codec;
-use lon_qsl::advice::Figures;
 use lon_qsl::bandwidth::Direction;
 use lon_qsl::benchmark::Benchmark;
+use lon_qsl::codec_advice::Figures;
 use qdl::Transport;
 use serde::{Deserialize, Serialize};
 
@@ -207,7 +208,7 @@ pub fn line(fabric: &Fabric) -> (f64, String) {
 
 /// A limit with its share of the need in words: `what`, the rate that is there, and what else is known of it.
 fn limit(kind: LimitKind, what: &str, there: f64, needed: f64, why: &str) -> Limit {
-    let (rate, share) = (lon_qsl::bandwidth::rate(there), there / needed);
+    let (rate, share) = (bit_rate(there), there / needed);
     // The percentage is rounded down, so that 100 % is enough.
     let what = format!("{what}, {rate}, is {:.0} % of the need{why}", (share * 100.0).floor());
     Limit { kind, what, share }

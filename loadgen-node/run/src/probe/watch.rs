@@ -3,7 +3,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use lon_probe::{Direction, FloodSpec, Load};
+use lon_probe::{FloodDirection, FloodSpec, Load};
 use qdl::{NodeIndex, Qdl};
 
 use super::plan::ProbePlan;
@@ -126,8 +126,8 @@ fn interval(
 ) -> Result<Interval, ProbeError> {
     let before: Vec<_> = targets.iter().map(|(node, _)| load.ends(*node)).collect();
     let spec = |direction| FloodSpec { nodes: targets, direction, connections, time: length / 2, max_bytes };
-    let up = load.flood(&spec(Direction::Up))?;
-    let down = load.flood(&spec(Direction::Down))?;
+    let up = load.flood(&spec(FloodDirection::Up))?;
+    let down = load.flood(&spec(FloodDirection::Down))?;
     let mut measurement = Interval {
         number,
         at: Some(SystemTime::now()),

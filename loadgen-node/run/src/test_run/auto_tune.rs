@@ -7,7 +7,7 @@
 //! are slower in one minute than in the next: three quarters, or less where the looks before differed by more.
 
 use anyhow::{Context as _, anyhow};
-use lon_shell::figures::length_ns;
+use lon_proto::figures::length_ns;
 
 use super::finished::Finished;
 use super::settings::{self, Subject};
@@ -374,12 +374,12 @@ fn three_digits(number: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::limits::Limited;
+    use loadgen::run::LatencyKind;
 
     #[test]
     fn a_trial_names_the_limit_that_it_missed() {
         let limit = |ms: i64| LatencyLimit {
-            of: Limited::Latency,
+            of: LatencyKind::Latency,
             percentile: 99.0,
             value_ns: Some(ms * 1_000_000),
             limit_ns: 100_000_000,

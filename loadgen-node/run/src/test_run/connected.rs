@@ -16,7 +16,7 @@ use super::claimed::Claimed;
 use super::gather::ClaimedParts;
 use super::test::{Test, worth_running};
 use super::{kserve, score};
-use crate::division::{self, Division, Facts, NodesSeen, notes, one_sut};
+use crate::division::{self, Division, Facts, NodeFacts, notes, one_sut};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::network::fabric::Fabric;
 use crate::network::nics;
@@ -191,7 +191,7 @@ impl Test {
         if self.setup.division == Division::None {
             return Ok(());
         }
-        let nodes = Some(NodesSeen { here, nodes });
+        let nodes = Some(NodeFacts { here, nodes });
         let findings = division::judge(&Facts { planned: &self.setup.planned, nodes, run: None });
         findings.refuse().context("--division network").or_exit(Exit::Usage)
     }
@@ -253,11 +253,11 @@ impl Test {
     /// time.
     fn decide_priority(&self, pacing: Pacing) -> Outcome<bool> {
         let Pacing { io_threads, spin, linger } = pacing;
-        let is_offline = self.setup.plan.effective().shape.is_pulled();
+        let is_pulled = self.setup.plan.effective().shape.is_pulled();
         let stays_awake = !(spin.is_zero() && linger.is_zero());
         let spares_a_core = match self.priority {
             Priority::Realtime => !stays_awake || cores() > 1,
-            Priority::Auto | Priority::Normal => !is_offline && cores() > 1 + io_threads,
+            Priority::Auto | Priority::Normal => !is_pulled && cores() > 1 + io_threads,
         };
         if self.priority == Priority::Auto && slice::gives_way() {
             tracing::info!("started to give way (idle, batch or nice): no real-time priority");

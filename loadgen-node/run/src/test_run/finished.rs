@@ -13,7 +13,7 @@ use super::system_facts::SystemFacts;
 use crate::division::{Division, Findings, Planned};
 use crate::exit::Exit;
 use crate::network::NetworkFacts;
-use crate::verdict::baseline::{Baseline, Tax};
+use crate::verdict::bench_baseline::{Baseline, Tax};
 use crate::verdict::hints;
 use crate::verdict::lag_limit::LagLimit;
 use crate::verdict::limiting_cause::Bound;

@@ -7,12 +7,12 @@ use lon_shell::panics;
 use qdl::{Host, NodeDescription, Qdl, Run, SutName};
 
 use super::finished::{Finished, Judgement, Nodes, Setup};
-use crate::division::{self, Division, Facts, NodesSeen, RunSeen, notes};
+use crate::division::{self, Division, Facts, NodeFacts, RunFacts, notes};
 use crate::network::cause::Spent;
 use crate::network::fabric::Fabric;
 use crate::network::traffic::Sampler;
 use crate::network::{Gathered, NetworkFacts, nics};
-use crate::verdict::limiting_cause::HeldBack;
+use crate::verdict::limiting_cause::LimitingFacts;
 use crate::verdict::reasons::{self, Evidence};
 use crate::verdict::saturation::Saturation;
 use crate::verdict::stalls;
@@ -82,18 +82,18 @@ impl ClaimedParts {
         });
         let described = qdl.nodes().to_vec();
         let score = score(&setup, &described);
-        let held_back = HeldBack {
+        let limiting = LimitingFacts {
             evidence: &network.evidence,
             effective: setup.plan.effective(),
             is_smaller: !setup.codecs.samples.is_none(),
         };
-        let bound = held_back.bound(&outcome, setup.lag_limit, tally.refused());
+        let bound = limiting.bound(&outcome, setup.lag_limit, tally.refused());
         let of_nodes = stalls::of_nodes(&reports, observations.origin);
         let stalls = stalls::of_run(observations.stalls.into_iter().chain(of_nodes).collect(), &outcome);
         let findings = division::judge(&Facts {
             planned: &setup.planned,
-            nodes: Some(NodesSeen { here: &self.host, nodes: &described }),
-            run: Some(RunSeen {
+            nodes: Some(NodeFacts { here: &self.host, nodes: &described }),
+            run: Some(RunFacts {
                 reports: &reports,
                 names: [&self.first_name.text, &last_name.text],
                 is_whole: outcome.end == End::Completed,
@@ -117,7 +117,7 @@ impl ClaimedParts {
                 stalls: if observations.judges_stalls { &stalls } else { &[] },
                 bug: panics::first(),
                 findings: (setup.division == Division::Network).then_some(&findings),
-                held_back,
+                limiting,
             },
         );
         let nodes = Nodes { host: self.host, described, reports, first_name: self.first_name, last_name, tally };
@@ -126,7 +126,7 @@ impl ClaimedParts {
             .flatten();
         let odd = notes::odd(&nodes.reports, nodes.tally.odd.nodes());
         let notes = self.notes.into_iter().chain(odd).chain(more).collect();
-        let fitting = bound.as_ref().and_then(|bound| held_back.fitting(bound));
+        let fitting = bound.as_ref().and_then(|bound| limiting.fitting(bound));
         let within = setup.within.and_then(|limits| {
             let timeline = outcome.performance()?.timeline.as_ref()?;
             Some(limits.count(timeline, outcome.judged_plan(&setup.plan).effective()))

@@ -1,9 +1,9 @@
 //! The samples of a test: the dataset is opened, and it is checked that the samples fit into memory.
 
 use anyhow::anyhow;
+use lon_machine::memory;
 use lon_qsl::benchmark::Benchmark;
 use lon_qsl::dataset::{Dataset, OpenOptions, SLOT_BYTES};
-use lon_qsl::memory;
 use lon_qsl::{Codec, PART_BYTES};
 
 use super::spec::{Codecs, DataSpec};

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use lon_machine::memory;
 use lon_net::slice::Priority;
 use lon_qsl::accuracy::ScoreError;
 use lon_qsl::benchmark::Benchmark;
@@ -13,10 +14,10 @@ use super::settings::{self, Beforehand, Layered};
 use super::spec::{DataSpec, FindPeakSpec, TestSpec};
 use super::system_facts::SystemFacts;
 use super::{find_peak, kserve, samples};
-use crate::division::{self, Data, Division, Facts, Findings, NodesSeen, Planned};
+use crate::division::{self, Data, Division, Facts, Findings, NodeFacts, Planned};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::nodes::target::Target;
-use crate::verdict::baseline::Baseline;
+use crate::verdict::bench_baseline::Baseline;
 use crate::verdict::lag_limit::LagLimit;
 use loadgen::plan::{Plan, predict};
 use loadgen::run::RunOptions;
@@ -224,7 +225,7 @@ fn refuse(division: Division, planned: &Planned, target: &Target) -> Outcome<()>
     let target = Target { wait_ready: Duration::ZERO, ..target.clone() };
     let qdl = has_descriptions.then(|| target.connect().ok()).flatten();
     let here = qdl.as_ref().map(|qdl| qdl.here()).unwrap_or_default();
-    let nodes = qdl.as_ref().map(|qdl| NodesSeen { here: &here, nodes: qdl.nodes() });
+    let nodes = qdl.as_ref().map(|qdl| NodeFacts { here: &here, nodes: qdl.nodes() });
     division::judge(&Facts { nodes, ..facts }).refuse().context("--division network").or_exit(Exit::Usage)
 }
 
@@ -286,7 +287,7 @@ pub(super) fn worth_running(plan: &Plan, extended: bool, anyway: bool) -> Outcom
     }
     let records = predict::predict(plan, predict::SampleSize { memory_bytes: 0, wire_bytes: 0 }).memory_bytes;
     if !anyway {
-        fits_memory(records, lon_machine::host::memory_bytes()).or_exit(Exit::Usage)?;
+        fits_memory(records, memory::total_bytes().unwrap_or(0)).or_exit(Exit::Usage)?;
     }
     let obstacles = predict::obstacles(plan, extended);
     let seconds = predict::duration_s(plan);

@@ -1,17 +1,15 @@
 //! Settings for the next run when a run was too short, or its rate too high: a number instead of a direction. Pure.
 
+use super::lateness::LATE;
 use crate::network::cause::Cause;
 use loadgen::judge::Summary;
 use loadgen::plan::Effective;
 use loadgen::settings::{Mode, TestSettings};
 use loadgen::traffic::Expected;
-use lon_shell::figures::length_ns;
+use lon_proto::figures::length_ns;
 
 /// Factor by which a hint exceeds the measured value, so that the next run is not too short again.
 const MORE: f64 = 1.2;
-
-/// The code of the reason that samples were sent late.
-pub(super) const LATE: &str = "schedule_lag";
 
 /// Words of a hint that no rate would be kept.
 pub(crate) const NO_RATE_HELPS: &str = "no lower rate helps";

@@ -1,7 +1,7 @@
 //! Cause that held a run back, where something did. It follows from the limits of the run, and from the measurements of
 //! the causes. Pure.
 
-use lon_shell::figures::length_ns;
+use lon_proto::figures::length_ns;
 
 use super::lag_limit::LagLimit;
 use super::limits::LatencyLimit;
@@ -21,23 +21,23 @@ pub(crate) struct Bound {
 
 /// Facts from which the cause that held a run back is found.
 #[derive(Clone, Copy)]
-pub(crate) struct HeldBack<'a> {
+pub(crate) struct LimitingFacts<'a> {
     pub(crate) evidence: &'a Evidence,
     pub(crate) effective: &'a Effective,
     /// Samples have a codec already.
     pub(crate) is_smaller: bool,
 }
 
-impl HeldBack<'_> {
+impl LimitingFacts<'_> {
     /// The rate at which queries were due, samples per second.
-    fn wanted_per_s(&self) -> Option<f64> {
+    fn target_per_s(&self) -> Option<f64> {
         let Effective { shape, target_qps, samples_per_query, .. } = *self.effective;
         shape.has_schedule().then_some(target_qps * samples_per_query as f64)
     }
 
     /// This cause, with what was measured of it.
     pub(crate) fn by(&self, cause: Cause) -> Bound {
-        Bound { cause, why: self.evidence.explain(cause, self.wanted_per_s(), self.is_smaller) }
+        Bound { cause, why: self.evidence.explain(cause, self.target_per_s(), self.is_smaller) }
     }
 
     /// Returns the cause that held the run back. `None` where nothing did, as in a run that has kept its limits at the
@@ -70,7 +70,7 @@ impl HeldBack<'_> {
         let fits = self.evidence.fits_per_s().filter(|fits| bound.cause == Cause::Link && *fits >= 1.0)?;
         let has_rate = self.effective.scenario.traffic().expected() == Expected::QueryRate;
         let is_turned = has_rate && !self.effective.arrivals.has_own_rate();
-        let rate = self.wanted_per_s().filter(|rate| is_turned && fits < *rate)?;
+        let rate = self.target_per_s().filter(|rate| is_turned && fits < *rate)?;
         let limit_ns = self.effective.target_latency_ns;
         if let Some(wire_ns) = self.evidence.wire_ns().filter(|ns| 2.0 * ns > limit_ns as f64)
             && !self.effective.settings.use_token_latencies

@@ -1,37 +1,17 @@
 //! Latencies beside their limits, as the official rules judge them. Pure.
 
-use std::fmt;
-
 use loadgen::judge::early_stopping::percent;
 use loadgen::judge::{LatencyStats, Summary};
 use loadgen::plan::Effective;
+use loadgen::run::LatencyKind;
 use serde::{Deserialize, Serialize};
-
-/// Quantity that has a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Limited {
-    /// A sample, from when its query was due until its answer was whole.
-    Latency,
-    /// Time to the first token of a sample.
-    Ttft,
-    /// Time per output token after the first.
-    Tpot,
-}
-
-impl fmt::Display for Limited {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
 
 /// A latency and its limit: part of `result_summary.json`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LatencyLimit {
-    /// Quantity that has the limit.
-    pub of: Limited,
+    /// The latency that has the limit.
+    pub of: LatencyKind,
     /// The percentile that is judged, in percent.
     pub percentile: f64,
     /// The latency at that percentile, ns; null where what is there was never answered.
@@ -55,10 +35,10 @@ impl LatencyLimit {
             (stats.count > 0).then_some(LatencyLimit { of, percentile, value_ns, limit_ns, kept })
         };
         let limits = match &summary.tokens {
-            None => [limit(Limited::Latency, summary.judged_latency(), effective.target_latency_ns), None],
+            None => [limit(LatencyKind::Latency, summary.judged_latency(), effective.target_latency_ns), None],
             Some(tokens) => [
-                limit(Limited::Ttft, &tokens.first_token, effective.settings.server_ttft_latency),
-                limit(Limited::Tpot, &tokens.per_token, effective.settings.server_tpot_latency),
+                limit(LatencyKind::Ttft, &tokens.first_token, effective.settings.server_ttft_latency),
+                limit(LatencyKind::Tpot, &tokens.per_token, effective.settings.server_tpot_latency),
             ],
         };
         limits.into_iter().flatten().collect()

@@ -2,15 +2,17 @@
 //!
 //! - `reasons`: the node's own reasons against a result;
 //! - `hints`: what to set when a run was too short;
-//! - `lag_limit`: how late the LoadGen node may be; `limits`: latencies beside the limits that they are judged by;
-//!   `within`: limits of the user, which nothing is judged by;
+//! - `lateness`: a LoadGen node that was late; `lag_limit`: how late it may be;
+//! - `limits`: latencies beside the limits that they are judged by; `within`: limits of the user, which nothing is
+//!   judged by;
 //! - `stalls`: when either end stood still during the run;
 //! - `limiting_cause`: what held the run back;
-//! - `saturation`: how near to its limits the LoadGen node was; `baseline`: what the network cost.
+//! - `saturation`: how near to its limits the LoadGen node was; `bench_baseline`: what the network cost.
 
-pub(crate) mod baseline;
+pub(crate) mod bench_baseline;
 pub(crate) mod hints;
 pub(crate) mod lag_limit;
+mod lateness;
 pub(crate) mod limiting_cause;
 pub mod limits;
 pub(crate) mod reasons;

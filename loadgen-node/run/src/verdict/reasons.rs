@@ -2,21 +2,19 @@
 //! name, accuracy. Pure.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
+use lon_proto::figures::length_ns;
 use lon_qsl::accuracy::{Score, ScoreError};
 use lon_qsl::benchmark::Benchmark;
-use lon_shell::figures::length_ns;
 use qdl::{Failure, NodeFailure, NodeReport, SutName};
 
-use super::hints::LATE;
 use super::lag_limit::LagLimit;
-use super::limiting_cause::HeldBack;
-use super::stalls;
+use super::limiting_cause::LimitingFacts;
+use super::{lateness, stalls};
 use crate::division::Findings;
 use loadgen::judge::{Against, Reason, Verdict};
 use loadgen::plan::Plan;
-use loadgen::run::{End, LagStats, PhaseOutcome, RunOutcome};
+use loadgen::run::{End, PhaseOutcome, RunOutcome};
 use loadgen::trace::PhaseMode;
 use loadgen::world::TimeNs;
 use lon_world::stall::Stall;
@@ -58,13 +56,13 @@ pub(crate) struct Evidence<'a> {
     /// Findings on the rules of the Network division, where the run is for it.
     pub(crate) findings: Option<&'a Findings>,
     /// Facts from which the cause that held the run back is found.
-    pub(crate) held_back: HeldBack<'a>,
+    pub(crate) limiting: LimitingFacts<'a>,
 }
 
 /// Adds the node's reasons to those of the engine.
 pub(crate) fn add(outcome: &mut RunOutcome, evidence: &Evidence<'_>) {
     let Evidence { plan, benchmark, lag_limit, reports, differences, tally, names, score, stalls, bug, .. } = *evidence;
-    let held_back = evidence.held_back;
+    let limiting = evidence.limiting;
     let (lag, searched) = (outcome.lag(), outcome.find_peak.is_some());
     let counted = stalls::of_judged_phases(stalls, outcome);
     let (phases, broken) = (&outcome.phases, outcome.end == End::Broken);
@@ -72,7 +70,7 @@ pub(crate) fn add(outcome: &mut RunOutcome, evidence: &Evidence<'_>) {
     let verdict = &mut outcome.verdict;
     let limit_ns = lag_limit.ns();
     if verdict.official().is_some() {
-        add_lag(verdict, lag, plan, limit_ns, held_back);
+        lateness::add(verdict, lag, plan, limit_ns, limiting);
     }
     stalls::add(verdict, &counted, limit_ns);
     if let Some(bug) = bug {
@@ -91,7 +89,7 @@ pub(crate) fn add(outcome: &mut RunOutcome, evidence: &Evidence<'_>) {
     }
     // In a search for the peak the failures are those of all trials, which are no fault of the reported one.
     if !searched {
-        add_failures(verdict, tally, held_back, &lost);
+        add_failures(verdict, tally, limiting, &lost);
     }
     for answers in tally.odd.empty_phases() {
         verdict.add("empty_answers", format!("all {answers} answers of a phase have not a byte"));
@@ -130,19 +128,6 @@ fn log_faults(outcome: &mut RunOutcome, engine_faults: &[Reason]) {
     }
     let new = outcome.verdict.faults().filter(|fault| fault.code != FAILED && !engine_faults.contains(fault));
     new.for_each(|fault| outcome.events.error(at, fault.text.clone()));
-}
-
-/// A generator that was late has measured what made it late, not the SUT. Only scenarios with a schedule can be late.
-fn add_lag(verdict: &mut Verdict, lag: LagStats, plan: &Plan, limit_ns: u64, held_back: HeldBack<'_>) {
-    if !plan.effective().shape.has_schedule() || lag.count == 0 {
-        return;
-    }
-    if lag.p99_ns > limit_ns {
-        let [lag, limit] = [lag.p99_ns, limit_ns].map(Duration::from_nanos);
-        let because = held_back.by(held_back.evidence.of_lateness()).because();
-        let remark = format!("schedule lag p99 {lag:.1?}, {limit:.1?} allowed (--max-lag)");
-        verdict.add_own_rule(LATE, format!("samples were sent late, {because}; {remark}"));
-    }
 }
 
 /// Samples that failed since a node was lost: its own, and those that had no node any more.
@@ -206,7 +191,7 @@ fn samples(count: u64) -> String {
 
 /// Adds why samples failed. Those that failed since one of the `lost` nodes was lost are told with that node, or, of
 /// several, together.
-fn add_failures(verdict: &mut Verdict, tally: &Tally, held_back: HeldBack<'_>, lost: &[&NodeReport]) {
+fn add_failures(verdict: &mut Verdict, tally: &Tally, limiting: LimitingFacts<'_>, lost: &[&NodeReport]) {
     let mut failures = tally.failures().clone();
     let followed = if lost.is_empty() { 0 } else { because_lost(tally) };
     if followed > 0 {
@@ -219,7 +204,7 @@ fn add_failures(verdict: &mut Verdict, tally: &Tally, held_back: HeldBack<'_>, l
     let cause_text = |(failure, count): &(&str, u64)| match *failure == overload {
         false => format!("{} failed: {failure}", samples(*count)),
         true => {
-            let because = held_back.by(held_back.evidence.of_overload()).because();
+            let because = limiting.by(limiting.evidence.of_overload()).because();
             format!("{} failed: {failure}, {because}", samples(*count))
         }
     };
@@ -256,7 +241,7 @@ fn add_accuracy(verdict: &mut Verdict, benchmark: &Benchmark, accuracy: Option<&
         (Some(Ok(score)), Some(target)) => {
             let first = (!target.is_between(score.value)).then_some((&target, score.value));
             for (target, value) in first.into_iter().chain(score.missed()) {
-                let (metric, unit, target_text) = (target.metric.name(), target.metric.behind(), target.wanted());
+                let (metric, unit, target_text) = (target.metric.name(), target.metric.behind(), target.bounds());
                 verdict.add_own_rule("accuracy", format!("{metric} is {value:.3}{unit}, the target is {target_text}"));
             }
         }
@@ -266,6 +251,8 @@ fn add_accuracy(verdict: &mut Verdict, benchmark: &Benchmark, accuracy: Option<&
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use loadgen::report::detail;
     use loadgen::run::{RunOptions, Severity, run};
     use loadgen::settings::{Qsl, Scenario, TestSettings};
@@ -327,7 +314,7 @@ mod tests {
         let doubt = Some("SUT in doubt: node b did not say its name again: gone".to_owned());
         let after = SutName { doubt, ..good.clone() };
         let evidence = CauseEvidence::default();
-        let held_back = HeldBack { evidence: &evidence, effective: plan.effective(), is_smaller: false };
+        let limiting = LimitingFacts { evidence: &evidence, effective: plan.effective(), is_smaller: false };
         add(
             &mut outcome,
             &Evidence {
@@ -342,7 +329,7 @@ mod tests {
                 stalls: &[],
                 bug: None,
                 findings: None,
-                held_back,
+                limiting,
             },
         );
         assert!(!outcome.verdict.is_valid() && outcome.verdict.official() == Some(false));

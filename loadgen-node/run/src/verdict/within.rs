@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use loadgen::plan::Effective;
 use loadgen::recorder::{SampleEnd, Timeline};
+use lon_proto::figures::length_ns;
 use lon_shell::duration::parse_duration;
-use lon_shell::figures::length_ns;
 
 /// Grammar of the limits, as a user types them.
 const GRAMMAR: &str = "write NAME=TIME[,NAME=TIME...] with ttft, tpot or latency, such as ttft=500ms,tpot=50ms";

@@ -8,7 +8,7 @@ use lon_shell::dli::terms::{NONE, device, infrastructure, stated};
 use super::planned::Planned;
 use super::row::topology;
 use lon_run::outputs::documents::accuracy::AccuracyDocument;
-use lon_run::outputs::documents::campaign_run::{CampaignRun, RunOutcome};
+use lon_run::outputs::documents::campaign_run::{CampaignRun, CellOutcome};
 use lon_run::outputs::documents::result_summary::ResultSummary;
 use lon_run::outputs::documents::sut_setup::SutNode;
 use lon_run::outputs::logs::own_result;
@@ -50,7 +50,7 @@ pub(super) fn rows(
     facts: &Facts,
     planned: &Planned,
 ) -> Result<Vec<[String; HEADS.len()]>> {
-    if run.outcome != RunOutcome::Result {
+    if run.outcome != CellOutcome::Result {
         return Ok(vec![failed(facts, planned)]);
     }
     Ok(with_result(&own_result::read(&out.join(&run.folder))?, facts))

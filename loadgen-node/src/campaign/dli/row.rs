@@ -10,7 +10,7 @@ use lon_shell::dli::terms::{Mode, NONE, blobs, device, infrastructure, setting, 
 use super::planned::Planned;
 use super::times::Times;
 use lon_run::exit::Exit;
-use lon_run::outputs::documents::campaign_run::{CampaignRun, RunOutcome};
+use lon_run::outputs::documents::campaign_run::{CampaignRun, CellOutcome};
 use lon_run::outputs::documents::result_summary::{MetricDocument, ResultSummary};
 use lon_run::outputs::documents::sut_setup::{SutNode, SutSetup};
 use lon_run::outputs::logs::own_result;
@@ -35,7 +35,7 @@ impl CellRow {
 }
 
 fn of_run(out: &Path, run: &CampaignRun, facts: &Facts, planned: &Planned) -> Result<Row> {
-    if run.outcome != RunOutcome::Result {
+    if run.outcome != CellOutcome::Result {
         return Ok(failed(run, facts, planned));
     }
     let folder = out.join(&run.folder);
@@ -86,7 +86,7 @@ fn failed(run: &CampaignRun, facts: &Facts, planned: &Planned) -> Row {
     let error = match run.outcome {
         _ if is(Exit::Usage) => "PROCESS_CMD_ERROR",
         _ if is(Exit::Bug) => "INFERENCE_EXCEPTION",
-        RunOutcome::Failed if run.exit_code.is_none() && run.wall_s == 0.0 => "PROCESS_CREATE_ERROR",
+        CellOutcome::Failed if run.exit_code.is_none() && run.wall_s == 0.0 => "PROCESS_CREATE_ERROR",
         _ => INFERENCE_FAILURE,
     };
     let named = |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name}: {value}"));
@@ -236,7 +236,7 @@ mod tests {
             kind: RunKind::Performance,
             repeat: Some(1),
             folder: "a/1".to_owned(),
-            outcome: RunOutcome::Failed,
+            outcome: CellOutcome::Failed,
             result: None,
             reason: None,
             exit_code,

@@ -2,6 +2,8 @@
 //! columns, so that no terminal breaks a command in two. Prose is broken by the terminal's width: a paragraph is one
 //! line.
 
+use loadgen::settings::{SettingKey, setting_keys};
+
 mod nodes;
 
 pub(crate) use nodes::{FLEET, PROBE};
@@ -393,7 +395,7 @@ Examples:
 Exit code 2 when the file, a flag in it or a record cannot be used, 3 when a run of the campaign is not VALID or it \
 stopped at its limits, 4 when doctor cannot reach a node, 5 when it was interrupted.";
 
-pub(crate) const CONF: &str = "From the lowest: LoadGen's defaults, the round's built-in settings, the benchmark, \
+const CONF: &str = "From the lowest: LoadGen's defaults, the round's built-in settings, the benchmark, \
 mlperf.conf, user.conf, --mode and --set, audit.config. Config files are read exactly as the official LoadGen reads \
 them; lines with another effect than their looks are warned of.
 
@@ -404,6 +406,16 @@ Examples:
   loadgen-node conf --config-vector cases.json
 
 Exit code 2 when a file or the settings cannot be used.";
+
+/// The text of `conf`, with the settings that scenarios declare beside LoadGen's.
+pub(crate) fn conf() -> String {
+    let mut text = format!("{CONF}\n\nSettings beside LoadGen's own, for --set:");
+    for SettingKey { key: name, scenario, declared, .. } in setting_keys() {
+        let about = declared.zip(scenario).map(|(key, scenario)| (scenario.name(), key.about()));
+        text.extend(about.map(|(scenario, about)| format!("\n  {scenario}.{name}\n      {about}")));
+    }
+    text
+}
 
 pub(crate) const BENCHMARK: &str = "Example:
   loadgen-node benchmark init mine.toml --sut 127.0.0.1:8000";

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use lon_shell::figures::duration_ns;
+use lon_proto::figures::duration_ns;
 
 use super::super::io::{print_json, print_text};
 use lon_run::exit::{Exit, Outcome};
 use lon_run::outputs::documents::campaign::PlannedRun;
-use lon_run::outputs::documents::campaign_run::{CampaignRun, RunOutcome};
+use lon_run::outputs::documents::campaign_run::{CampaignRun, CellOutcome};
 use lon_run::outputs::documents::result_summary::Validity;
 
 /// The longest reason that a line has, in letters.
@@ -42,7 +42,7 @@ impl Progress {
     /// Prints a run that has ended.
     pub(super) fn ended(&mut self, planned: &PlannedRun, run: &CampaignRun, note: &str) -> Outcome {
         self.skip(planned);
-        if run.outcome != RunOutcome::Skipped {
+        if run.outcome != CellOutcome::Skipped {
             self.beyond_s.0 += (run.wall_s - planned.duration_s).max(0.0);
             self.beyond_s.1 += 1;
         }
@@ -85,10 +85,10 @@ fn outcome(run: &CampaignRun) -> String {
         None => word.to_owned(),
     };
     match (run.outcome, run.result) {
-        (RunOutcome::Result, Some(Validity::Valid)) => "VALID".to_owned(),
-        (RunOutcome::Result, _) => reason("INVALID"),
-        (RunOutcome::Failed, _) => reason("failed"),
-        (RunOutcome::Skipped, _) => reason("skipped"),
+        (CellOutcome::Result, Some(Validity::Valid)) => "VALID".to_owned(),
+        (CellOutcome::Result, _) => reason("INVALID"),
+        (CellOutcome::Failed, _) => reason("failed"),
+        (CellOutcome::Skipped, _) => reason("skipped"),
     }
 }
 

@@ -21,7 +21,7 @@ use crate::jobs::log::last_words;
 use crate::jobs::old_folder::set_aside;
 use lon_run::exit::{Exit, OrExit as _, Outcome};
 use lon_run::outputs::documents::campaign::PlannedRun;
-use lon_run::outputs::documents::campaign_run::{CampaignRun, RunOutcome};
+use lon_run::outputs::documents::campaign_run::{CampaignRun, CellOutcome};
 use lon_run::outputs::documents::result_summary::Validity;
 
 /// Makes every run that has not ended. `fleet` is the absolute path of the fleet file.
@@ -104,7 +104,7 @@ impl Maker<'_> {
                 return Err(error).or_exit(Exit::Interrupted);
             };
             record::keep(job, &run).or_exit(Exit::Bug)?;
-            self.failures += u32::from(run.outcome == RunOutcome::Failed);
+            self.failures += u32::from(run.outcome == CellOutcome::Failed);
             self.count(&run);
             self.progress.ended(planned, &run, &note)?;
         }
@@ -137,7 +137,7 @@ impl Maker<'_> {
     /// Returns true for a run that is not made again.
     fn is_kept(&self, state: &State) -> bool {
         match state {
-            State::Ended(run) => run.outcome == RunOutcome::Result || !self.retry_failed,
+            State::Ended(run) => run.outcome == CellOutcome::Result || !self.retry_failed,
             State::Missing | State::Unfinished => false,
         }
     }
@@ -180,7 +180,7 @@ impl Maker<'_> {
             return Ok(None);
         }
         let run = record::of_command(job, &ended(exit_code, reason));
-        if run.outcome == RunOutcome::Failed {
+        if run.outcome == CellOutcome::Failed {
             // The next run begins with nodes that nothing has happened to.
             self.nodes.end();
         }

@@ -14,10 +14,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use lon_net::descriptors;
-use lon_qsl::advice::Figures;
+use lon_qsl::codec_advice::Figures;
 use lon_shell::documents::of_text;
 
-use crate::cli::{Format, ProbeArgs, ProbeRequest, ProbeTransportArg};
+use crate::cli::{Format, ProbeArgs, ProbeRequest};
 use crate::commands::io::{input_text, path_text, print, print_in, print_json};
 use lon_run::exit::{Exit, Failure, OrExit as _, Outcome};
 use lon_run::network::fabric::Fabric;
@@ -39,6 +39,9 @@ mod need_lines;
 mod table;
 mod transport_lines;
 mod watch_lines;
+
+/// The protocol whose segments the arithmetic of `--link-rate` counts.
+const COUNTED: &str = "TCP";
 
 /// Message for an error that ends a probe early.
 const EARLY: &str = "the probe ended early; what it had measured was printed";
@@ -137,9 +140,8 @@ fn refuse(args: &ProbeArgs) -> Outcome<()> {
         let why = anyhow!("give --sut NODES, or --link-rate RATE for arithmetic without nodes");
         return Err(why).or_exit(Exit::Usage);
     }
-    let cannot_be_probed = |transport| args.dial(transport).kind().no_probe.is_some();
-    if args.transport.each().into_iter().any(cannot_be_probed) {
-        return Err(anyhow!(kserve::no_probe())).context("--transport kserve").or_exit(Exit::Usage);
+    if let Some(other) = args.transport.each().into_iter().find(|transport| transport.peer_kind().no_probe.is_some()) {
+        return Err(anyhow!(kserve::no_probe())).context(format!("--transport {other}")).or_exit(Exit::Usage);
     }
     let folder = args.accept.save.as_deref().and_then(Path::parent).filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
@@ -214,8 +216,8 @@ fn of_a_link(args: &ProbeArgs, bits_per_s: f64) -> Outcome {
             "--link-rate knows no processors that decompress: leave --codecs out, or give --sut NODES in its place";
         return Err(anyhow!(why)).or_exit(Exit::Usage);
     }
-    if !matches!(args.transport, ProbeTransportArg::Grpc | ProbeTransportArg::Tcp) {
-        let why = anyhow!("--link-rate counts TCP segments: --transport grpc or tcp");
+    if let Some(other) = args.transport.each().into_iter().find(|transport| transport.segments() != COUNTED) {
+        let why = anyhow!("--link-rate counts {COUNTED} segments, and {other} has none: leave --transport out");
         return Err(why).or_exit(Exit::Usage);
     }
     // Codecs take processors, of which nothing is known here.
@@ -223,7 +225,7 @@ fn of_a_link(args: &ProbeArgs, bits_per_s: f64) -> Outcome {
     let (share, over) = needs::line(&Fabric::default());
     let payload = bits_per_s * share;
     let carried = capacity::table(Some(payload), Some(payload), 0, &selection);
-    let [rate, payload] = [bits_per_s, payload].map(lon_qsl::bandwidth::rate);
+    let [rate, payload] = [bits_per_s, payload].map(lon_proto::figures::bit_rate);
     let of = format!("a link of {rate} each way ({over}: payload {payload})");
     print(capacity::text(&carried, &of, 0, &selection).trim())
 }

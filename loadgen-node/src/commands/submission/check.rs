@@ -51,15 +51,15 @@ fn folder(path: &Path, remedy: &str) -> anyhow::Result<PathBuf> {
 }
 
 /// Looks at the tree. What is wrong makes exit code 3.
-pub(super) fn check(tree_check: &TreeCheck, made_of: Option<&Submission>, form: Format) -> Outcome {
+pub(super) fn check(tree_check: &TreeCheck, submission: Option<&Submission>, form: Format) -> Outcome {
     let TreeCheck { tree, rules: named_rules, checker } = tree_check;
-    let of_file = made_of.map(|submission| submission.rules);
+    let of_file = submission.map(|submission| submission.rules);
     let rules = named_rules.or(of_file).with_context(no_rules).or_exit(Exit::Usage)?;
     if let Some(other) = of_file.filter(|other| other.round.name != rules.round.name) {
         let (round, other) = (rules.round.name, other.round.name);
         return Err(anyhow!("--rules {round}: the file has round {other}; leave --rules out")).or_exit(Exit::Usage);
     }
-    let mut report = check::check(tree, rules, made_of).or_exit(Exit::Usage)?;
+    let mut report = check::check(tree, rules, submission).or_exit(Exit::Usage)?;
     match checker {
         None => report.official_not_asked = Some(NO_CLONE.to_owned()),
         // It has no guard of its own.

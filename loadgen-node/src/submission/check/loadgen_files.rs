@@ -30,7 +30,7 @@ pub(super) enum Built {
     /// Why it is not the official one.
     Modified(Vec<String>),
     /// Why the log does not show which it is.
-    NotSeen(String),
+    Unchecked(String),
 }
 
 static KNOWN: LazyLock<BTreeSet<(&str, &str)>> = LazyLock::new(|| {
@@ -52,8 +52,8 @@ pub(super) fn built(detail: &Detail) -> Built {
             let fault = |path| format!("LoadGen is modified: {path} is in no commit of the official one");
             faults.extend(unlike.into_iter().map(fault));
         }
-        Some(Err(why)) if !is_changed => return Built::NotSeen(why),
-        None if !is_changed => return Built::NotSeen("the log has no sums of them".to_owned()),
+        Some(Err(why)) if !is_changed => return Built::Unchecked(why),
+        None if !is_changed => return Built::Unchecked("the log has no sums of them".to_owned()),
         Some(Err(_)) | None => {}
     }
     if faults.is_empty() { Built::Unmodified } else { Built::Modified(faults) }
@@ -113,9 +113,9 @@ mod tests {
             (&[("/mlperf.conf", other)], "NA", "/mlperf.conf is in no commit"),
             (&[("/mine.h", other)], "", "/mine.h is in no commit"),
             (&[], " M loadgen/results.cc", "changes in its clone: M loadgen/results.cc"),
-            (&[("/VERSION.txt", other), ("/loadgen.cc", other)], "", "NotSeen(\"sums of this release"),
-            (&[("/VERSION.txt", None)], "", "NotSeen(\"the log has no sum of /VERSION.txt"),
-            (&[("/results.cc", None)], "", "NotSeen(\"the log has no sum of /results.cc"),
+            (&[("/VERSION.txt", other), ("/loadgen.cc", other)], "", "Unchecked(\"sums of this release"),
+            (&[("/VERSION.txt", None)], "", "Unchecked(\"the log has no sum of /VERSION.txt"),
+            (&[("/results.cc", None)], "", "Unchecked(\"the log has no sum of /results.cc"),
             (&[("/results.cc", None)], "M x", "Modified([\"LoadGen was built with changes in its clone: M x\"])"),
         ] {
             let text = format!("{:?}", built(&log(changed, status)));
@@ -124,9 +124,9 @@ mod tests {
         let own = ":::MLLOG {\"key\": \"loadgen_version\", \"value\": \"lon 0.1.0, unofficial\"}\n";
         assert_eq!(built(&Detail::read(own).unwrap()), Built::Own);
         let silent = Detail::read(":::MLLOG {\"key\": \"sut_name\", \"value\": \"a\"}\n").unwrap();
-        assert_eq!(built(&silent), Built::NotSeen("the log has no sums of them".to_owned()));
+        assert_eq!(built(&silent), Built::Unchecked("the log has no sums of them".to_owned()));
         let empty = Detail::read(":::MLLOG {\"key\": \"loadgen_file_sha1\", \"value\": {}}\n").unwrap();
-        assert_eq!(built(&empty), Built::NotSeen("the log has no sum of /VERSION.txt".to_owned()));
+        assert_eq!(built(&empty), Built::Unchecked("the log has no sum of /VERSION.txt".to_owned()));
     }
 
     /// The SHA-1 of `6.0.5` and a newline, as the file has it.

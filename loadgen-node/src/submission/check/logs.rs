@@ -64,7 +64,7 @@ fn check(tree: &mut Tree, place: &Place, kind: Kind, run: &AuditedRun) {
         Built::Own if place.is_rehearsal => tree.advise(&path, OWN_LOG),
         Built::Own => faults.push(OWN_LOG.to_owned()),
         Built::Modified(of_files) => faults.extend(of_files),
-        Built::NotSeen(why) => tree.unchecked(format!("files of the LoadGen that led the runs: {why}")),
+        Built::Unchecked(why) => tree.unchecked(format!("files of the LoadGen that led the runs: {why}")),
     }
     for what in faults {
         tree.add_fault(&path, what);

@@ -48,13 +48,13 @@ const MADE_BY: &str = "Give the folder that `loadgen-node submission build FILE 
 ///
 /// # Errors
 /// The tree, or what the file names, cannot be read, or it is no tree of submissions.
-pub(crate) fn check(root: &Path, rules: &'static Rules, made_of: Option<&Submission>) -> Result<SubmissionCheck> {
+pub(crate) fn check(root: &Path, rules: &'static Rules, submission: Option<&Submission>) -> Result<SubmissionCheck> {
     let has_division = TreeDivision::ALL.iter().any(|division| root.join(division.name()).is_dir());
     let folder = on_one_line(&root.display().to_string());
     ensure!(has_division, "{folder} is no submission tree: it has no closed, network or open folder. {MADE_BY}");
     let mut tree = tree::Tree::open(root)?;
     let results = submitters::check(&mut tree, rules);
-    match made_of {
+    match submission {
         Some(submission) => rebuild::check(&mut tree, submission)?,
         None => tree.unchecked("sums of whole accuracy logs, and their middles: give --file to hold them to the runs"),
     }

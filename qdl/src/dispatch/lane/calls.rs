@@ -1,5 +1,5 @@
 //! A lane whose samples are calls of their own instead of messages of one stream: taken, sent and answered one by one.
-//! The transport that does so is in `carry/kserve.rs`.
+//! The transport that does so is in `carry/kserve`.
 
 use std::time::Instant;
 

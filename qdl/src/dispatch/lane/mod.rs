@@ -58,7 +58,7 @@ pub(crate) struct Lane {
     heartbeat_due: AtomicBool,
     /// Time for which writes waited for room, ns, where the socket does not count it.
     blocked_ns: AtomicU64,
-    held_ns: AtomicU64,
+    wait_ns: AtomicU64,
     /// Nothing is sent any more; the stream ends.
     closing: AtomicBool,
     /// The writer is to be woken when the thread that drives the lane next does its network work.
@@ -82,7 +82,7 @@ impl Lane {
             data_came: AtomicBool::new(false),
             heartbeat_due: AtomicBool::new(false),
             blocked_ns: AtomicU64::new(0),
-            held_ns: AtomicU64::new(0),
+            wait_ns: AtomicU64::new(0),
             closing: AtomicBool::new(false),
             filled: AtomicBool::new(false),
         }
@@ -105,12 +105,12 @@ impl Lane {
 
     /// HTTP/2 took nothing more for so long.
     pub(crate) fn record_wait(&self, waited: Duration) {
-        self.held_ns.fetch_add(waited.as_nanos() as u64, Relaxed);
+        self.wait_ns.fetch_add(waited.as_nanos() as u64, Relaxed);
     }
 
     /// Time in which HTTP/2 took nothing more, all together.
     pub(crate) fn http2_held(&self) -> Duration {
-        Duration::from_nanos(self.held_ns.load(Relaxed))
+        Duration::from_nanos(self.wait_ns.load(Relaxed))
     }
 
     /// Bytes of those samples' payloads.

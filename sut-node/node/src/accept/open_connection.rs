@@ -32,7 +32,7 @@ const RATION_BYTES: usize = 1 << 20;
 pub(crate) enum Dismissal {
     /// There are too many strangers.
     #[error("it made room for others")]
-    MadeRoom,
+    ForOthers,
     /// The client has not asked for anything.
     #[error("it asked for nothing within {} s", FIRST_CALL.as_secs())]
     Silent,
@@ -128,13 +128,13 @@ impl OpenConnection {
         tokio::select! {
             biased;
             served = serving => Ok(served),
-            () = self.told_to_leave() => Err(Dismissal::MadeRoom),
+            () = self.leave_signal() => Err(Dismissal::ForOthers),
             () = self.silent() => Err(Dismissal::Silent),
         }
     }
 
     /// Resolves when the connection is to leave, so that others have room.
-    pub(crate) async fn told_to_leave(&self) {
+    pub(crate) async fn leave_signal(&self) {
         self.0.seat.leave.notified().await;
     }
 
@@ -274,6 +274,6 @@ pub(crate) mod tests {
         let long = asking.serve(tokio::time::sleep(Duration::from_millis(20)));
         assert_eq!(long.await, Ok(()));
         asking.0.seat.have_leave();
-        assert_eq!(asking.serve(std::future::pending::<()>()).await, Err(Dismissal::MadeRoom));
+        assert_eq!(asking.serve(std::future::pending::<()>()).await, Err(Dismissal::ForOthers));
     }
 }

@@ -180,7 +180,7 @@ mod tests {
     }
 
     fn has_left(entry: &OpenConnection) -> bool {
-        entry.told_to_leave().now_or_never().is_some()
+        entry.leave_signal().now_or_never().is_some()
     }
 
     fn enter(open_connections: &OpenConnections, from: u8, count: usize) -> Vec<OpenConnection> {

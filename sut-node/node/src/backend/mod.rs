@@ -6,14 +6,14 @@
 //! - [`synthetic`]: takes as long as it is told, to measure queueing, batching and token streams without a model;
 //! - [`openai`]: asks a server that streams chat completions.
 //!
-//! The one that runs ONNX models is a crate of its own, lon-onnx: its engine takes most of a build.
+//! The one that runs ONNX models is a crate of its own, lon-onnx: its engine is a third of a build.
 //!
 //! What they share:
 //! - `contract`: what a backend is, and one that answers batches;
 //! - [`stream`]: a backend that answers token by token;
 //! - `sample`: one sample as a backend sees it;
 //! - `options`: how a backend is to run;
-//! - `provider`: the execution providers of ONNX Runtime, by name;
+//! - `onnx_provider`: the execution providers of ONNX Runtime, by name;
 //! - `error`: why a backend cannot run, and why a sample has no answer;
 //! - `registry`: the list of backends, and from the text of `--backend` to one of them.
 //!
@@ -22,9 +22,9 @@
 mod contract;
 mod error;
 pub mod null;
+mod onnx_provider;
 pub mod openai;
 mod options;
-mod provider;
 mod registry;
 mod sample;
 pub mod stream;
@@ -32,8 +32,8 @@ pub mod synthetic;
 
 pub use contract::{Aside, Backend, BackendInfo, Execution, Half, Input, Worker};
 pub use error::{BackendError, InferError};
-pub use options::{BackendOptions, BatchDim, GivenDim, OnnxEngine, TokenOptions, UnknownBatchDim, UnknownDim};
-pub use provider::{Provider, UnknownProvider};
+pub use onnx_provider::{Provider, UnknownProvider};
+pub use options::{BackendOptions, BatchDim, DimSize, OnnxEngine, TokenOptions, UnknownBatchDim, UnknownDim};
 pub use registry::{BackendKind, Backends, Open};
 pub use sample::BackendSample;
 pub use stream::Streamer;

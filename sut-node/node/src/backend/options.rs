@@ -4,8 +4,8 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
+use super::onnx_provider::Provider;
 use super::openai::options::OpenAiOptions;
-use super::provider::Provider;
 use crate::memory::Memory;
 use crate::node_setting::Setting;
 use crate::pipeline::post::Postprocess;
@@ -38,7 +38,7 @@ pub struct BackendOptions {
     /// Which dimension of an ONNX model counts samples, where the user says so. `None`: that is found out.
     pub batch_dim: Option<BatchDim>,
     /// Sizes that an ONNX model leaves free, and that are given.
-    pub dims: Vec<GivenDim>,
+    pub dims: Vec<DimSize>,
     /// The most bytes of memory that one run of a model with free sizes may take: a sample that needs more fails.
     pub max_run_bytes: u64,
     /// Options of streamed answers, for backends that answer token by token.
@@ -159,37 +159,37 @@ impl fmt::Display for BatchDim {
 
 /// A size that a model leaves free, and the user gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GivenDim {
+pub struct DimSize {
     /// The name of the dimension in the model, or `TENSOR:AXIS`.
     pub name: String,
     /// The size that it has in every sample.
     pub size: u32,
 }
 
-impl GivenDim {
+impl DimSize {
     /// Returns true when this is the dimension `axis` of the tensor of this name.
     pub fn is(&self, tensor: &str, axis: usize, symbol: Option<&str>) -> bool {
         symbol == Some(&self.name) || self.name == format!("{tensor}:{axis}")
     }
 }
 
-/// The error for a text that is no [`GivenDim`].
+/// The error for a text that is no [`DimSize`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' gives no size: give NAME=SIZE, or TENSOR:AXIS=SIZE for a dimension without a name")]
 pub struct UnknownDim(String);
 
-impl FromStr for GivenDim {
+impl FromStr for DimSize {
     type Err = UnknownDim;
 
-    fn from_str(text: &str) -> Result<GivenDim, UnknownDim> {
+    fn from_str(text: &str) -> Result<DimSize, UnknownDim> {
         let unknown = || UnknownDim(text.to_owned());
         let (name, size) = text.rsplit_once('=').ok_or_else(unknown)?;
         let size = size.parse().ok().filter(|size| *size > 0).ok_or_else(unknown)?;
-        if name.is_empty() { Err(unknown()) } else { Ok(GivenDim { name: name.to_owned(), size }) }
+        if name.is_empty() { Err(unknown()) } else { Ok(DimSize { name: name.to_owned(), size }) }
     }
 }
 
-impl fmt::Display for GivenDim {
+impl fmt::Display for DimSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}={}", self.name, self.size)
     }

@@ -16,25 +16,31 @@ pub struct BackendKind {
     pub form: &'static str,
     /// The flags that no other kind has a use for.
     pub flags: &'static [&'static str],
+    /// The variable of the environment with the library that it runs on.
+    pub library_variable: Option<&'static str>,
+    /// True where another server computes, and the workers of this node only wait for it.
+    pub computes_elsewhere: bool,
     /// Opens one of its kind.
     pub open: Open,
 }
 
 impl BackendKind {
     const OPENAI: BackendKind = BackendKind {
-        scheme: "openai",
-        form: "openai:http://HOST:PORT/MODEL",
-        flags: &[],
-        open: |url, options| Ok(Arc::new(openai::OpenAi::open(url, options)?)),
+        computes_elsewhere: true,
+        ..BackendKind::new("openai", "openai:http://HOST:PORT/MODEL", |url, options| {
+            Ok(Arc::new(openai::OpenAi::open(url, options)?))
+        })
     };
-    const NULL: BackendKind =
-        BackendKind { scheme: "null", form: "null", flags: &[], open: |_, _| Ok(Arc::new(null::Null::new())) };
-    const SYNTHETIC: BackendKind = BackendKind {
-        scheme: "synthetic",
-        form: "synthetic:SPEC (for example synthetic:constant=2ms)",
-        flags: &[],
-        open: |spec, options| Ok(Arc::new(synthetic::Synthetic::new(&spec.parse()?, &options.tokens))),
-    };
+    const NULL: BackendKind = BackendKind::new("null", "null", |_, _| Ok(Arc::new(null::Null::new())));
+    const SYNTHETIC: BackendKind =
+        BackendKind::new("synthetic", "synthetic:SPEC (for example synthetic:constant=2ms)", |spec, options| {
+            Ok(Arc::new(synthetic::Synthetic::new(&spec.parse()?, &options.tokens)))
+        });
+
+    /// A kind that computes on this node, without flags and a library of its own.
+    pub const fn new(scheme: &'static str, form: &'static str, open: Open) -> BackendKind {
+        BackendKind { scheme, form, flags: &[], library_variable: None, computes_elsewhere: false, open }
+    }
 
     /// Returns the part of `text` behind the colon, when `text` names this kind.
     fn spec_in<'t>(&self, text: &'t str) -> Option<&'t str> {
@@ -74,6 +80,11 @@ impl Backends {
 
     fn kinds(&self) -> impl Iterator<Item = &BackendKind> {
         self.added.iter().chain(&[BackendKind::OPENAI, BackendKind::NULL, BackendKind::SYNTHETIC])
+    }
+
+    /// The kind that `text` names.
+    pub fn kind(&self, text: &str) -> Option<&BackendKind> {
+        self.kinds().find(|kind| kind.spec_in(text).is_some())
     }
 
     /// Opens the backend that `text` names: `null`, or a scheme, a colon and what the backend is opened with.
@@ -139,7 +150,7 @@ mod tests {
             "a" => Ok(Arc::new(null::Null::new()) as Arc<dyn Backend>),
             other => Err(BackendError::NotInline(other.to_owned())),
         };
-        let kind = BackendKind { scheme: "extra", form: "extra:NAME", flags: &["--extra"], open };
+        let kind = BackendKind { flags: &["--extra"], ..BackendKind::new("extra", "extra:NAME", open) };
         let backends = Backends::new().with(kind);
         assert_eq!((backends.features(), Backends::new().features()), (vec!["extra"], vec![]));
         let opened = |text: &str| backends.open(text, &BackendOptions::default()).map(|b| b.info().engine.clone());

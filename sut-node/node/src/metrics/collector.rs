@@ -10,6 +10,8 @@ use lon_shell::metrics::family::{Family, Value};
 use lon_shell::metrics::histogram::Buckets;
 use lon_shell::metrics::source::{Metrics, Source, Teller};
 
+use strum::VariantArray as _;
+
 use super::families;
 use crate::config::ServeConfig;
 use crate::run::durations::STAGES;
@@ -134,7 +136,7 @@ impl NodeMetrics {
         encode_each(families::RECEIVED, teller, sums, |sum| sum.received)?;
         encode_each(families::ANSWERED, teller, sums, |sum| sum.answered)?;
         encode_parts(families::FAILED, teller, sums, |sum| {
-            let kinds = FailureKind::ALL.into_iter().zip(sum.failed);
+            let kinds = FailureKind::VARIANTS.iter().zip(sum.failed);
             kinds.map(|(kind, number)| ([("reason", kind.name())], number)).collect()
         })?;
         encode_each(families::NAN, teller, sums, |sum| sum.nan)?;

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
+use strum::VariantArray as _;
+
 use super::failure::{FailureCounts, FailureKind};
 
 /// The counters of one run, from its start.
@@ -12,7 +14,7 @@ pub(crate) struct Counters {
     /// Samples whose answers are ready, failed ones among them.
     pub(crate) answered: AtomicU64,
     /// Samples that were answered with an error, by its kind.
-    failed: [AtomicU64; FailureKind::ALL.len()],
+    failed: [AtomicU64; FailureKind::VARIANTS.len()],
     /// Answers whose outputs hold a NaN.
     pub(crate) nan: AtomicU64,
     /// Bytes of Dispatch messages that came in, without their prefixes.

@@ -3,6 +3,8 @@
 use std::any::Any;
 use std::fmt;
 
+use strum::{IntoStaticStr, VariantArray};
+
 use crate::tensor::SampleError;
 
 /// Why a sample has no answer: a text for its client, and a kind for the counters.
@@ -13,8 +15,9 @@ pub(crate) struct SampleFailure {
     pub(crate) reason: String,
 }
 
-/// The kinds of failures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The kinds of failures, in the order in which they are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum FailureKind {
     /// The bytes of the sample are no tensors.
     Unreadable,
@@ -31,31 +34,14 @@ pub(crate) enum FailureKind {
 }
 
 impl FailureKind {
-    /// All kinds, in the order in which they are counted.
-    pub(crate) const ALL: [FailureKind; 6] = [
-        FailureKind::Unreadable,
-        FailureKind::Decode,
-        FailureKind::Backend,
-        FailureKind::Panic,
-        FailureKind::Encode,
-        FailureKind::RunOver,
-    ];
-
     /// The word for it in metrics.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            FailureKind::Unreadable => "unreadable",
-            FailureKind::Decode => "decode",
-            FailureKind::Backend => "backend",
-            FailureKind::Panic => "panic",
-            FailureKind::Encode => "encode",
-            FailureKind::RunOver => "run_over",
-        }
+    pub(crate) fn name(self) -> &'static str {
+        self.into()
     }
 }
 
 /// Number of failed samples, by [`FailureKind`].
-pub(crate) type FailureCounts = [u64; FailureKind::ALL.len()];
+pub(crate) type FailureCounts = [u64; FailureKind::VARIANTS.len()];
 
 impl SampleFailure {
     /// The failure of this kind, with the reason for the client.
@@ -89,8 +75,8 @@ mod tests {
 
     #[test]
     fn kinds_are_counted_in_their_order() {
-        for (place, kind) in FailureKind::ALL.into_iter().enumerate() {
-            assert_eq!(kind as usize, place, "{}", kind.name());
+        for (place, kind) in FailureKind::VARIANTS.iter().enumerate() {
+            assert_eq!(*kind as usize, place, "{}", kind.name());
         }
     }
 }

@@ -3,11 +3,11 @@
 use lon_machine::host::{Host, Machine};
 use lon_net::slice::Priority;
 use lon_proto::WIRE_VERSION;
+use lon_proto::figures::bytes;
 use lon_proto::node_name::NodeName;
 use lon_proto::setup::{Build, Setting};
 use lon_proto::v1::{self, DescribeResponse};
 use lon_shell::documents::{BackendDocument, DESCRIBE_SCHEMA, DescribeDocument, TriedEngine};
-use lon_shell::figures::bytes;
 use lon_shell::version::REVISION;
 
 use super::models::{ServedModel, ServedModels};

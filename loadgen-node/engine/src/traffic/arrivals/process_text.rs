@@ -6,16 +6,13 @@ use super::modulated::Modulated;
 use super::process::{Arrivals, Listed};
 use super::profile::{Profile, Stage};
 use super::weibull::weibull_shape;
+use crate::time_units;
 
 /// The forms, for messages.
 const FORMS: &str = "poisson, constant, gamma:cv=3 (or burstiness=0.25), weibull:cv=2 (or shape=0.5), \
                      onoff:high=500,low=10,mean-high=1s,mean-low=4s, mmpp:FILE, burst:size=16,every=500ms, \
                      stages:100x60s,400x30s, ramp:from=10,to=500,over=60s, \
                      sine:mean=100,amplitude=80,period=60s, trace:FILE";
-
-/// Units of time, in nanoseconds.
-const TIMES: [(&str, f64); 8] =
-    [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("min", 60e9), ("s", 1e9), ("m", 60e9), ("h", 3_600e9)];
 
 /// Longest time in a process: ten years.
 const LONGEST_NS: f64 = 3.2e17;
@@ -221,9 +218,8 @@ fn rate_or_0(text: &str) -> Option<f64> {
 
 /// Whole nanoseconds of a time with its unit.
 fn time_ns(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let (digits, ns) = TIMES.iter().find_map(|(name, ns)| Some((text.strip_suffix(name)?, *ns)))?;
-    let time_ns = digits.trim_end().parse::<f64>().ok()? * ns;
+    let (digits, ns) = time_units::split(text.trim())?;
+    let time_ns = digits.parse::<f64>().ok()? * ns;
     (1.0..=LONGEST_NS).contains(&time_ns).then_some(time_ns.round() as u64)
 }
 

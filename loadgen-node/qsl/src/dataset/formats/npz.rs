@@ -7,6 +7,7 @@
 use std::io::{BufReader, Cursor, Read, Seek};
 use std::path::Path;
 
+use lon_machine::memory;
 use lon_proto::files::{self, Limit};
 use lon_proto::limits::MAX_SAMPLE_BYTES;
 use lon_proto::sample::Tensor;
@@ -22,7 +23,6 @@ use crate::dataset::reader::{ReadError, Reader};
 use crate::encode::inputs::Inputs;
 use crate::files::folder::{self, split};
 use crate::files::sums::{SumError, Sums};
-use crate::memory;
 
 /// The arrays of a file: one for each input, all with the same number of samples.
 #[derive(Debug)]

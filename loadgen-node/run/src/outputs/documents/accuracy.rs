@@ -108,7 +108,7 @@ pub fn lines(score: &Score, target: Target) -> Vec<String> {
 }
 
 fn line(score: &Score, target: Target) -> String {
-    let (name, unit, bounds) = (target.metric.name(), target.metric.behind(), target.wanted());
+    let (name, unit, bounds) = (target.metric.name(), target.metric.behind(), target.bounds());
     let verdict = if target.is_between(score.value) { "passed" } else { "missed" };
     let (value, samples) = (to_five_digits(score.value), score.samples);
     let of = score.questions.map_or_else(String::new, |questions| format!(" of {questions} questions"));

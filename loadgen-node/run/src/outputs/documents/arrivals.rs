@@ -1,6 +1,6 @@
 //! The arrival process of a run, as asked for and as drawn: part of `result_summary.json`.
 
-use lon_shell::figures::number;
+use lon_proto::figures::number;
 use serde::{Deserialize, Serialize};
 
 use loadgen::plan::Plan;

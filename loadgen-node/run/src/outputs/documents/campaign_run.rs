@@ -26,7 +26,7 @@ pub struct CampaignRun {
     /// The run folder, from the folder of the campaign. It is there where the outcome is `result`.
     pub folder: String,
     /// Outcome of the run.
-    pub outcome: RunOutcome,
+    pub outcome: CellOutcome,
     /// The verdict on the result; null without one.
     pub result: Option<Validity>,
     /// Why the result is INVALID, or why there is none, in words; null where it is VALID.
@@ -45,7 +45,7 @@ pub struct CampaignRun {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum RunOutcome {
+pub enum CellOutcome {
     /// There is a result, VALID or INVALID.
     Result,
     /// It came to no result.
@@ -57,12 +57,12 @@ pub enum RunOutcome {
 impl CampaignRun {
     /// Why no performance run follows an accuracy run. None: it meets its target.
     pub fn misses_target(&self) -> Option<String> {
-        let is_met = self.outcome == RunOutcome::Result && self.result == Some(Validity::Valid);
+        let is_met = self.outcome == CellOutcome::Result && self.result == Some(Validity::Valid);
         let is_accuracy = self.kind == RunKind::Accuracy;
         let why = self.reason.as_deref().unwrap_or("it does not say why");
         let fault = match self.outcome {
-            RunOutcome::Result => "the accuracy run does not meet its target",
-            RunOutcome::Failed | RunOutcome::Skipped => "the accuracy run ended without a result",
+            CellOutcome::Result => "the accuracy run does not meet its target",
+            CellOutcome::Failed | CellOutcome::Skipped => "the accuracy run ended without a result",
         };
         (is_accuracy && !is_met).then(|| format!("{fault}: {why}"))
     }
@@ -81,7 +81,7 @@ mod tests {
             kind: RunKind::Performance,
             repeat: Some(1),
             folder: "a/1".to_owned(),
-            outcome: RunOutcome::Failed,
+            outcome: CellOutcome::Failed,
             result: None,
             reason: Some("no such model".to_owned()),
             exit_code: None,

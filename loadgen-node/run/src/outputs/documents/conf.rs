@@ -210,9 +210,9 @@ fn mode(view: &View) -> Mode {
 
 fn sourced_settings(view: &View) -> Vec<(String, SettingDocument)> {
     let Layered { sourced, v05, .. } = &view.layers;
-    let fields = match (v05, serde_json::to_value(sourced.settings())) {
-        (Some(v05), _) => v05.fields(),
-        (None, Ok(Value::Object(fields))) => fields,
+    let (mut fields, keys) = match (v05, serde_json::to_value(sourced.settings())) {
+        (Some(v05), _) => (v05.fields(), [].as_slice()),
+        (None, Ok(Value::Object(fields))) => (fields, sourced.settings().scenario.traffic().keys()),
         (None, _) => return Vec::new(),
     };
     let origin = |name: &str| v05.as_ref().map_or_else(|| sourced.origin(name), |v05| v05.origin(name));
@@ -221,12 +221,13 @@ fn sourced_settings(view: &View) -> Vec<(String, SettingDocument)> {
         let (origin, auto) = (origin(&name).to_string(), auto_setting == Some(name.as_str()));
         (name, SettingDocument { value, origin, auto })
     };
-    // Settings beside the official ones stand in one field, and are settings like all others here.
-    let each = |(name, value): (String, Value)| match value {
-        Value::Object(further) if name == FURTHER => further.into_iter().collect(),
-        value => vec![(name, value)],
-    };
-    fields.into_iter().flat_map(each).map(setting).collect()
+    // Those that were set beside the official ones stand in one field, and are settings like all others here.
+    let further = fields.remove(FURTHER).unwrap_or_default();
+    let declared = keys.iter().filter_map(|key| {
+        let value = further.get(key.field).cloned().or_else(|| serde_json::to_value(key.default_value()?).ok());
+        Some((key.field.to_owned(), value?))
+    });
+    fields.into_iter().chain(declared).map(setting).collect()
 }
 
 impl From<&Effective> for EffectiveDocument {

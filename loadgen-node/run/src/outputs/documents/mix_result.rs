@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use lon_proto::figures::{bytes, duration_ns};
 use lon_proto::text::on_one_line;
-use lon_shell::figures::{bytes, duration_ns};
 use serde::{Deserialize, Serialize};
 
 use super::lag::LagDocument;

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use loadgen::run::{Bracket, SearchEnd};
+use lon_proto::figures::number;
 use lon_proto::text::on_one_line;
-use lon_shell::figures::number;
 use serde::{Deserialize, Serialize};
 
 /// The search for the highest load at which every tenant keeps its promise.

@@ -6,7 +6,7 @@
 //!
 //! - `result_summary`, `network_report`, `system_desc`, `find_peak`: files of the run folder; `result_read`: reads the
 //!   first of them, unless it contradicts itself;
-//! - `arrivals`, `baseline`, `limiting_cause`, `bursts`, `counts`, `intervals`, `lag`, `division`,
+//! - `arrivals`, `bench_baseline`, `limiting_cause`, `bursts`, `counts`, `v05_intervals`, `lag`, `division`,
 //!   `provenance`, `metric`, `network_summary`, `saturation`, `token_figures`, `validity`, `within`: parts of
 //!   `result_summary`; `sut_setup`: part of it and of `system_desc`;
 //! - `qdl_result`: beside the logs of another engine that led a run;
@@ -20,7 +20,7 @@
 //!   `scores`: what `accuracy --scorer` does; `audit_result`: what `audit` does, and writes;
 //!   `dataset_verified`: what `dataset verify` does;
 //!   `submission_plan`, `submission_check`: what `submission plan` and `submission check` do; `submission_step`: what
-//!   `submission run` leaves in run folders; `probe_changes`, `matrix`, `needs`: parts of `probe`;
+//!   `submission run` leaves in run folders; `probe/changes`, `probe/matrix`, `probe/needs`: parts of `probe`;
 //!   `watch`: what `probe --watch` prints;
 //!   `campaign`, `campaign_run`: files of a campaign's folder; `campaign_table`, `campaign_doctor`: what the commands
 //!   `campaign table` and `campaign doctor` print;
@@ -37,7 +37,7 @@ pub mod accuracy;
 pub mod accuracy_subset;
 pub mod arrivals;
 pub mod audit_result;
-pub mod baseline;
+pub mod bench_baseline;
 pub mod bursts;
 pub mod campaign;
 pub mod campaign_doctor;
@@ -53,7 +53,6 @@ pub mod division;
 pub mod find_peak;
 pub mod fleet;
 pub mod inferred;
-pub mod intervals;
 mod key_help;
 pub mod lag;
 pub mod limiting_cause;
@@ -83,6 +82,7 @@ pub mod submission_step;
 pub mod sut_setup;
 pub mod system_desc;
 pub mod token_figures;
+pub mod v05_intervals;
 pub mod validity;
 pub mod within;
 

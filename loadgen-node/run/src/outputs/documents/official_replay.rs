@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use loadgen::official::{Agreement, Comparison, Part, Quantity, TAKEN, TraceSeen, UNKNOWN};
+use loadgen::official::{Agreement, Comparison, Part, Quantity, TAKEN, TraceExtent, UNKNOWN};
 use serde::{Deserialize, Serialize};
 
 use crate::outputs::tables::table::Table;
@@ -132,10 +132,10 @@ impl OfficialReplay {
     fn trace_line(&self) -> String {
         match self.compared.trace {
             None => "no trace (mlperf_log_trace.json): the logs do not have the latencies".to_owned(),
-            Some(TraceSeen { samples, resolution_ns, start_uncertain_ns: 0 }) => {
+            Some(TraceExtent { samples, resolution_ns, start_uncertain_ns: 0 }) => {
                 format!("trace of {samples} samples, times to {resolution_ns} ns")
             }
-            Some(TraceSeen { samples, resolution_ns, start_uncertain_ns }) => format!(
+            Some(TraceExtent { samples, resolution_ns, start_uncertain_ns }) => format!(
                 "trace of {samples} samples, times to {resolution_ns} ns, the start of the phase to \
                  {start_uncertain_ns} ns"
             ),
@@ -223,7 +223,7 @@ mod tests {
             mode: "PerformanceOnly".to_owned(),
             official: Some("VALID".to_owned()),
             ours: None,
-            trace: Some(TraceSeen { samples: 3, resolution_ns: 1, start_uncertain_ns: 20 }),
+            trace: Some(TraceExtent { samples: 3, resolution_ns: 1, start_uncertain_ns: 20 }),
             quantities,
         };
         let document = OfficialReplay::from(compared);

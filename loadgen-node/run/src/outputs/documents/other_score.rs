@@ -66,7 +66,7 @@ const ANY: &str = "any";
 
 /// An other score for people.
 pub(super) fn line(other: &Other) -> String {
-    let (name, unit, bounds) = (other.target.metric.name(), other.target.metric.behind(), other.target.wanted());
+    let (name, unit, bounds) = (other.target.metric.name(), other.target.metric.behind(), other.target.bounds());
     let (verdict, parts) = (if other.is_reached() { "passed" } else { "missed" }, other.target.of_parts());
     match &other.value {
         Ok(value) if bounds == ANY => format!("{name} {}{unit}{parts}", to_five_digits(*value)),

@@ -1,7 +1,7 @@
 //! Parts that several documents have.
 
 use lon_machine::nic::Interface;
-use lon_shell::figures::length_ns;
+use lon_proto::figures::length_ns;
 use qdl::{NameTrip, NodeDescription, NodeReport};
 use serde::{Deserialize, Serialize};
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use lon_proto::figures::duration_ns;
 use lon_proto::text::on_one_line;
-use lon_shell::figures::duration_ns;
 use serde::{Deserialize, Serialize};
 
 use super::result_summary::{MetricDocument, PerformanceMetric, ResultSummary, Validity};

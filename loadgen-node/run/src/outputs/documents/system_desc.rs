@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use lon_machine::host::Host;
+use lon_proto::figures;
 use qdl::{Interface, NodeDescription, NodeReport};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -224,11 +225,11 @@ impl<'a> Facts<'a> {
             "host_processor_core_count" => listing(|node| number_text(node.host.processors.cores_each)),
             "host_processor_frequency" => listing(|node| clock_rate(node.host.processors.max_mhz)),
             "host_processor_caches" => listing(|node| node.host.processors.caches.clone()),
-            "host_storage_capacity" => listing(|node| memory(node.host.storage.bytes)),
+            "host_storage_capacity" => listing(|node| figures::gib(node.host.storage.bytes)),
             "host_storage_type" => listing(|node| node.host.storage.kinds.clone()),
             "host_network_card_count" => listing(|node| number_text(cards(&node.host))),
             "accelerators_per_node" => listing(|node| number_text(node.host.accelerators.len() as u32)),
-            "host_memory_capacity" => listing(|node| memory(node.host.memory_bytes)),
+            "host_memory_capacity" => listing(|node| figures::gib(node.host.memory_bytes)),
             "host_networking" => self.network("nic_sut"),
             "framework" => listing(|node| node.engine.clone()),
             "operating_system" => listing(|node| system(&node.host)),
@@ -349,10 +350,6 @@ fn cards(host: &Host) -> u32 {
     host.nics.iter().filter(|nic| !nic.device.is_empty()).count() as u32
 }
 
-fn memory(bytes: u64) -> String {
-    if bytes == 0 { String::new() } else { format!("{:.0} GiB", bytes as f64 / f64::from(1 << 30)) }
-}
-
 fn rate(bits_per_s: f64) -> String {
     if bits_per_s < 1e9 { format!("{} Mbit/s", bits_per_s / 1e6) } else { format!("{} Gbit/s", bits_per_s / 1e9) }
 }
@@ -406,7 +403,7 @@ mod tests {
         assert_eq!(listed(same.into_iter()).as_deref(), Some("a; b"));
         assert_eq!((rate(1e8), rate(2.5e9)), ("100 Mbit/s".to_owned(), "2.5 Gbit/s".to_owned()));
         let host = Host { kernel: "6.1".to_owned(), ..Host::default() };
-        assert_eq!((system(&host), memory(24 << 30)), ("Linux 6.1".to_owned(), "24 GiB".to_owned()));
+        assert_eq!((system(&host), figures::gib(24 << 30)), ("Linux 6.1".to_owned(), "24 GiB".to_owned()));
         assert_eq!((number_text(0), number_text(2), clock_rate(0)), (String::new(), "2".to_owned(), String::new()));
         assert_eq!((clock_rate(3500), cards(&host)), ("up to 3500 MHz".to_owned(), 0));
         let nics = vec![nic("veth0", "Ethernet"), card];

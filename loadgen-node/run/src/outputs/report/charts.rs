@@ -3,12 +3,13 @@
 use std::ops::Range;
 
 use hdrhistogram::Histogram;
-use lon_shell::figures::duration_ns;
+use loadgen::run::LatencyKind;
+use lon_proto::figures::{bit_rate, duration_ns};
 
 use super::chart::{Axis, Chart, Curve};
 use super::series::{Series, Step, TokenTimes, is_known, known_shares};
 use super::source::Source;
-use crate::verdict::limits::{LatencyLimit, Limited};
+use crate::verdict::limits::LatencyLimit;
 
 /// A limit or a rate of the network is drawn where it is at most so many times the largest value: else the curve would
 /// be a flat line.
@@ -69,7 +70,7 @@ fn percentile() -> Axis {
 }
 
 /// The limits that the official rules judge these quantities by.
-fn limits(source: &Source, of: &[Limited]) -> Vec<(String, f64)> {
+fn limits(source: &Source, of: &[LatencyKind]) -> Vec<(String, f64)> {
     let judged = source.result.latency_limits.iter().filter(|limit| of.contains(&limit.of));
     let name = |limit: &LatencyLimit| match of.len() {
         1 => format!("limit of p{}", limit.percentile),
@@ -85,14 +86,14 @@ fn distribution(series: &Series, source: &Source) -> Chart {
     );
     let name = if source.result.counts.unanswered() > 0 { "latency of what was answered" } else { "latency" };
     let curves = [(name, &series.latencies)];
-    of_percentiles("distribution", "Latency distribution", about, &curves, limits(source, &[Limited::Latency]))
+    of_percentiles("distribution", "Latency distribution", about, &curves, limits(source, &[LatencyKind::Latency]))
 }
 
 /// Of token runs: how long the first token took, and each further one.
 fn tokens(times: &TokenTimes, source: &Source) -> Chart {
     let about = format!("Of {} samples: time to first token (ttft) and per output token (tpot).", times.first.len());
     let curves = [("ttft", &times.first), ("tpot", &times.each)];
-    of_percentiles("tokens", "Token latencies", about, &curves, limits(source, &[Limited::Ttft, Limited::Tpot]))
+    of_percentiles("tokens", "Token latencies", about, &curves, limits(source, &[LatencyKind::Ttft, LatencyKind::Tpot]))
 }
 
 /// Distributions over the percentiles that the largest of them has; each as far as it has them.
@@ -162,7 +163,7 @@ fn latency_over_time(series: &Series, source: &Source) -> Chart {
             curve("p99", at(0.99)),
             curve("max", over_time(series, |step| (!step.latencies.is_empty()).then(|| step.latencies.max() as f64))),
         ],
-        limits: limits(source, &[Limited::Latency]),
+        limits: limits(source, &[LatencyKind::Latency]),
         marks: Vec::new(),
     }
 }
@@ -266,7 +267,7 @@ fn bytes(source: &Source) -> Option<Chart> {
                 far beyond these are left out; the table Network has them."
             .to_owned(),
         x: seconds("time since the start", shortest_s),
-        y: Axis { title: "bits per second".into(), is_log: false, is_whole: false, text: bits_text },
+        y: Axis { title: "bits per second".into(), is_log: false, is_whole: false, text: bit_rate },
         places: ends,
         curves,
         limits: lines.filter(is_near).collect(),
@@ -292,25 +293,6 @@ fn parts(looks_s: &[f64]) -> Vec<(Range<usize>, f64)> {
         }
     }
     parts
-}
-
-/// A rate of bits with three digits.
-pub fn bits_text(bits_per_s: f64) -> String {
-    if bits_per_s == 0.0 {
-        return "0 bit/s".to_owned();
-    }
-    let units = [(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")];
-    let unit = units.into_iter().find(|(unit, _)| bits_per_s.abs() >= *unit);
-    let (unit, name) = unit.unwrap_or((1.0, "bit/s"));
-    let value = bits_per_s / unit;
-    let digits = if value.abs() >= 100.0 {
-        0
-    } else if value.abs() >= 10.0 {
-        1
-    } else {
-        2
-    };
-    format!("{value:.digits$} {name}")
 }
 
 #[cfg(test)]
@@ -347,6 +329,5 @@ mod tests {
             assert!((100.0 - 100.0 / odds(percentile) - percentile).abs() < 1e-9);
         }
         assert_eq!([percentile_text(99.9), percentile_text(90.0)], ["p99.9", "p90"]);
-        assert_eq!([bits_text(1.2345e9), bits_text(512e6), bits_text(0.0)], ["1.23 Gbit/s", "512 Mbit/s", "0 bit/s"]);
     }
 }

@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 
 use lon_machine::host::Host;
+use lon_proto::figures;
 use lon_proto::text::printable_within;
 
 use crate::outputs::documents::system_desc::{SutSystem, SystemDesc};
@@ -62,11 +63,7 @@ fn machine(host: &Host, used: &[String]) -> Vec<String> {
         lines.push(format!("host: {}", host.hostname));
     }
     let cores = if host.cores > 0 { format!("{} cores", host.cores) } else { String::new() };
-    let memory = if host.memory_bytes > 0 {
-        format!("{:.0} GiB", host.memory_bytes as f64 / f64::from(1 << 30))
-    } else {
-        String::new()
-    };
+    let memory = figures::gib(host.memory_bytes);
     let parts = [host.cpu.as_str(), &cores, &memory];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     if !parts.is_empty() {

@@ -1,6 +1,6 @@
 //! The load of a run: its arrivals, bursts and users, and the trials of a search for the peak.
 
-use lon_shell::figures::{duration_ns, number};
+use lon_proto::figures::{duration_ns, number};
 use maud::{Markup, html};
 
 use super::chart::{Axis, Chart, Curve};

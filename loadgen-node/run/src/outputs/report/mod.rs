@@ -29,7 +29,7 @@ mod tables;
 
 pub use chart::{Axis, Chart, Curve, MOST_CURVES};
 pub use charts::seconds as seconds_axis;
-pub use charts::{bits_text, latency as latency_axis, of_percentiles, rate as rate_axis};
+pub use charts::{latency as latency_axis, of_percentiles, rate as rate_axis};
 pub use page::{framed, page, scripted};
 pub use picture::picture;
 pub use series::{Series, Step};

@@ -1,7 +1,7 @@
 //! The whole page: the answer first, then why, then everything else.
 
 use base64::Engine as _;
-use lon_shell::figures::{duration_ns, length_ns, number};
+use lon_proto::figures::{bit_rate, duration_ns, length_ns, number};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest as _, Sha256};
 
@@ -212,8 +212,7 @@ fn slow(source: &Source) -> Option<String> {
 
 fn carried(source: &Source) -> Option<String> {
     let of = &source.network.as_ref()?.bandwidth_gbit_s;
-    let rate =
-        |gbit_s: Option<f64>| gbit_s.map_or_else(|| "not known".to_owned(), |rate| charts::bits_text(rate * 1e9));
+    let rate = |gbit_s: Option<f64>| gbit_s.map_or_else(|| "not known".to_owned(), |rate| bit_rate(rate * 1e9));
     let required = match of.required {
         ByDirection { ingress: None, egress: None } => "what is required is not known for this benchmark".to_owned(),
         required => {

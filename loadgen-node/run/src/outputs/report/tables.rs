@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 
 use lon_machine::host::Host;
+use lon_proto::figures::{bit_rate, bytes, length_ns};
 use lon_proto::node_name::short_sut_name;
-use lon_shell::figures::{bytes, length_ns};
 use maud::{Markup, html};
 
-use super::charts::bits_text;
 use super::source::Source;
 use crate::network::by_direction::ByDirection;
 use crate::outputs::documents::network_report::{NetworkReport, NodeTrafficDocument};
@@ -171,7 +170,7 @@ fn all_nodes(network: &NetworkReport, samples: u64) -> (String, Vec<Markup>) {
 pub(super) fn network(source: &Source) -> Markup {
     let Some(network) = &source.network else { return html! {} };
     let of = &network.bandwidth_gbit_s;
-    let rate = |gbit_s: Option<f64>| gbit_s.map_or_else(|| "not known".to_owned(), |rate| bits_text(rate * 1e9));
+    let rate = |gbit_s: Option<f64>| gbit_s.map_or_else(|| "not known".to_owned(), |rate| bit_rate(rate * 1e9));
     let row = |name: &str, of: &ByDirection<Option<f64>>| {
         (name.to_owned(), vec![text(rate(of.ingress)), text(rate(of.egress))])
     };

@@ -95,7 +95,7 @@ pub(crate) fn keep(
         facts: Vec::new(),
         present: Vec::new(),
         failed: BTreeMap::new(),
-        has_said: false,
+        has_result: false,
     };
     let other = fill.keep_log(log);
     fill.facts();
@@ -111,7 +111,7 @@ struct FolderFill<'a, C> {
     present: Vec<FileEntry>,
     failed: BTreeMap<String, FolderError>,
     /// The last file has been written with a verdict, which may not hold any more.
-    has_said: bool,
+    has_result: bool,
 }
 
 impl<C: Contents> FolderFill<'_, C> {
@@ -188,7 +188,7 @@ impl<C: Contents> FolderFill<'_, C> {
     fn result(&mut self, staged: Staged) -> Result<(), FolderError> {
         self.folder.sync()?;
         let entry = self.folder.keep(staged)?;
-        self.has_said = true;
+        self.has_result = true;
         self.folder.sync()?;
         self.present.push(entry);
         Ok(())
@@ -198,7 +198,7 @@ impl<C: Contents> FolderFill<'_, C> {
     /// say VALID.
     fn fails(&mut self, name: &str, failure: FolderError) {
         // Before the first attempt the last file says that the run has not ended, which it may go on saying.
-        if name != RESULT || self.has_said {
+        if name != RESULT || self.has_result {
             self.folder.remove(name);
         }
         if !self.failed.contains_key(name) {

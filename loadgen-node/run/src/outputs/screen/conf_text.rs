@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use lon_shell::figures::{bytes, length_ns};
+use lon_proto::figures::{bytes, length_ns};
 use serde_json::{Map, Value};
 
 use crate::outputs::documents::conf::{ConfDocument, PredictedDocument, QueryCountDocument, SettingDocument};

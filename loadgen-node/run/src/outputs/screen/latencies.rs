@@ -1,6 +1,6 @@
 //! Text for latencies and their limits.
 
-use lon_shell::figures::{duration_ns, length_ns};
+use lon_proto::figures::{duration_ns, length_ns};
 
 use crate::outputs::documents::parts::LatencySpread;
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use lon_shell::figures::bytes;
+use lon_proto::figures::bytes;
 use qdl::{Comparable, NodeReport, comparable};
 
 use crate::division::notes;

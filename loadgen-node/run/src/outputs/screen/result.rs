@@ -1,8 +1,8 @@
 //! Text for people at the end of a run: on standard output, and in the run folder as `result.txt`.
 
+use lon_proto::figures::{duration_ns as human, length_ns, number};
 use lon_proto::node_name::short_sut_name;
 use lon_proto::text::on_one_line;
-use lon_shell::figures::{duration_ns as human, length_ns, number};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
@@ -12,19 +12,19 @@ use super::{labels::labels_text, latencies, network_lines as lines, paint, searc
 use crate::division::Division;
 use crate::outputs::documents::arrivals::ArrivalsDocument;
 use crate::outputs::documents::bursts::BurstsDocument;
-use crate::outputs::documents::intervals::IntervalsDocument;
 use crate::outputs::documents::parts::LatencySpread;
 use crate::outputs::documents::result_summary::{MetricDocument, ResultSummary, scheduled_rate};
+use crate::outputs::documents::v05_intervals::IntervalsDocument;
 use crate::outputs::documents::within::WithinDocument;
 use crate::outputs::documents::{accuracy, find_peak};
 use crate::outputs::report;
 use crate::outputs::run_folder::write_order::{NotWritten, Saved};
 use crate::test_run::finished::{Finished, Judgement};
-use crate::verdict::limits::{LatencyLimit, Limited};
+use crate::verdict::limits::LatencyLimit;
 use crate::verdict::{hints, stalls};
 use loadgen::judge::early_stopping::{Rule, percent};
 use loadgen::judge::{Counts, Reason, Summary, UsersSummary, Verdict};
-use loadgen::run::{Bracket, End, PhaseOutcome, SearchEnd};
+use loadgen::run::{Bracket, End, LatencyKind, PhaseOutcome, SearchEnd};
 use loadgen::trace::PhaseMode;
 
 /// Name in the run folder of what the screen shows.
@@ -195,7 +195,7 @@ pub fn text<'a>(
         lines.extend(rate.map(|rate| ("Scheduled", scheduled(rate))));
         let limits = LatencyLimit::all(summary, finished.setup.plan.effective());
         lines.push(("Latency", latency(&summary.judged_latency().into())));
-        if let Some(limit) = limits.iter().find(|limit| limit.of == Limited::Latency) {
+        if let Some(limit) = limits.iter().find(|limit| limit.of == LatencyKind::Latency) {
             let (percentile, value) = (limit.percentile, latencies::latency_text(limit.value_ns));
             let text = latencies::limit_text(limit.limit_ns, limit.kept);
             lines.push(("Limit", format!("p{percentile} {value}, {text}{until}")));

@@ -2,7 +2,7 @@
 
 use loadgen::run::{Bracket, Trial};
 use loadgen::settings::TestSettings;
-use lon_shell::figures::{duration_ns as human, number};
+use lon_proto::figures::{duration_ns as human, number};
 
 /// A trial of a search: its load, and the limit that it kept or missed.
 pub(crate) fn trial(trial: &Trial) -> String {

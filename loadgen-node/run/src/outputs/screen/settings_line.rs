@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lon_shell::figures::length_ns;
+use lon_proto::figures::length_ns;
 
 use crate::test_run::finished::Finished;
 use loadgen::plan::Effective;

@@ -2,18 +2,19 @@
 
 use loadgen::judge::early_stopping::percent;
 use loadgen::judge::{LatencyStats, Summary};
+use loadgen::run::LatencyKind;
 
 use super::latencies::{latency_text, limit_text, spread_text};
-use crate::verdict::limits::{LatencyLimit, Limited};
+use crate::verdict::limits::LatencyLimit;
 
 /// Title and text of each line; none unless the run is judged by its tokens. Each has the limit of its kind, if any.
 pub(crate) fn lines(summary: &Summary, limits: &[LatencyLimit]) -> Vec<(&'static str, String)> {
     let Some(tokens) = &summary.tokens else { return Vec::new() };
-    let line = |stats, of: Limited, definition| {
+    let line = |stats, of: LatencyKind, definition| {
         against(stats, summary.target_percentile, limits.iter().find(|limit| limit.of == of), definition)
     };
-    let ttft = line(&tokens.first_token, Limited::Ttft, "from when a query was due until its first token came");
-    let tpot = line(&tokens.per_token, Limited::Tpot, "(latency - TTFT) / (tokens - 1) of each answer");
+    let ttft = line(&tokens.first_token, LatencyKind::Ttft, "from when a query was due until its first token came");
+    let tpot = line(&tokens.per_token, LatencyKind::Tpot, "(latency - TTFT) / (tokens - 1) of each answer");
     let rate = rate(summary).map(|rate| format!("{rate:.2} tokens/s"));
     let rate = rate.map(|rate| ("Tokens", rate));
     [ttft.map(|text| ("TTFT", text)), tpot.map(|text| ("TPOT", text)), rate].into_iter().flatten().collect()
@@ -52,7 +53,7 @@ mod tests {
     #[test]
     fn limit_and_value_stand_side_by_side() {
         let limit = |value_ns| LatencyLimit {
-            of: Limited::Ttft,
+            of: LatencyKind::Ttft,
             percentile: 99.0,
             value_ns: Some(value_ns),
             limit_ns: 1_500,

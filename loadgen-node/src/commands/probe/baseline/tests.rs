@@ -36,7 +36,7 @@ fn what_is_as_it_was_passes() {
     assert!(comparison.passed && comparison.changes.is_empty(), "{comparison:?}");
     assert_eq!(comparison.unchanged.len(), 9, "two nodes and all at once, three ways each: {comparison:?}");
     let output = text(&comparison);
-    let line = "same       tcp N1: goodput up was 10.00 Gbit/s, is 9.60 Gbit/s (-4.0 %";
+    let line = "same       tcp N1: goodput up was 10.0 Gbit/s, is 9.60 Gbit/s (-4.0 %";
     assert!(output.contains(line) && output.contains("passed: no goodput fell by more than 5 %"), "{output}");
 }
 
@@ -257,7 +257,7 @@ fn the_verdict_says_what_how_much_and_where() {
         "base.json",
         "worse",
         "N1: goodput up",
-        "10.00 Gbit/s",
+        "10.0 Gbit/s",
         "8.00 Gbit/s",
         "-20.0 %",
         "the link of N1",

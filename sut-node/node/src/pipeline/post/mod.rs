@@ -120,7 +120,7 @@ impl Postprocess {
         let specs: Result<Vec<TensorSpec>, String> = match self {
             Postprocess::None => Ok(outputs.to_vec()),
             Postprocess::Threshold(_) if outputs.len() > 1 => kept_rows(outputs),
-            Postprocess::RetinaNet(size) => found_boxes(outputs, size),
+            Postprocess::RetinaNet(size) => box_outputs(outputs, size),
             _ => outputs.iter().map(|spec| self.output(spec)).collect(),
         };
         specs.map(Signature::new).map_err(|reason| PostprocessError {
@@ -289,7 +289,7 @@ fn heads(outputs: &[TensorSpec]) -> Result<Heads, String> {
 }
 
 /// Returns the outputs of [`Postprocess::RetinaNet`].
-fn found_boxes(outputs: &[TensorSpec], size: ImageSize) -> Result<Vec<TensorSpec>, String> {
+fn box_outputs(outputs: &[TensorSpec], size: ImageSize) -> Result<Vec<TensorSpec>, String> {
     if let Heads::Raw { logits, offsets } = heads(outputs)? {
         let anchors = u32::try_from(size.anchors()).ok();
         let odd = [logits, offsets].map(|place| &outputs[place]).into_iter();

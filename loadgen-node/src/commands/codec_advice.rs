@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use anyhow::Context as _;
 use lon_qsl::Codec;
-use lon_qsl::advice::{Figures, measure};
 use lon_qsl::bandwidth::Direction;
 use lon_qsl::benchmark::Benchmark;
+use lon_qsl::codec_advice::{Figures, measure};
 
 use super::io::{print, print_in};
 use crate::cli::{AdviceSpec, Format};

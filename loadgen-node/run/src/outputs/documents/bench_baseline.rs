@@ -3,7 +3,7 @@
 use lon_shell::documents::BenchOptions;
 use serde::{Deserialize, Serialize};
 
-use crate::verdict::baseline::{Baseline, Tax};
+use crate::verdict::bench_baseline::{Baseline, Tax};
 
 /// Cost of the network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

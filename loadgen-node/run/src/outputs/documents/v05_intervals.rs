@@ -1,6 +1,6 @@
 //! Intervals between the queries of MultiStream in round v0.5: a part of `result_summary.json`.
 
-use lon_shell::figures;
+use lon_proto::figures;
 use serde::{Deserialize, Serialize};
 
 use loadgen::judge::early_stopping::percent;
