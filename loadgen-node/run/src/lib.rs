@@ -17,8 +17,9 @@
 //! | `exit` | exit codes, and errors that carry one |
 //! | `examples` | documents and facts that are made up, for unit tests |
 //!
-//! A room may use those below it, and no other. Nothing here knows a command line or a display: a program can make a
-//! [`TestSpec`], turn it into a [`Test`], run it, and [`record`] its files; as many as it wants, one after the other.
+//! A room may use those below it, and no other. Nothing here knows a command line or the displays of a run; a probe
+//! alone shows its progress. A program can make a [`TestSpec`], turn it into a [`Test`], run it, and [`record`] its
+//! files; as many as it wants, one after the other.
 
 pub mod audit;
 pub mod division;

@@ -68,7 +68,8 @@ impl FromStr for Memory {
     type Err = MemoryError;
 
     fn from_str(text: &str) -> Result<Memory, MemoryError> {
-        let bytes = text.parse().ok().or_else(|| bytes_of(text));
+        // A number alone is bytes.
+        let bytes = bytes_of(text).or_else(|| bytes_of(&format!("{text}B")));
         bytes.and_then(Memory::new).ok_or_else(|| MemoryError(text.to_owned()))
     }
 }
@@ -113,7 +114,7 @@ mod tests {
         for (text, bytes) in [("64MiB", 64 << 20), ("8GiB", 8 << 30), ("2G", 2 << 30), ("67108864", 64 << 20)] {
             assert_eq!(text.parse(), Ok(Memory { bytes }), "{text}");
         }
-        for bad in ["", "63MiB", "8", "GiB", "-8GiB", "1.5GiB", "99999999999TiB", "8XB"] {
+        for bad in ["", "63MiB", "8", "GiB", "-8GiB", "+67108864", "1.5GiB", "99999999999TiB", "8XB"] {
             let message = bad.parse::<Memory>().unwrap_err().to_string();
             assert!(message.starts_with(&format!("'{bad}' is not")), "{message}");
         }

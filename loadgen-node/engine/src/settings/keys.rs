@@ -185,8 +185,11 @@ impl schemars::JsonSchema for Further {
             Quantity::Text(_) => "string",
         };
         let property = |key: &FurtherKey| {
-            let default = key.default_value();
-            schemars::json_schema!({ "description": key.help, "type": types(key), "default": default })
+            let mut schema = schemars::json_schema!({ "description": key.help, "type": types(key) });
+            if let Some(Ok(default)) = key.default_value().map(serde_json::to_value) {
+                schema.insert("default".to_owned(), default);
+            }
+            schema
         };
         let keys = setting_keys().filter_map(|setting| setting.declared);
         let properties: serde_json::Map<_, _> =

@@ -36,6 +36,7 @@ pub struct Verified {
 /// A fault of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct Fault {
     /// Part of the dataset that has the fault.
     pub about: About,

@@ -5,7 +5,7 @@
 //! - `connection`, `call`: one connection, one call;
 //! - `frame`, `answer`: requests and answers as bytes. Pure.
 //!
-//! What answers are held against is in `declared_outputs`. The control side of such a server is in `control/kserve.rs`.
+//! Answers are checked by `declared_outputs`. The control side of such a server is in `control/kserve.rs`.
 //!
 //! A sample is a call of its own (unary), many at once on each connection. The caller has prepared its body; the
 //! call's id is added in front of it and nothing else. All calls of a lane are carried by one task on the thread that
