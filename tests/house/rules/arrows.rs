@@ -5,12 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Ident, TokenStream};
 use syn::visit::{self, Visit};
 use syn::{Attribute, Item, ItemMod, ItemUse, Macro, Path, Visibility};
 
 use super::modules::{ModulePath, Modules, Target, leaves};
-use super::sources::{House, attributes, is_test};
+use super::sources::{House, attributes, is_test, paths};
 
 /// The arrows of a crate: from file to file, each with one of the names that it is there for.
 pub(crate) type Arrows = BTreeMap<(String, String), String>;
@@ -55,28 +55,9 @@ impl Reader<'_> {
 
     /// Paths in tokens that are not parsed.
     fn tokens(&mut self, tokens: TokenStream) {
-        let mut path: Vec<String> = Vec::new();
-        let mut colons = 0;
-        for token in tokens {
-            match token {
-                TokenTree::Ident(ident) => {
-                    if colons != 2 {
-                        self.uses(&std::mem::take(&mut path));
-                    }
-                    path.push(ident.to_string());
-                    colons = 0;
-                }
-                TokenTree::Punct(punct) if punct.as_char() == ':' => colons += 1,
-                other => {
-                    self.uses(&std::mem::take(&mut path));
-                    colons = 0;
-                    if let TokenTree::Group(group) = other {
-                        self.tokens(group.stream());
-                    }
-                }
-            }
+        for path in paths(tokens) {
+            self.uses(&path.iter().map(Ident::to_string).collect::<Vec<_>>());
         }
-        self.uses(&path);
     }
 }
 

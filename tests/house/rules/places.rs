@@ -1,10 +1,10 @@
 //! Code that may stand only in some places: choices of scenario and transport, JSON by hand.
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Literal, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 use syn::{Arm, BinOp, ExprBinary, ExprIf, ExprMatch, Ident, Item, LitStr, Macro, Path};
 
-use super::sources::{House, attributes, is_test};
+use super::sources::{House, attributes, is_test, paths};
 
 /// Target of a search.
 pub(crate) enum Pattern {
@@ -91,35 +91,13 @@ impl Reader<'_> {
     }
 
     fn tokens(&mut self, tokens: TokenStream) {
-        let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-        let mut path: Vec<&Ident> = Vec::new();
-        let mut colons = 0;
-        for token in &tokens {
-            match token {
-                TokenTree::Ident(ident) => {
-                    self.ident(ident);
-                    if colons != 2 {
-                        self.path(&std::mem::take(&mut path));
-                    }
-                    path.push(ident);
-                    colons = 0;
-                }
-                TokenTree::Punct(punct) if punct.as_char() == ':' => colons += 1,
-                other => {
-                    self.path(&std::mem::take(&mut path));
-                    colons = 0;
-                    match other {
-                        TokenTree::Group(group) => self.tokens(group.stream()),
-                        TokenTree::Literal(literal) => {
-                            let (text, line) = (literal.to_string(), literal.span().start().line);
-                            self.text(text.trim_matches('"'), line);
-                        }
-                        _ => {}
-                    }
-                }
-            }
+        for literal in literals(tokens.clone()) {
+            self.text(literal.to_string().trim_matches('"'), literal.span().start().line);
         }
-        self.path(&path);
+        for path in paths(tokens) {
+            path.iter().for_each(|ident| self.ident(ident));
+            self.path(&path.iter().collect::<Vec<_>>());
+        }
     }
 }
 
@@ -193,6 +171,16 @@ impl<'ast> Visit<'ast> for Reader<'_> {
             _ => visit::visit_expr_binary(self, binary),
         }
     }
+}
+
+/// The literals in tokens that are not parsed, those in groups too.
+fn literals(tokens: TokenStream) -> Vec<Literal> {
+    let inside = |token| match token {
+        TokenTree::Literal(literal) => vec![literal],
+        TokenTree::Group(group) => literals(group.stream()),
+        _ => vec![],
+    };
+    tokens.into_iter().flat_map(inside).collect()
 }
 
 /// Values in the message of an event, and fields as Rust prints them for programmers: a duration is a number then, or

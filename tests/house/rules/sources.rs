@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use lon_tests::process::repository;
+use proc_macro2::{Ident, TokenStream, TokenTree};
 
 /// Text and syntax of every Rust file, by its path from the repository's root; generated files are left out.
 pub(crate) struct House {
@@ -131,4 +132,21 @@ pub(crate) fn attributes(item: &syn::Item) -> &[syn::Attribute] {
         Item::Use(item) => &item.attrs,
         _ => &[],
     }
+}
+
+/// The paths in tokens that are not parsed, those in groups too: names with `::` between them.
+pub(crate) fn paths(tokens: TokenStream) -> Vec<Vec<Ident>> {
+    let (mut list, mut colons) = (Vec::<Vec<Ident>>::new(), 0);
+    for token in tokens {
+        let before = std::mem::replace(&mut colons, 0);
+        match token {
+            TokenTree::Ident(ident) if before == 2 && !list.is_empty() => list.last_mut().unwrap().push(ident),
+            TokenTree::Ident(ident) => list.push(vec![ident]),
+            TokenTree::Punct(punct) if punct.as_char() == ':' => colons = before + 1,
+            TokenTree::Group(group) => list.extend(paths(group.stream()).into_iter().chain([vec![]])),
+            _ => list.push(vec![]),
+        }
+    }
+    list.retain(|path| !path.is_empty());
+    list
 }
